@@ -40,8 +40,8 @@ typedef struct pnr_cli {
 
 /*
  * Common options: -c FILE, --config FILE (repeatable), -s KEY=VALUE, --set (repeatable),
- * --print-config, --strict, -h, --help, -V, --version. "--" ends the options; "-" is an operand. Reads
- * first the files, then the settings, each in order. Always initialises config, so call
+ * --print-config, --strict, -h, --help, -V, --version. "--" ends the options; "-" is an operand.
+ * Reads first the files, then the settings, each in order. Always initialises config, so call
  * pnr_config_clear at the end; the program calls pnr_config_check after it has read its operands.
  * PNR_OK: the program continues; PNR_EEND: help, version or configuration was printed, and the
  * program ends; PNR_EUSAGE, PNR_ECONFIG, PNR_ENOINPUT and the reason.

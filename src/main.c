@@ -61,7 +61,8 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* Writes the results to stdout: --print, or the table on a terminal. The run ends when the reader of stdout closes the pipe. */
+/* The output of the results on stdout: by --print, or the table on a terminal. The run ends when
+ * the reader of stdout closes the pipe. */
 typedef struct printing {
     pnr_printer printer;
     bool is_left; /* the reader has closed the pipe */

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* One part of a sum: the name of the part and its count. */
+/* The name and the count of one part of a sum. */
 typedef struct part {
     const char *name;
     uint64_t value;

@@ -44,7 +44,7 @@ typedef struct pnr_account {
 bool pnr_account_closes(const pnr_account *account);
 /* True when nothing was lost, refused, dropped or unsent. */
 bool pnr_account_lossless(const pnr_account *account);
-/* One line for people and logs; returns out. */
+/* Writes the account as one line for people and logs. Returns out. */
 char *pnr_account_format(const pnr_account *account, char *out, size_t size);
 
 #endif

@@ -9,7 +9,7 @@
 #include <time.h>
 
 enum { STEP_NS = 50000000, SECONDS_PER_DAY = 86400 };
-static const int64_t LAST_SECOND = 9214646399; /* of the year 2261 */
+static const int64_t LAST_SECOND = 9214646399; /* 2261-12-31T23:59:59Z */
 
 static int64_t read_ns(clockid_t clock)
 {
@@ -45,10 +45,10 @@ bool pnr_clock_sleep_until(uint64_t time_ns, const volatile int *stop)
     }
 }
 
-/* Computes the Gregorian date of a day since 1970-01-01. Years are counted from March, so that the
- * leap day is the last of its year; every five months from March have 153 days. gmtime_r is not
- * used because its first call reads files and takes a lock, which the processing thread must not
- * do. */
+/* Computes the Gregorian date of a day since 1970-01-01. A year is counted from March on, so that
+ * the leap day is its last day. March to July have 153 days, and so have August to December.
+ * gmtime_r is not used: its first call reads files and takes a lock, and the processing thread must
+ * do neither. */
 static void date_of_days(int64_t days, int *year, int *month, int *day)
 {
     int64_t z = days + 719468;

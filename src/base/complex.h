@@ -25,7 +25,7 @@ static inline double complex pnr_cis(double angle)
     return CMPLX(cos(angle), sin(angle));
 }
 
-/* exp(2 pi i j / n) for any j, with the exactness of pnr_transform_root. */
+/* exp(2 pi i j / n) for any j, as exact as pnr_transform_root. */
 static inline double complex pnr_root(int64_t j, size_t n)
 {
     const int64_t rest = j % (int64_t)n;

@@ -8,8 +8,8 @@
 /*
  * X(name, value, exit status, text)
  * EAGAIN: the same call may succeed soon. EEND: the stream has ended, and the call cannot succeed
- * again. The exit statuses are those of sysexits.h, and also 3 (with --strict: the program
- * finished, but something was lost) and 75 (the GPU was lost: a supervisor restarts the program).
+ * again. The exit statuses are those of sysexits.h. 75 means that the GPU was lost; a supervisor
+ * then restarts the program. One status is not in this list: PNR_EXIT_LOST.
  */
 #define PNR_ERRORS(X)                                                                              \
     X(OK, 0, 0, "done")                                                                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sample formats: the table, and the conversion of one sample, which is the reference for every
- * engine. */
+/* Sample formats: the table, and the conversion of one sample. Every engine is tested against this
+ * conversion. */
 #include "base/format.h"
 
 #include <float.h>
@@ -115,7 +115,7 @@ static double get_float(const unsigned char *raw, unsigned n)
     return (double)value;
 }
 
-/* The integer range of one component; cu8 and u8 are unsigned. */
+/* Finds the range of the integers of one component. Only cu8 and u8 are unsigned. */
 static void integer_range(const pnr_format_info *info, unsigned n, long *low, long *high)
 {
     long span = 1L << 8 * n;

@@ -34,9 +34,10 @@ typedef struct pnr_format_info {
     double offset; /* -127.5 for cu8 and u8, else 0 */
 } pnr_format_info;
 
-/* Returns an entry of the table, never NULL; PNR_FORMAT_NONE has the name "none" and 0 bytes. */
+/* Returns the entry of a format in the table, never NULL. The entry of PNR_FORMAT_NONE has the name
+ * "none" and 0 bytes. */
 const pnr_format_info *pnr_format_get(pnr_format format);
-/* Finds a format by name or alias, case-insensitive; PNR_FORMAT_NONE when unknown. */
+/* Finds a format by its name or alias, in upper or lower case. PNR_FORMAT_NONE: unknown. */
 pnr_format pnr_format_find(const char *name);
 /* Finds a format by the extension of a path (".sc16"). PNR_FORMAT_NONE: the path has no extension,
  * or an unknown one. */
@@ -44,9 +45,9 @@ pnr_format pnr_format_of_path(const char *path);
 /* The names, space-separated, for messages. */
 const char *pnr_format_names(void);
 
-/* Converts one sample at raw (no alignment needed) to I, Q with full scale = 1; returns flags.
- * Every engine's conversion is tested against this function. A non-finite I or Q gives 0, 0 and
- * PNR_SAMPLE_NONFINITE. An integer I or Q at either end of its range (cu8/u8: 0, 255) sets
+/* Converts one sample at `raw`, which needs no alignment, to I, Q with full scale = 1. Returns
+ * flags. Every engine's conversion is tested against this function. A non-finite I or Q gives 0, 0
+ * and PNR_SAMPLE_NONFINITE. An integer I or Q at either end of its range (cu8/u8: 0, 255) sets
  * PNR_SAMPLE_CLIPPED; floats never clip. */
 enum { PNR_SAMPLE_CLIPPED = 1, PNR_SAMPLE_NONFINITE = 2 };
 unsigned pnr_format_read(pnr_format format, const void *raw, double iq[2]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact rates: decimal text, products, phases and times without rounding errors, in 128 bits. */
+/* Exact rates. Reads decimal text, and computes products, phases and times in 128-bit integers. */
 #include "base/rational.h"
 
 #include "base/error.h"

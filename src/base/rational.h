@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact rates: p/q of 64-bit integers, so that phase and time never drift with the sample index. */
+/* Exact rates p/q with 64-bit integers p and q. So phase and time never drift with the sample
+ * index. */
 #ifndef PNR_RATIONAL_H
 #define PNR_RATIONAL_H
 
@@ -12,11 +13,12 @@ typedef struct pnr_rational {
 } pnr_rational;
 
 /* Reads "1.023e6", "-1680", "40000000/3" or "0.5" exactly; refuses spaces, hex, inf and nan.
- * PNR_OK, or PNR_ECONFIG (not a number, zero denominator, or does not fit 64 bits). */
+ * PNR_OK, or PNR_ECONFIG: the text is no such number, divides by zero, or does not fit 64 bits. */
 int pnr_rational_parse(const char *text, pnr_rational *out);
 double pnr_rational_double(pnr_rational r); /* 0 for {0, 0} */
 
-/* Exact product and quotient; PNR_OK, or PNR_EDATA when the result does not fit (out untouched). */
+/* Compute the exact product a * b, and the exact quotient a / b. PNR_OK, or PNR_EDATA: the result
+ * does not exist or does not fit 64 bits, and *out is unchanged. */
 int pnr_rational_mul(pnr_rational a, pnr_rational b, pnr_rational *out);
 int pnr_rational_div(pnr_rational a, pnr_rational b, pnr_rational *out);
 
@@ -24,8 +26,8 @@ int pnr_rational_div(pnr_rational a, pnr_rational b, pnr_rational *out);
  * of 2^-64 turns. The result is exact for every n, except for one rounding to nearest. */
 uint64_t pnr_rational_phase(pnr_rational r, uint64_t n);
 
-/* floor(n / rate * 1e9) ns, exact: the time of sample n at `rate` samples a second. The result
- * saturates. It is 0 unless the rate is above 0. */
+/* Returns the time of sample n at `rate` samples a second: floor(n / rate * 1e9) ns, exact. A
+ * greater time gives INT64_MAX. Returns 0 if the rate is not above 0. */
 int64_t pnr_rational_time_ns(pnr_rational rate, uint64_t n);
 
 /* Writes "p" or "p/q"; returns out (at least 48 bytes). */

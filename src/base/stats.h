@@ -8,7 +8,7 @@
 
 enum { PNR_HISTOGRAM_BUCKETS = 64 * 32 };
 
-/* Each power of two has 32 linear buckets (error at most 1/64). A histogram of zeros is empty. */
+/* Each power of two has 32 linear buckets (error at most 1/64). A zeroed histogram is empty. */
 typedef struct pnr_histogram {
     uint64_t n;
     uint64_t max;
@@ -16,10 +16,11 @@ typedef struct pnr_histogram {
 } pnr_histogram;
 
 void pnr_histogram_add(pnr_histogram *histogram, uint64_t value);
-/* The value at or below which the share p (0..1) of all values lies; 0 when there are no values. */
+/* Returns the quantile p: the share p (0..1) of all values lies at or below it. 0: no values. */
 uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p);
 
-/* The lower median of n values, and their quantile p by nearest rank. Sorts in place. n >= 1. */
+/* Return the lower median of n values, and their quantile p by nearest rank. n >= 1. Both functions
+ * sort the values in place. */
 double pnr_median(double *values, size_t n);
 double pnr_quantile(double *values, size_t n, double p);
 

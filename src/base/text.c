@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A text that grows in fixed memory: JSON strings and numbers, without allocation or locale. */
+/* Writes text, JSON strings and numbers to fixed memory, without allocation or locale. */
 #include "base/text.h"
 
 #include <math.h>
@@ -75,7 +75,7 @@ static double scale_by_power(double value, int power)
     return power >= 0 ? value * powers[power] : value / powers[-power];
 }
 
-/* Returns the mantissa of magnitude = mantissa * 10^(exponent - 11), in [10^11, 10^12). */
+/* Returns the mantissa of magnitude = mantissa * 10^(exponent - 11). 10^11 <= mantissa < 10^12. */
 static uint64_t split_decimal(double magnitude, int *exponent)
 {
     int binary, e;

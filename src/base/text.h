@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A text that grows in fixed memory: JSON strings and numbers, without allocation or locale. */
+/* Writes text, JSON strings and numbers to fixed memory, without allocation or locale. */
 #ifndef PNR_TEXT_H
 #define PNR_TEXT_H
 
@@ -18,16 +18,16 @@ typedef struct pnr_text {
 } pnr_text;
 
 void pnr_text_begin(pnr_text *text, char *memory, size_t capacity);
-/* Adds the NUL; returns the length without it, or 0 when something did not fit. */
+/* Adds the NUL. Returns the length without the NUL, or 0 if some of the text did not fit. */
 size_t pnr_text_end(pnr_text *text);
 
-void pnr_text_add(pnr_text *text, const char *bytes); /* unchanged, without quotes */
+void pnr_text_add(pnr_text *text, const char *bytes); /* adds the bytes as they are */
 void pnr_text_u64(pnr_text *text, uint64_t value);
 void pnr_text_i64(pnr_text *text, int64_t value);
-/* 12 significant digits, as %.12g in the "C" locale (error below 0.51 of the last digit); a NaN or
- * an infinity gives `missing` ("null" in JSON, "" in CSV). */
+/* Adds a number with 12 significant digits, as %.12g in the "C" locale does. The error is below
+ * 0.51 of the last digit. For a NaN or an infinity adds `missing` ("null" in JSON, "" in CSV). */
 void pnr_text_double(pnr_text *text, double value, const char *missing);
-/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+/* Adds a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void pnr_text_string(pnr_text *text, const char *string);
 
 #endif

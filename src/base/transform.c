@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The discrete Fourier transform in double precision, any length. */
+/* The discrete Fourier transform of any length, in double precision. */
 #include "base/transform.h"
 
 #include "base/complex.h"
@@ -13,7 +13,7 @@
 
 typedef enum { FORWARD = -1, INVERSE = 1 } direction;
 
-/* A length without a greater prime factor is transformed in steps of its factors. */
+/* The greatest radix of a step. A length without a greater prime factor is transformed in steps. */
 enum { MAX_RADIX = 13 };
 
 /* The tables of one transform in steps; they are made and freed within one call. */
@@ -48,8 +48,8 @@ static void steps_close(steps *plan)
     free(plan->scratch);
 }
 
-/* Returns the radix of the first step of length n: 4, else an odd factor, else 2 for the length 2.
- * 0: n has no factor up to MAX_RADIX. */
+/* Returns the radix of the first step of length n: 4 if it divides n, else the least odd factor, or
+ * 2 if n is 2. 0: n has no such factor up to MAX_RADIX. */
 static size_t next_radix(size_t n)
 {
     if (n % 4 == 0)
@@ -86,7 +86,8 @@ static int steps_open(steps *plan, size_t n)
 
 /*
  * One step of radix 4, self-sorting (T. G. Stockham, 1966): n is the length of the transforms that
- * remain, and s of them are interleaved. For each, with w = exp(sign 2 pi i / n), p < n/4, k < 4:
+ * remain, and s of them are interleaved. For each transform, with w = exp(sign 2 pi i / n),
+ * p < n/4 and k < 4:
  *     y[4p + k] = w^(k p) sum_j x[p + j n/4] exp(sign 2 pi i j k / 4)
  */
 static void step_radix4(const double complex *restrict x, double complex *restrict y, size_t n,
@@ -252,7 +253,7 @@ size_t pnr_transform_fast_length(size_t n)
 {
     size_t best = 0;
 
-    /* All 3^b 5^c 7^d, each doubled until it reaches n. */
+    /* Tries all 3^b 5^c 7^d. Doubles each of them until it reaches n. */
     for (size_t seven = 1;; seven *= 7) {
         for (size_t five = seven;; five *= 5) {
             for (size_t three = five;; three *= 3) {

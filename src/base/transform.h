@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The discrete Fourier transform in double precision, any length: for code waveforms, stored
+/* Discrete Fourier transforms of any length, in double precision, for code waveforms, stored
  * spectra and tests. The engines have their own, faster transforms. */
 #ifndef PNR_TRANSFORM_H
 #define PNR_TRANSFORM_H
 
 #include <stddef.h>
 
-/* Transforms data, [n][2] (re, im), in place: X[m] = sum_k x[k] exp(-2 pi i m k / n), n >= 1. If no
- * prime factor of n exceeds 13, it takes a step for each factor; else it uses Bluestein's chirp
- * (L. Bluestein, 1970) with phases from exact integers. The relative L2 error is below 1e-14 *
- * log2 n. PNR_OK, PNR_ENOMEMORY. */
+/* Transforms data, [n][2] (re, im), in place: X[m] = sum_k x[k] exp(-2 pi i m k / n), n >= 1. A
+ * length without a prime factor above 13 is transformed in one step for each factor. Other lengths
+ * use Bluestein's chirp (L. Bluestein, 1970) with phases from exact integers. The relative L2 error
+ * is below 1e-14 * log2 n. PNR_OK, PNR_ENOMEMORY. */
 int pnr_transform_forward(double (*data)[2], size_t n);
-/* x[k] = sum_m X[m] exp(+2 pi i m k / n): NOT divided by n. */
+/* The inverse, x[k] = sum_m X[m] exp(+2 pi i m k / n). The result is NOT divided by n. */
 int pnr_transform_inverse(double (*data)[2], size_t n);
 
 /* Writes exp(2 pi i j / n), 0 <= j < n, 1 <= n < 2^60. The angle is reduced to one octant in

@@ -63,9 +63,9 @@ void pnr_code_destroy(pnr_code *code);
  * PNR_ECONFIG: the cut-off is not above the repetition rate. waveform.h is the waveform between the
  * samples.
  *
- * With code.tune_hz, sample n is turned by exp(2 pi i k n / N), k = tune_hz N / rate_hz, which must be
- * whole (PNR_ECONFIG). The delayed code is then turned back by k delay / N cycles, which the phase of
- * an echo contains.
+ * With code.tune_hz, sample n is turned by exp(2 pi i k n / N). k = tune_hz N / rate_hz must be
+ * whole (PNR_ECONFIG). The delayed code is then turned back by k delay / N cycles, which the phase
+ * of an echo contains.
  */
 int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
                     double (*samples)[2], pnr_error *error);

@@ -19,7 +19,7 @@ const char *const *pnr_engine_names(void)
     return names;
 }
 
-/* The folder of modules relative to the program: <folder of the program>/../lib/pnradar. */
+/* Finds the folder of modules beside the program: <folder of the program>/../lib/pnradar. */
 static int folder_beside_program(char *folder, size_t size)
 {
     char program[PATH_MAX];
@@ -33,7 +33,8 @@ static int folder_beside_program(char *folder, size_t size)
                                                                                : PNR_EUNAVAILABLE;
 }
 
-/* Finds <name>.so in a colon-separated list of folders. path: the first readable one. */
+/* Finds <name>.so in a colon-separated list of folders. path: the first such file that is
+ * readable. */
 static int find_in_folders(const char *folders, const char *name, char *path, size_t size)
 {
     while (*folders != '\0') {

@@ -14,16 +14,16 @@
  */
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
 
-/* Finds the engine for a plan, and fills *choice as its describe does. The name "auto" means cuda,
- * or cpu if cuda does not work for the plan, but never reference; the choice and the reason against
- * each refused engine are logged. A named engine is never replaced. */
+/* Finds the engine for a plan, and fills *choice as describe of that engine does. The name "auto"
+ * means cuda, or cpu if cuda does not work for the plan, but never reference. The choice is logged,
+ * with the reason against each refused engine. A named engine is never replaced. */
 int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
                       pnr_engine_choice *choice, pnr_error *error);
 
 /* The names that --list-engines shows, best first. The list ends with NULL. */
 const char *const *pnr_engine_names(void);
 
-/* The benchmark table of an engine that pnr_engine_find has found. NULL: no such table. */
+/* Returns the benchmark table of an engine that pnr_engine_find has found. NULL: no table. */
 const pnr_engine_bench *pnr_engine_get_bench(const char *name);
 
 #endif

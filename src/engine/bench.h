@@ -13,15 +13,15 @@ typedef struct pnr_kernel_note {
     size_t n_blocks, n_threads; /* blocks of the launch; threads of a block */
     size_t n_registers;         /* registers of each thread */
     size_t local_bytes;         /* local memory of a thread: spills and arrays */
-    size_t shared_bytes;        /* of a block, static and dynamic */
+    size_t shared_bytes;        /* shared memory of a block, static and dynamic */
     size_t blocks_a_processor;  /* blocks that run on one processor; 0: unknown */
     double occupancy;           /* share of the threads that a processor can hold */
 } pnr_kernel_note;
 
 /*
  * One method of an engine. Its samples are already on the device, in several sets, and its results
- * stay there. `pnradar-bench methods` measures it. The functions return PNR_OK, or a code and text
- * like create and submit of the engine.
+ * stay there. `pnradar-bench methods` measures it. Like create and submit of the engine, the
+ * functions return PNR_OK, or a code with an error text.
  */
 typedef struct pnr_resident pnr_resident; /* defined by the engine */
 typedef struct pnr_resident_ops {
@@ -43,8 +43,8 @@ typedef struct pnr_resident_ops {
     int (*run)(pnr_resident *resident, size_t set, pnr_result *result, pnr_error *error);
     /* Measures the sets in turn. ns: [n_sets], for each set the time from samples to results. */
     int (*time)(pnr_resident *resident, double *ns, pnr_error *error);
-    /* Lists the launches of one submit in order. Returns their number; writes at most
-     * `capacity`. */
+    /* Lists the launches of one submit in order. Returns the number of launches. Writes at most
+     * `capacity` of them. */
     size_t (*kernels)(const pnr_resident *resident, pnr_kernel_note *notes, size_t capacity);
     /* Bytes of device memory in use by all programs; 0: unknown. */
     uint64_t (*memory_used)(size_t device);
@@ -52,8 +52,8 @@ typedef struct pnr_resident_ops {
 
 typedef struct pnr_engine_bench {
     int abi;
-    /* Bytes per second from the host to the device with pinned memory: the median of >= 10 copies
-     * of `bytes`; 0: failed. */
+    /* Returns the median rate of >= 10 copies of `bytes` from pinned memory of the host to the
+     * device, in bytes a second. 0: failed. */
     double (*link_rate)(size_t device, size_t bytes);
     const pnr_resident_ops *resident;
 } pnr_engine_bench;

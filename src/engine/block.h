@@ -36,10 +36,10 @@ typedef struct pnr_windows {
                                     * gap between any two. If a dwell has more than 1024 runs, one
                                     * run covers all from the 1024th on, gaps included */
     size_t n_lost_runs;
-    uint64_t lost_before; /* samples lost or refused after the previous view, before this one */
+    uint64_t lost_before; /* samples lost or refused between the previous view and this view */
     const uint64_t
         *ready_ns; /* [n_dwells] CLOCK_MONOTONIC when the dwell's last sample was committed */
-    uint64_t submitted_ns, collected_ns; /* the same clock */
+    uint64_t submitted_ns, collected_ns; /* CLOCK_MONOTONIC */
 } pnr_windows;
 
 #endif

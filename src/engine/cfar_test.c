@@ -14,9 +14,9 @@ typedef struct training {
 } training;
 
 /*
- * Each cell has separate sums. A sliding sum would carry the rounding error of a strong echo into
- * the noise after it; these sums have only `training` roundings in double. OS needs no sort: if
- * z(r) is the r-th smallest value, P > factor z(r) holds when P > factor z for at least r values.
+ * Each cell has separate sums with only `training` roundings in double. A sliding sum would carry
+ * the rounding error of a strong echo into the noise after the echo. OS needs no sort: if z(r) is
+ * the r-th smallest value, P > factor z(r) holds when P > factor z for at least r values.
  */
 
 static size_t rank_of(size_t n)
@@ -24,7 +24,7 @@ static size_t rank_of(size_t n)
     return (3 * n + 3) / 4; /* ceil(3 n / 4) */
 }
 
-/* The level of CA, GO and SO from the sums of both sides. */
+/* Returns the level Z of CA, GO or SO from the sums of both sides. */
 static double level_of(pnr_cfar_kind kind, const training *t, double before, double after)
 {
     if (kind == PNR_CFAR_CA || t->n_before == 0 || t->n_after == 0)
@@ -216,7 +216,7 @@ static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t 
         is_above[cell - at] = is_above_at_end(s, line, cell);
 }
 
-/* Counts how many of `room` rows on one side are training cells. */
+/* Counts the training cells on a side on which `room` rows exist. */
 static size_t training_rows(const pnr_cfar *cfar, size_t room)
 {
     const size_t n = room <= cfar->guard ? 0 : (room - cfar->guard - 1) / cfar->stride + 1;

@@ -93,14 +93,14 @@ typedef struct pnr_engine_ops {
     int abi;           /* PNR_ENGINE_ABI */
     const char *name;  /* "cuda" */
     const char *title; /* one phrase for --list-engines */
-    /* PNR_OK: the engine works here, and text describes the device ("NVIDIA H200, 143771 MiB,
-     * driver 13.0"); else PNR_EUNAVAILABLE, and text gives the reason in one line. */
+    /* PNR_OK: the engine works here, and `text` describes the device ("NVIDIA H200, 143771 MiB,
+     * driver 13.0"). PNR_EUNAVAILABLE: `text` gives the reason in one line. */
     int (*probe)(size_t device, char *text, size_t text_size);
     /* Returns sample memory that the engine reads fastest (pinned), aligned to 64 bytes and zeroed.
      * NULL: out of memory. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
-    /* PNR_OK, PNR_ECONFIG (unknown method), PNR_EUNSUPPORTED (error names the unsupported part). */
+    /* PNR_OK; PNR_ECONFIG: unknown method; PNR_EUNSUPPORTED: error names the unsupported part. */
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);
     /* Slow. On failure the error has the reason. After create the engine allocates nothing. */
     int (*create)(const pnr_plan *plan, pnr_engine **engine, pnr_error *error);

@@ -194,7 +194,8 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
     return PNR_OK;
 }
 
-/* Copies `bytes` bytes to the next free memory. `from` NULL: none. `first` NULL: only counts. */
+/* Copies `bytes` bytes from `from` to the next free memory. `from` NULL: copies nothing. `first`
+ * NULL: only counts the bytes. */
 static const void *place_copy(char *first, size_t *used, const void *from, size_t bytes)
 {
     const size_t at = (*used + 15) / 16 * 16;

@@ -27,19 +27,20 @@ typedef enum { PNR_CFAR_ALONG_LAGS, PNR_CFAR_ALONG_ROWS } pnr_cfar_axis;
 typedef enum { PNR_WANT_NONE, PNR_WANT_POWER, PNR_WANT_COMPLEX } pnr_want;
 
 /*
- * Neighbouring Doppler rows that share one rotation of the samples and, before it, one change of
- * their time scale. Frequencies are in bins of 1/Tr, Tr = N samples.
+ * Neighbouring Doppler rows that share one change of the time scale of the samples, and then one
+ * rotation of the samples. Frequencies are in bins of 1/Tr, Tr = N samples.
  */
 typedef struct pnr_hypothesis {
     int32_t quarters;  /* the rotation: f = quarters / 4 bins */
     int32_t first_bin; /* the rows are s = first_bin .. first_bin + n_rows - 1; */
     uint32_t n_rows;   /* row s is at F = f + s / K bins */
-    double stretch; /* b: the look is read at the time m + (n - m) (1 + b), where m = (K N - 1) / 2
-                          is its middle, see pnr_stretch_at. An echo at the Doppler frequency F and
-                          the carrier frequency c needs b = -F / (Tr c). 0: no change */
+    double stretch; /* b: sample n is read at the time m + (n - m) (1 + b), where m = (K N - 1) / 2
+                          is the middle of the look, see pnr_stretch_at. An echo at the Doppler
+                          frequency F and the carrier frequency c needs b = -F / (Tr c). 0: no
+                          change */
 } pnr_hypothesis;
 
-/* A cell under CFAR must exceed this share of the floor in any case. */
+/* With CFAR a cell must also exceed this share of the floor. */
 #define PNR_CFAR_LEAST 1e-6
 /* The rest (see pnr_plan) becomes the floor if it is below this share of the floor. If no candidate
  * is kept, a rest of 0.7 to 1 of the floor is mostly chance. A rest below 0.7 comes from samples
@@ -51,7 +52,7 @@ typedef struct pnr_hypothesis {
  * search; the second condition rejects the rounding that a removed mean leaves.
  *
  * Z comes from training cells on both sides of the cell, either along the lags of its row (cyclic
- * when the correlation is) or along the rows at its lag (not cyclic). They lie at the distances
+ * when the correlation is) or along the rows at its lag (not cyclic). These cells lie at distances
  *     guard + 1 + i stride,   i = 0 .. training - 1,
  * in lags (a half lag trains on half lags) or in rows. Cells beyond an end do not exist.
  *     CA      Z is the mean of all cells
@@ -73,10 +74,10 @@ typedef struct pnr_cfar {
  * previous one. The samples x are converted to full scale = 1, conjugated when `conjugate`, then
  * tuned; lost and non-finite samples are 0. The simplest dwell has one code, row, look and period.
  *
- * Windows. A circular window has N samples, its index i = n + k is reduced mod N, and n_lags = N. A
+ * Windows. A circular window has N samples and n_lags = N; the index i = n + k is reduced mod N. A
  * linear window has N + n_lags - 1 samples, i = n + k, and the gate lies 8 lags within both ends. A
- * window is used when lost + non-finite <= N/2 within its first N samples. A look is used when one
- * of its windows is used; with remove_mean, when two are used.
+ * window is used when at most N/2 of its first N samples are lost or non-finite. A look is used
+ * when one of its windows is used; with remove_mean, when two are used.
  *
  * remove_mean: each sample of a used window loses the mean of the samples at its place in the used
  * windows of the look. Lost and non-finite samples do not count in the mean and stay 0.
@@ -84,39 +85,42 @@ typedef struct pnr_cfar {
  * Values. The row at F = f + s/K of hypothesis h has for each code a and each look
  *     c[k] = sum_p w_p exp(-2 pi i F p) sum_n x_p[i] exp(-2 pi i f i / N) conj(a[n]),
  * k = 0 .. n_lags - 1, over the used windows p = 0 .. K - 1 with the taper w_p. With oversample 2
- * also at k + 1/2: the same sum with a[n - 1/2]. A cell g is lag g / oversample. Rows are numbered
- * through all hypotheses in order, at ascending F. Where h has a stretch, x_p comes from the
- * stretched look. This is made of the samples of all windows, used or not, and of 0 beyond them. A
- * sample belongs to the window whose first N samples contain it (after the last N, to the last
- * window) and loses the mean at its place there.
+ * a look also has the values at k + 1/2, which are the same sum with a[n - 1/2]. A cell g is lag
+ * g / oversample. Rows are numbered through all hypotheses in order, at ascending F. Where h has a
+ * stretch, x_p comes from the stretched look. The stretched look is made of the samples of all
+ * windows, used or not, and of 0 beyond these. A sample belongs to the window whose first N samples
+ * contain it; the samples after the last N belong to the last window. With remove_mean a
+ * sample loses the mean at its place in that window.
  * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0.
  * The power P is the sum of |c|^2 over the used looks.
  *
- * Floor: sum over used windows w_p^2 E_p E_a / N, the mean of P if all of x is noise. E_p is the
- * sum of |x|^2 over the window's first N samples, with remove_mean times U / (U - 1) for U used
- * windows; E_a = sum |a|^2. dwell.energy is the sum of E_p.
+ * Floor: the sum over the used windows of w_p^2 E_p E_a / N. This is the mean of P if all of x is
+ * noise. E_p is the sum of |x|^2 over the window's first N samples. With remove_mean E_p is
+ * multiplied by U / (U - 1), where U is the number of used windows of the look. E_a = sum |a|^2.
+ * dwell.energy is the sum of E_p.
  *
- * Candidates. A cell is above when P > threshold[used windows - 1] floor and P > 0, or as CFAR
- * says. The box of a cell holds the cells of its code within +-exclusion_cells cells of the lag
- * grid and +-exclusion_rows rows; it continues across the end of a circular grid. A candidate is a
- * cell in the gate that is above, greater than every cell before it in its box, and at least equal
- * to every cell after it. Before means a lower row, or the same row and the side of the lower
- * lags. Of more than max_candidates the strongest are kept and, among equal ones, the first. They
- * are in the order of code, row, cell.
+ * Candidates. With CFAR, pnr_cfar says when a cell is above. Without CFAR, a cell is above when
+ * P > threshold[used windows - 1] floor and P > 0. The box of a cell holds the cells of its code
+ * within +-exclusion_cells cells of the lag grid and +-exclusion_rows rows; it continues across the
+ * end of a circular grid. A candidate is a cell in the gate that is above, greater than every cell
+ * before it in its box, and at least equal to every cell after it. Before means a lower row, or the
+ * same row and the side of the lower lags. If a dwell has more than max_candidates candidates, the
+ * strongest are kept; of equally strong ones, the first. The kept candidates are in the order of
+ * code, row, cell.
  *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
- * excluded, with all rows. The rest is the mean of the cells of the other columns, if these are at
- * least half of all. Its lower limit is the rounding error: 1e-12 sum|x|^2 E_a (windows used). A
- * rest below PNR_LOWER_FLOOR of the floor becomes the floor. Then, if fewer than max_candidates are
- * kept, the search is repeated, up to PNR_MAX_SEARCHES searches in all. So a strong echo
- * does not hide a weak one, and the code's own sidelobes stay in the floor. With CFAR there is one
- * search, and the rest is the floor.
+ * excluded, with all rows. If at least half of all columns remain, the rest is the mean of their
+ * cells. The rest is at least the rounding error, 1e-12 sum|x|^2 E_a (windows used). A rest below
+ * PNR_LOWER_FLOOR of the floor becomes the floor. Then, if fewer than max_candidates are kept, the
+ * search is repeated, up to PNR_MAX_SEARCHES searches in all. So a strong echo does not hide a weak
+ * one, and the code's own sidelobes stay in the floor. With CFAR there is one search, and the rest
+ * is the floor.
  *
  * Neighbours. The centre lag of a candidate is floor(g / oversample). Its 17 values are at integer
- * lags centre - 8 .. centre + 8 (mod N): c itself when n_looks is 1, else sum over looks c[j]
- * conj(c[0]) / sqrt(P[0]), where index 0 is the centre. A plan of more than one row also has
- * patches: the same values for the rows -8 .. +8 around the candidate's row.
+ * lags centre - 8 .. centre + 8 (mod N). A value is c itself when n_looks is 1. Otherwise it is
+ * the sum over looks of c[j] conj(c[0]) / sqrt(P[0]), where index 0 is the centre. A plan of more
+ * than one row also has patches: the same values for the rows -8 .. +8 around the candidate's row.
  *
  * The pointers are needed only until create returns: the engine copies what it uses.
  */
@@ -125,7 +129,7 @@ typedef struct pnr_plan {
     pnr_format format; /* of one sample of one channel */
     size_t n_channels; /* interleaved in memory: [n_samples][n_channels] */
 
-    /* The axes. An engine that lacks one names it in the error of create. */
+    /* The axes. If an engine lacks one of these axes, create fails and its error names the axis. */
     size_t first_channel, n_used_channels; /* correlated channels */
     size_t n_codes;                        /* 1 .. 65535, all with the energy of the first */
     size_t n_hypotheses;
@@ -144,54 +148,57 @@ typedef struct pnr_plan {
     size_t oversample; /* 1 or 2 */
     /* [n_codes][oversample][n_samples][2]: a[n], and a[n - 1/2] */
     const double (*references)[2];
-    /* The degree if references[0] is an m-sequence with q equal samples a chip, N =
-     * q (2^degree - 1); else 0. a[n] = 1 - 2 bit[floor(n / q)], bit[i + degree] is the xor of bit[i
-     * + degree - t] over the taps t (i mod 2^degree - 1). An engine refuses a plan whose reference
-     * is not that sequence. */
+    /* The degree, if references[0] is an m-sequence with q equal samples a chip and
+     * N = q (2^degree - 1); else 0. a[n] = 1 - 2 bit[floor(n / q)]. bit[i + degree] is the xor of
+     * bit[i + degree - t] over the taps t (i mod 2^degree - 1). An engine refuses a plan whose
+     * reference is not that sequence. */
     unsigned m_degree;
     uint64_t m_taps;  /* bit t-1 set for tap t; the largest is the degree */
     size_t m_samples; /* q, samples of a chip: at least 1 if m_degree is not 0 */
 
-    pnr_rational tune; /* cycles per sample that are mixed down: x[n] exp(-2 pi i frac(tune n)) with
-                          n the absolute sample index; {0,0}: none */
+    pnr_rational tune; /* the frequency, in cycles per sample, that is mixed down to 0:
+                          x[n] exp(-2 pi i frac(tune n)), where n is the absolute sample index.
+                          {0,0}: none */
     bool conjugate;    /* the recording is I - jQ: x is conjugated before the tune */
 
     size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);
-                                      with oversample 2 also the half lag above each of them */
-    const double *threshold;       /* [n_looks n_periods] ratio to floor; index: used windows - 1 */
+                                      with oversample 2 also the half lag above each of these
+                                      lags */
+    const double *threshold;       /* [n_looks * n_periods] ratios to floor; index:
+                                    * used windows - 1 */
     size_t max_candidates;         /* 1..PNR_MAX_CANDIDATES */
 
     size_t batch;          /* most dwells in a submit */
     size_t depth;          /* most submits in flight, 1..PNR_MAX_DEPTH */
-    pnr_want want_profile; /* also return every lag of every dwell */
+    pnr_want want_profile; /* the result also has every lag of every dwell */
     bool measure;          /* fill stage_ns; the engine may be slower */
     bool spin;             /* `collect` polls and never sleeps */
     size_t device;         /* index of the GPU */
     size_t threads;        /* threads of the cpu engine; 0: one for each core */
     const char *method;    /* "auto" or a method of the engine */
-    bool will_subtract;    /* search_without will be called, so create allocates the memory of
-                            * search_without; if false, its first call allocates it */
+    bool will_subtract;    /* search_without will be called. true: create allocates the memory for
+                            * this call. false: the first call allocates it */
 } pnr_plan;
 
-/* PNR_OK; PNR_EUNSUPPORTED: `engine` lacks an axis that the plan needs, and the error names it;
- * PNR_EINTERNAL: no configuration makes such a plan. */
+/* PNR_OK; PNR_EUNSUPPORTED: `engine` lacks an axis that the plan needs, and the error names the
+ * axis; PNR_EINTERNAL: no configuration makes such a plan. */
 int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
 
 /* Returns a copy that outlives create. All its pointers lie in one allocation; free(copy) frees it.
  * The references are copied too. NULL: out of memory. */
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
-/* True if a plan has one line, whose windows only need to be added: one code, one row at F = 0, and
- * no taper, removed mean or filter. */
+/* True if a plan has one line and its windows only need to be added. Such a plan has one code, one
+ * row at F = 0, and no taper, removed mean or filter. */
 bool pnr_plan_is_one_line(const pnr_plan *plan);
-/* True if an engine may use its shorter path for single windows: one line, circular, with either
- * one look or looks of one period, a threshold, and exclusions of 1. */
+/* True if an engine may use its shorter path for single windows. Such a plan has one line, a
+ * circular correlation, a threshold, exclusions of 1, and one look or looks of one period. */
 bool pnr_plan_is_plain(const pnr_plan *plan);
 /* Doppler rows of all hypotheses together. */
 size_t pnr_plan_rows(const pnr_plan *plan);
 /* Returns hypothesis h. A plan that lists none has one hypothesis, at 0, with one row. */
 pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
-/* The frequency of a row in bins: F = quarters / 4 + s / K. */
+/* Returns the frequency of a row in bins: F = quarters / 4 + s / K. */
 double pnr_plan_bins(const pnr_plan *plan, size_t row);
 /* Windows of a dwell: looks times periods. */
 size_t pnr_plan_windows(const pnr_plan *plan);
@@ -201,7 +208,7 @@ size_t pnr_plan_window_samples(const pnr_plan *plan);
  * correlation reaches to the end of the last window. */
 size_t pnr_plan_dwell_samples(const pnr_plan *plan);
 size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
-/* Values of one dwell's profile: codes, rows, lags times oversample. */
+/* Values of one dwell's profile: codes times rows times lags times oversample. */
 size_t pnr_plan_cells(const pnr_plan *plan);
 
 /* Bytes of one sample of all channels. */
@@ -209,14 +216,15 @@ size_t pnr_plan_sample_bytes(const pnr_plan *plan);
 /* sum |a|^2 of references[0]. All codes have the same energy. */
 double pnr_plan_code_energy(const pnr_plan *plan);
 
-/* Returns the address of sample `first`, counted from the first sample of the view. *count: in, how
- * many samples are wanted from there on; out, how many of these are contiguous in memory. */
+/* Returns the address of sample `first`, counted from the first sample of the view. Before the call
+ * *count is how many samples are wanted from there on. After the call it is how many of these are
+ * contiguous in memory. */
 const void *pnr_plan_locate(const pnr_plan *plan, const pnr_windows *windows, size_t first,
                             size_t *count);
 
-/* True when the length has no prime factor above 7, so that the circular transform at N is fast.
- * Other lengths are extended periodically to pnr_transform_fast_length(2 N - 1). The cpu engine and
- * the cuda engine follow this rule. */
+/* pnr_plan_is_direct: true when N has no prime factor above 7, so that the circular transform at N
+ * is fast. The transform length is N for such an N. Other lengths are extended periodically to
+ * pnr_transform_fast_length(2 N - 1). The cpu engine and the cuda engine follow this rule. */
 bool pnr_plan_is_direct(size_t n_samples);
 size_t pnr_plan_transform_length(size_t n_samples);
 

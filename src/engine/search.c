@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The search: threshold or CFAR, the maxima within their boxes in the order of code, row and cell,
- * and the second search with a floor that is free of echoes. */
+/* Searches a dwell: finds the cells that are above, and the maxima within their boxes in the order
+ * of code, row and cell. Repeats the search with a floor that is free of echoes. */
 #include "engine/search.h"
 
 #include "base/multiversion.h"
@@ -11,7 +11,7 @@
 
 enum {
     BLOCK = PNR_SEARCH_BLOCK,
-    LANES = 16, /* of doubles */
+    LANES = 16, /* parallel sums in doubles */
     FLOAT_LANES = 64,
     FLOAT_BLOCK = 4096, /* floats that are added before their sum is added to a double */
     REACH = PNR_NEIGHBOURS / 2
@@ -143,7 +143,8 @@ static void keep_candidate(search *s, const pnr_candidate *candidate)
     s->n_kept++;
 }
 
-/* True if `here`, the P of a cell, is > P of all cells before it in its box, and >= P after it. */
+/* True if `here`, the power of a cell, is greater than every power before the cell in its box, and
+ * at least equal to every power after the cell. */
 static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, float here)
 {
     const pnr_plan *plan = s->map.plan;
@@ -211,7 +212,8 @@ static size_t split_gate(const search *s, size_t (*parts)[2])
     return count;
 }
 
-/* Takes the cell at place `at`, which is above. `above` not NULL: only marks the cell there. */
+/* Takes the cell at place `at`, which is above. If `above` is not NULL, only marks the cell in
+ * `above`. */
 static void take_place(search *s, size_t number, size_t at, uint64_t *above)
 {
     const size_t cell = s->places != NULL ? s->places->lag_at[at] : at;
@@ -223,7 +225,7 @@ static void take_place(search *s, size_t number, size_t at, uint64_t *above)
 }
 
 /* Scans a part of a row. Nearly every block is below the threshold and costs only its maximum.
- * Takes the cells that are above. `above` not NULL: only marks these cells there. */
+ * Takes the cells that are above. If `above` is not NULL, only marks these cells in `above`. */
 static void scan_part(search *s, size_t number, const size_t part[2], uint64_t *above)
 {
     const float *line = s->map.power + number * s->map.n_cells;
@@ -246,8 +248,8 @@ static void scan_part(search *s, size_t number, const size_t part[2], uint64_t *
     }
 }
 
-/* Takes the cells of a line that are marked in `above`: CFAR found them above its threshold
- * when the line was complete. */
+/* Takes the cells of a line that are marked in `above`. CFAR marked them when the line was
+ * complete. */
 static void take_marked_cells(search *s, size_t number)
 {
     for (size_t w = 0; w < pnr_search_words(s->map.plan); w++)

@@ -11,11 +11,12 @@
 typedef struct pnr_search_line {
     double sum;      /* of P over the integer lags */
     float greatest;  /* greatest P in the gate; at least 0 */
-    uint64_t *above; /* CFAR: [pnr_search_words] bit c mod 64 of word c / 64: cell c is above */
+    uint64_t *above; /* CFAR: [pnr_search_words]. Cell c is above if bit c mod 64 of word
+                      * c / 64 is set */
 } pnr_search_line;
 
-/* Powers that are not in the order of lags, as method walsh leaves them: only for one code, one
- * row, oversample 1, a circular correlation and no CFAR. */
+/* The order of powers that method walsh computes. It is not the order of lags. It occurs only with
+ * one code, one row, oversample 1, a circular correlation and no CFAR. */
 typedef struct pnr_search_places {
     const uint32_t *place;  /* [n_lags]: lag k is at power[place[k]] */
     const uint32_t *lag_at; /* [n_places] */
@@ -30,12 +31,13 @@ void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks
 
 /*
  * Searches one dwell as plan.h says. power: [n_codes][n_rows][n_lags * oversample]. Reads
- * dwell->energy, n_periods and floor (as if all x were noise); sets noise_sum, floor (of the last
- * search), n_above, n_maxima and n_candidates; fills cell, code, row, channel and power of
- * out[0 .. n_candidates - 1] (the engine gathers value). energy_of_code: E_a. looks_used: looks
+ * dwell->energy, n_periods and floor (as if all x were noise). Sets noise_sum, floor (of the last
+ * search), n_above, n_maxima and n_candidates. Fills cell, code, row, channel and power of
+ * out[0 .. n_candidates - 1]; the engine gathers `value`. energy_of_code: E_a. looks_used: looks
  * with a used window. lines: [n_codes][n_rows] from pnr_search_scan_line; NULL: the search scans
- * them itself, with the same answer. places: NULL when the powers are in the order of lags; else
- * lines is NULL. Without a used window all counts and sums are 0. Never fails, never allocates.
+ * the lines itself, with the same results. places: NULL when the powers are in the order of lags;
+ * else lines is NULL. Without a used window all counts and sums are 0. Never fails, never
+ * allocates.
  *
  * Rules that plan.h leaves open: the box of the exclusion covers all cells of the lag grid, also
  * those outside the gate. With a filter a training cell at a lag outside the gate does not exist.

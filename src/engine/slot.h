@@ -22,7 +22,7 @@ typedef struct pnr_slot {
 typedef struct pnr_slots {
     pnr_slot queue[PNR_MAX_DEPTH];
     size_t depth, first, in_flight;
-    pnr_slot without; /* one dwell, of search_without */
+    pnr_slot without; /* the dwell of search_without */
 } pnr_slots;
 
 /* The input of one dwell and the places of its results. */

@@ -9,8 +9,8 @@
 
 enum { PNR_STRETCH_TAPS = 32, PNR_STRETCH_STEPS = 512 };
 
-/* The place from which one sample of a stretched look is read: x are the samples of the look, 0
- * outside of it, and T is the table:
+/* The place at which one sample of a stretched look is read. x are the samples of the look, and 0
+ * outside of the look. T is the table:
  *     y[n] = sum_i x[first + i] (T[row][i] + part (T[row + 1][i] - T[row][i])), i = 0 .. 31. */
 typedef struct pnr_stretch_place {
     int64_t first; /* the first of 32 samples, counted in the look; may lie outside */
@@ -18,9 +18,9 @@ typedef struct pnr_stretch_place {
     float part;    /* 0 .. 1 */
 } pnr_stretch_place;
 
-/* The place of sample n of a look of n_look = K N samples: the time m + (n - m) (1 + stretch),
- * m = (n_look - 1) / 2. n may be n_look or more (the end of a linear window). It is inline, because
- * it runs once for each sample. */
+/* Returns the place of sample n of a look of n_look = K N samples. It is the time
+ * m + (n - m) (1 + stretch), m = (n_look - 1) / 2. n may be n_look or more, at the end of a linear
+ * window. The function is inline, because it runs once for each sample. */
 static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n)
 {
     /* n is added as an integer, without rounding */
@@ -34,10 +34,10 @@ static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, si
     return place;
 }
 
-/* Fills table[j][i], the weight of sample i - 15 at the time j / PNR_STRETCH_STEPS: a sinc within a
- * Kaiser window of 32 samples, with an error below 1e-3 for frequencies up to 0.44 of the sample
- * rate (0.88 of the band of complex samples). The weights of a row add up to 1. Linear
- * interpolation between two rows adds an error of 5e-6 at most. */
+/* Fills table[j][i], the weight of sample i - 15 at the time j / PNR_STRETCH_STEPS. The weights are
+ * a sinc within a Kaiser window of 32 samples. Their error is below 1e-3 for frequencies up to 0.44
+ * of the sample rate (0.88 of the band of complex samples). The weights of a row add up to 1.
+ * Linear interpolation between two rows adds an error of 5e-6 at most. */
 void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS]); /* [PNR_STRETCH_STEPS + 1] */
 
 #endif

@@ -39,8 +39,9 @@ static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t f
         runs[(*n_runs)++] = (pnr_lost_run){first, end - first};
 }
 
-/* Takes the marks of [passed, end), end <= head, and adds their losses to *losses. Returns the
- * number of lost positions. is_view: also lists the lost runs and zeroes their samples. */
+/* Takes the marks of positions [passed, end) and adds their losses to *losses. `end` is at most
+ * head. Returns the number of lost positions. If is_view, also lists the lost runs and zeroes their
+ * samples. */
 static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_losses *losses)
 {
     uint64_t lost = 0;
@@ -87,8 +88,8 @@ static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
     *losses = (pnr_ring_losses){{0}};
 }
 
-/* Passes positions that belong to no dwell: before the first window, after the last complete
- * dwell. */
+/* Passes the positions up to `end`, which belong to no dwell. They lie before the first window or
+ * after the last complete dwell. Adds to *skipped those that are not lost. */
 static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
 {
     const uint64_t n = end - ring->passed;
@@ -111,7 +112,7 @@ static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
     return lost;
 }
 
-/* Adds the losses in these windows to *losses, by reason. */
+/* Adds the losses in the first n_windows windows of next .. passed to *losses, by reason. */
 static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
 {
     for (size_t p = 0; p < n_windows; p++)
@@ -119,7 +120,7 @@ static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *
             losses->n[reason] += ring->losses[p].n[reason];
 }
 
-/* Counts the windows within reach that belong to the next n_dwells dwells. */
+/* Counts the windows of the next n_dwells dwells for which `lost` has a place. */
 static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
 {
     const uint64_t n = ring->shape.n_periods * n_dwells;
@@ -127,7 +128,7 @@ static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
     return n < ring->n_windows ? (size_t)n : ring->n_windows;
 }
 
-/* Advances next by n_dwells dwells and keeps the losses of the windows after them. */
+/* Advances `next` by n_dwells dwells and keeps the losses of the windows after these dwells. */
 static void leave_dwells(pnr_ring *ring, uint64_t n_dwells)
 {
     const size_t n = windows_in(ring, n_dwells), n_left = ring->n_windows - n;
@@ -178,7 +179,8 @@ static void refuse_lost_run(pnr_ring *ring)
     refuse_dwells(ring, n_dwells, n_dwells * ring->dwell, &losses);
 }
 
-/* Takes the marks, up to head, of the next dwell and n_behind samples; true if all are taken. */
+/* Takes the marks, up to head, of the next dwell and of the n_behind samples after it. Returns true
+ * if all of them are taken. */
 static bool build_dwell(pnr_ring *ring, uint64_t head)
 {
     const size_t n_samples = ring->shape.n_samples;
@@ -204,7 +206,8 @@ static bool is_usable(const pnr_ring *ring)
     return false;
 }
 
-/* Copies the lost runs in the first n_samples positions from `next` to offset `at` of view v. */
+/* Copies the lost runs of the n_samples positions from `next` on to view v. In the view these
+ * positions begin at offset `at`. */
 static void copy_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v, uint64_t at)
 {
     for (size_t i = 0; i < ring->n_runs && ring->runs[i].first < n_samples; i++) {
@@ -215,7 +218,7 @@ static void copy_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v
     }
 }
 
-/* Adds the dwell that build_dwell has built to view v, as its dwell d. */
+/* Adds the built dwell to view v as dwell number d. */
 static void take_dwell(pnr_ring *ring, pnr_ring_view *v, size_t d)
 {
     const size_t n_periods = ring->shape.n_periods;
@@ -258,8 +261,8 @@ static bool is_ours(const pnr_ring *ring, size_t n_in_view)
     return ring->n_views + n_in_view == 0 || ring->next + ring->reach <= limit;
 }
 
-/* Builds the next usable dwell from the samples that have arrived, and refuses the dwells before
- * it; true when the dwell is complete. */
+/* Builds the next usable dwell from the samples that have arrived. Refuses the unusable dwells
+ * before it. Returns true when the dwell is complete. */
 static bool reach_dwell(pnr_ring *ring, uint64_t head)
 {
     while (is_ours(ring, 0)) {
@@ -363,7 +366,7 @@ int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
     return PNR_OK;
 }
 
-/* The end of the part of the next dwell that peek has shown. */
+/* Returns the position up to which peek has shown the next dwell. */
 static uint64_t end_of_shown(const pnr_ring *ring)
 {
     return ring->shown > ring->next ? ring->shown : ring->next;
@@ -404,8 +407,8 @@ void pnr_ring_release(pnr_ring *ring)
     free_memory(ring);
 }
 
-/* The value of head at which the reader can continue: the next dwell is complete, or peek has
- * at_least new samples. */
+/* Returns the value of head at which the reader can continue. There the next dwell is complete, or
+ * peek has at_least new samples, or a position before the first window has arrived. */
 static uint64_t next_work(const pnr_ring *ring, size_t at_least)
 {
     const uint64_t end = ring->next + ring->reach;

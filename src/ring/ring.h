@@ -16,11 +16,11 @@ typedef struct pnr_ring pnr_ring;
 
 typedef struct pnr_ring_shape {
     void *memory;        /* capacity * sample_bytes bytes; owner: the caller */
-    size_t capacity;     /* samples; at least (max_dwells + 1) dwells and n_behind */
+    size_t capacity;     /* in samples; at least max_dwells + 1 dwells and n_behind samples */
     size_t sample_bytes; /* bytes of one sample of all channels */
     size_t n_samples;    /* N: samples from one window to the next */
-    size_t n_behind;  /* samples after the last dwell that a view also shows, because linear windows
-                       * are longer than N by this number; they belong to the next dwell */
+    size_t n_behind;  /* samples of the next dwell which a view shows after its last dwell. A linear
+                       * window is longer than N by this number */
     size_t n_periods; /* windows in a dwell, over all its looks */
     size_t max_dwells;     /* most dwells in a view */
     uint64_t first_window; /* sample index where the first window starts */
@@ -34,8 +34,8 @@ void pnr_ring_destroy(pnr_ring *ring);
 /*
  * --- the acquisition thread ---
  *
- * A ring holds at most 2^14 commits and losses, or 4 for each dwell if that is more. It is full
- * when it has no space for samples or for the next commit.
+ * A ring holds at most 2^14 commits and losses, or 4 for each dwell of its capacity if that is
+ * more. The ring is full when it has no space for samples or for the next commit.
  */
 
 /* Sets *data to the memory for the next *n_samples contiguous samples, at most max_samples. PNR_OK,
@@ -54,29 +54,30 @@ void pnr_ring_end(pnr_ring *ring);
 
 /* Lends the next view: 1..max_dwells whole dwells, in order, and n_behind samples. Lost samples are
  * zeroed, and each is counted in the window whose first N samples contain it. A dwell in which
- * every window has lost more than half of its samples is refused here and never shown. The number
- * of dwells in a view depends on timing; the dwells do not. PNR_OK; PNR_EAGAIN: no dwell is ready;
- * PNR_EEND: no dwell will come. */
+ * every window has lost more than half of its samples is refused here and never shown. Timing
+ * decides how many dwells a view has, but not which dwells are shown. PNR_OK; PNR_EAGAIN: no dwell
+ * is ready; PNR_EEND: no dwell will come. */
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
 /* Gives the memory of the oldest view back. */
 void pnr_ring_release(pnr_ring *ring);
 
-/* Shows the part of the next view that has arrived, from its first sample on, and lends nothing;
+/* Shows the part of the next view that has arrived, from the first sample on. Lends nothing.
  * out->n_dwells is 1 when the dwell is complete, else 0. The part is final: its lost samples are
  * zeroed, and it does not change until the view that begins with it is released. If the dwell later
  * loses so many samples that it is refused, the next view begins at another sample, and this memory
  * is free at once. PNR_OK; PNR_EAGAIN: fewer than at_least samples (0 means 1) are new since the
- * last peek; PNR_EEND: no view will come. */
+ * previous peek; PNR_EEND: no view will come. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
-/* Waits until acquire, or peek(at_least) if at_least > 0, may succeed or the stream has ended.
- * PNR_OK, or PNR_EAGAIN after patience_ns. */
+/* Waits until acquire may succeed or the stream has ended. If at_least > 0, waits for
+ * peek(at_least) instead of acquire. PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
 /* Adds the totals that the ring keeps to *account: alignment, refused dwells, losses in released
- * views and, after the end, the tail. The borrower of a view accounts for its other samples before
- * it releases the view; then the sums of both parts hold at any time. Processing thread only. */
+ * views and, after the end, the tail. Before the borrower of a view releases it, the borrower
+ * accounts for the other samples of the view. So the sums of both parts hold at any time.
+ * Processing thread only. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
-/* Stream positions that are committed or skipped so far. */
+/* Returns the number of stream positions that are committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleep and wake of the two sides: the waker takes no lock while the other side is awake. */
+/* How a side of the ring sleeps, and how the other side wakes it. The waker takes no lock while the
+ * other side is awake. */
 #include "ring/state.h"
 
 #include "base/clock.h"

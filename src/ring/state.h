@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of the ring, which its two sides share: write.c runs in the acquisition thread, read.c
- * in the processing thread; both use marks.c and sleep.c. */
+/* The state that the two sides of the ring share. write.c runs in the acquisition thread, and
+ * read.c in the processing thread. Both use marks.c and sleep.c. */
 #ifndef PNR_RING_STATE_H
 #define PNR_RING_STATE_H
 
@@ -11,7 +11,7 @@
 
 /* A run of positions that begins where the previous mark ends. All hold samples or all are lost. */
 typedef struct pnr_ring_mark {
-    uint64_t end;     /* position after the last one of the run */
+    uint64_t end;     /* position after the last position of the run */
     uint64_t time_ns; /* CLOCK_MONOTONIC of the commit */
     int lost;         /* a pnr_lost_reason, or PNR_RING_HELD */
 } pnr_ring_mark;
@@ -20,8 +20,8 @@ enum {
     PNR_RING_HELD = -1,
     PNR_RING_MIN_MARKS = 1 << 14,
     PNR_RING_CACHE_LINE = 64,
-    PNR_RING_RUNS = 1024, /* the most lost runs that are kept separate, in a dwell and n_behind */
-    PNR_RING_VIEW_RUNS = 4 * PNR_RING_RUNS /* in a view */
+    PNR_RING_RUNS = 1024, /* most separate lost runs in a dwell and the n_behind samples */
+    PNR_RING_VIEW_RUNS = 4 * PNR_RING_RUNS /* most lost runs in a view */
 };
 
 /* Lost positions by reason. */
@@ -35,7 +35,7 @@ typedef struct pnr_ring_view {
     uint64_t *ready_ns; /* [max_dwells] */
     size_t n_runs;
     pnr_lost_run runs[PNR_RING_VIEW_RUNS]; /* counted from the first sample of the view */
-    pnr_ring_losses losses;                /* its losses; release accounts for them */
+    pnr_ring_losses losses;                /* losses in the view; release accounts for them */
 } pnr_ring_view;
 
 /* One side of the ring. It sleeps until it can continue; the other side wakes it. */
@@ -64,7 +64,7 @@ struct pnr_ring {
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_head;
     _Atomic uint64_t head; /* end of the newest mark */
     _Atomic bool ended;
-    uint64_t unmarked[PNR_LOST_COUNT]; /* lost positions that got no mark: the queue was full */
+    uint64_t unmarked[PNR_LOST_COUNT]; /* lost positions without a mark; the queue was full */
 
     /* written by the reader */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_tail;
@@ -72,7 +72,7 @@ struct pnr_ring {
     _Atomic uint64_t wanted; /* the head at which the writer wakes the sleeping reader */
     uint64_t next;           /* where the next dwell starts */
     uint64_t passed;         /* end of the positions whose marks the reader has taken */
-    uint64_t shown;          /* end of what the previous peek has shown */
+    uint64_t shown;          /* end of the samples that the previous peek showed */
     uint32_t *lost;          /* [n_windows] lost positions in next .. passed, by window */
     pnr_ring_losses *losses; /* [n_windows] the same by reason; not yet in the account or a view */
     size_t n_runs;
@@ -86,13 +86,15 @@ struct pnr_ring {
 
 /* --- marks.c --- */
 
-/* Appends a mark over the next n_samples and wakes the reader when it has work. lost: as in a mark.
- * The queue must have space. The writer calls this; after the end of the stream, the reader. */
+/* Appends a mark of the next n_samples positions. Wakes the reader when it has work. lost: as in a
+ * mark. The queue must have space. The writer calls this function; after the end of the stream, the
+ * reader calls it. */
 void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost);
-/* Appends marks of the losses in `unmarked`; false: the queue has no space for all of them. The
- * writer calls this; after the end of the stream, the reader. */
+/* Appends marks of the losses in `unmarked`. false: the queue has no space for all of them. The
+ * writer calls this function; after the end of the stream, the reader calls it. */
 bool pnr_ring_mark_losses(pnr_ring *ring);
-/* has_work: the reader can continue. has_space: the writer can. Either side may call both. */
+/* has_work: true when the reader can continue. has_space: true when the writer can continue. Either
+ * side may call both functions. */
 bool pnr_ring_has_work(const pnr_ring *ring);
 bool pnr_ring_has_space(const pnr_ring *ring);
 

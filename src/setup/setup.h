@@ -21,8 +21,8 @@ typedef struct pnr_setup_code {
 } pnr_setup_code;
 
 /* The band of a waveform (see code/band.h). Scenes have the whole code, or the half that real
- * samples show once. Receivers have either without DC and notches, scaled to the energy of the whole
- * code, so that engines and estimates see neither an image nor what is removed. */
+ * samples show once. Receivers have either without DC and notches, scaled to the energy of the
+ * whole code, so that engines and estimates see neither an image nor what is removed. */
 typedef enum pnr_code_band {
     PNR_BAND_WHOLE,
     PNR_BAND_SHOWN,

@@ -12,9 +12,9 @@
  *     y[i] = sum_p w_p exp(-2 pi i (r/4 + s/K) p) x_p[i]        exp(-2 pi i m p) = 1
  *     c[k] = sum_n y[i] exp(-2 pi i (m + r/4) i / N) conj(a[n])
  *
- * - y is the slow-time transform of the samples at bin s; when 4 divides K, at bin s + r K/4. The y
- *   of one stretch (and of one r when 4 does not divide K) are a set. One transform down the
- *   columns i gives all bins of a set. If the bins are few, each is a sum over p.
+ * - y is bin s of the slow-time transform of the samples; when 4 divides K, bin s + r K/4. All y of
+ *   one stretch (and of one r when 4 does not divide K) are a set. One transform down the columns
+ *   i gives all bins of a set. If a set has few bins, each is computed as a sum over p.
  * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It serves all codes, and
  *   all rows whose q differ by whole bins. So each row and code needs one inverse transform, and
  *   not K.
@@ -23,13 +23,12 @@
  *   exp(-2 pi i m i / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N) for i = n + k, also in the
  *   periodic extension, the code is rotated instead: a[n] exp(2 pi i m n / N). The stored spectrum
  *   of each m is a variant. c then lacks the factor exp(-2 pi i m k / N), which does not change
- *   |c|^2. Only values of c that are read get the factor. With many codes each inverse transform
- *   would load a variant from memory, and with four or more codes the spectra that variants save
- *   are at most a fifth of all transforms. So with four or more codes the samples are rotated by
- *   the whole of q, and each q has its own spectra.
+ *   |c|^2. Only values of c that are read get the factor. With four or more codes, variants
+ *   would save at most a fifth of all transforms, and each inverse transform would load a variant
+ *   from memory. Then the samples are rotated by the whole of q, and each q has its own spectra.
  */
 
-/* A spectrum: each look has one forward transform for it. */
+/* A spectrum. Each look has one forward transform for each spectrum. */
 typedef struct pnr_cpu_spectrum {
     uint32_t bin;      /* of the slow-time transform of its set, 0 .. K-1 */
     uint32_t rotation; /* index of axes.rotations */
@@ -40,7 +39,7 @@ typedef struct pnr_cpu_set {
     double stretch;
     unsigned quarters;   /* r when 4 does not divide K; else 0 */
     size_t first, count; /* its spectra: first .. first + count - 1 */
-    bool is_summed;      /* the bins are few, and each is a sum */
+    bool is_summed;      /* each bin is a sum, because the bins are few */
 } pnr_cpu_set;
 
 typedef struct pnr_cpu_row {

@@ -12,8 +12,8 @@ enum { LANES = PNR_CPU_LANES };
 
 #define INLINE static inline __attribute__((always_inline))
 /*
- * The lanes are independent. Every loop over them loads lines into named variables and stores lines
- * from these, without an array between. Then gcc compiles the loop to vectors of any width.
+ * The lanes are independent. Every loop over the lanes loads lines into named variables and stores
+ * lines from these, without an array between. Then gcc compiles the loop to vectors of any width.
  */
 #ifdef __clang__
 #define IVDEP /* clang does not know this pragma */
@@ -31,7 +31,7 @@ static size_t split(size_t n, size_t radix[PNR_CPU_COLUMN_STAGES])
 
     if (n < 64 || n > PNR_CPU_COLUMN_MAX || (n & (n - 1)) != 0)
         return 0;
-    /* radix 16 unless radix 8 alone needs as few stages */
+    /* radix 16, or radix 8 if radix 8 alone needs as few stages */
     for (size_t left = n; left > 1; left /= radix[n_stages++]) {
         const bool is_eights = left == 8 || left == 64 || left == 512;
 
@@ -47,7 +47,8 @@ bool pnr_cpu_columns_can(size_t n)
     return split(n, radix) > 0;
 }
 
-/* Room for the roots of all stages except the last: n of the first, n / R0 <= n / 8 of the next. */
+/* Returns the room for the roots of all stages but the last. The first stage has n roots, and the
+ * next has n / R0 <= n / 8. */
 static size_t roots_of(size_t n)
 {
     return n + n / 8;
@@ -114,7 +115,7 @@ INLINE void two(float *re, float *im, int a, int b)
     im[b] = i;
 }
 
-/* Multiplies place a by wr + i wi. */
+/* Multiplies the value at place a by wr + i wi. */
 INLINE void turn(float *re, float *im, int a, float wr, float wi)
 {
     const float r = re[a] * wr - im[a] * wi;
@@ -126,7 +127,8 @@ INLINE void turn(float *re, float *im, int a, float wr, float wi)
 static const float ROOT_HALF = 0.70710678118654752440f;
 static const float COS_16 = 0.92387953251128675613f, SIN_16 = 0.38268343236508977173f;
 
-/* Multiplies place a by W_8. turn_38 multiplies by W_8^3 = -i W_8, and turn_4 by W_4 = -i. */
+/* Multiplies the value at place a by W_8. turn_38 multiplies by W_8^3 = -i W_8, and turn_4 by
+ * W_4 = -i. */
 INLINE void turn_8(float *re, float *im, int a)
 {
     const float r = (re[a] + im[a]) * ROOT_HALF;
@@ -151,7 +153,7 @@ INLINE void turn_4(float *re, float *im, int a)
     re[a] = r;
 }
 
-/* Leaves output p at place 2 (p % 4) + p / 4. */
+/* Transforms 8 values. Leaves output p at place 2 (p % 4) + p / 4. */
 INLINE void eight(float *re, float *im)
 {
     four(re, im, 0, 2, 4, 6);
@@ -165,7 +167,7 @@ INLINE void eight(float *re, float *im)
     two(re, im, 6, 7);
 }
 
-/* Leaves output p at place 4 (p % 4) + p / 4. */
+/* Transforms 16 values. Leaves output p at place 4 (p % 4) + p / 4. */
 INLINE void sixteen(float *re, float *im)
 {
     four(re, im, 0, 4, 8, 12);
@@ -195,7 +197,7 @@ INLINE void butterfly(size_t radix, float *re, float *im)
         eight(re, im);
 }
 
-/* The place of output p. */
+/* Returns the place of output p. */
 INLINE size_t place(size_t radix, size_t p)
 {
     return radix == 16 ? p % 4 * 4 + p / 4 : p % 4 * 2 + p / 4;

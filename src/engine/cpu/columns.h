@@ -29,7 +29,7 @@ typedef struct pnr_cpu_columns {
     size_t n_stages;
     size_t radix[PNR_CPU_COLUMN_STAGES]; /* 8 or 16 */
     float (*roots)[2];                   /* of stage 0, then of stage 1: [j][p] W^(jp) */
-    uint16_t *order; /* [n / last radix] k at p = 0 of each group of the last stage */
+    uint16_t *order; /* [n / last radix] k of output 0 of each group in the last stage */
 } pnr_cpu_columns;
 
 /* Line k1, lane j has the factor coarse[k1] fine[k1][j]. The inverse uses its conjugate. */

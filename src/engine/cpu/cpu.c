@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cpu engine: threads, and transforms in single precision. FFTW is GPL, so this is a module. */
+/* The cpu engine: threads, and transforms in single precision. FFTW is GPL, so the engine is a
+ * module. */
 #include "engine/engine.h"
 
 #include "engine/cpu/fused.h"
@@ -114,7 +115,8 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     return code;
 }
 
-/* Threads first finish the dwells that they lead. Then one leads this dwell before all others. */
+/* The threads first finish the dwells that they lead. Then one thread leads this dwell before all
+ * other dwells. */
 static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {

@@ -46,7 +46,7 @@ typedef struct pnr_cpu {
     double energy_of_code;
     bool is_plain; /* see pnr_plan_is_plain; such plans sum floor and energy in another order */
     size_t window; /* samples of a window */
-    const pnr_cpu_fused *fused; /* NULL: the lines are kept */
+    const pnr_cpu_fused *fused; /* NULL: way `kept` */
     bool is_shaped;             /* shape has set the sizes */
     bool is_shared;             /* the team shares the steps of a dwell */
     bool finishes_first;        /* the team finishes one dwell before it begins another */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fused lines of the cpu engine: walsh, three passes, and one whole transform. */
+/* Way `fused` of cpu.h: method walsh, a transform in three passes, and one whole transform. */
 #include "engine/cpu/fused.h"
 
 #include "engine/plan.h"
@@ -10,8 +10,8 @@
 
 typedef pnr_cpu_value value;
 
-/* LARGE: the cache of one core does not hold a dwell of this size. TEAM_WALSH: from this length on,
- * several threads are faster than one. */
+/* LARGE: from this length on, the cache of one core does not hold a dwell. TEAM_WALSH: from this
+ * length on, several threads are faster than one. */
 enum { LARGE = 1 << 18, TEAM_WALSH = 1 << 15 };
 
 static value *profile_at(const pnr_cpu_step *s, size_t look, size_t h)
@@ -159,8 +159,9 @@ static bool suits_walsh(const pnr_plan *plan, size_t n_transform)
     return strcmp(plan->method, "library") != 0 && pnr_cpu_walsh_refusal(plan) == NULL;
 }
 
-/* At one sample per chip, c and its powers stay in the order of places of walsh: a reordering by
- * lag would take as long as the columns. CFAR needs the order of lags for its training cells. */
+/* At one sample per chip, c and its powers stay in the order of places of walsh. To put them into
+ * the order of lags would take as long as the columns. CFAR needs the order of lags for its
+ * training cells. */
 static void shape_walsh(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
@@ -288,8 +289,8 @@ const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transfo
     return line;
 }
 
-/* With more than two threads, a second large dwell begins before the first ends. The second keeps
- * threads busy during the steps that one thread computes alone. */
+/* With more than two threads, a second large dwell begins before the first ends. The second dwell
+ * keeps threads busy during the steps that one thread computes alone. */
 void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads)
 {
     cpu->fused->shape(cpu);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fused lines, for one row of one code: from the samples of a look to c and |c|^2. */
+/* Way `fused` of cpu.h: computes c and |c|^2 of the only line from the samples of a look. */
 #ifndef PNR_ENGINE_CPU_FUSED_H
 #define PNR_ENGINE_CPU_FUSED_H
 
@@ -22,7 +22,7 @@ struct pnr_cpu_fused {
 
 /* Chooses the fastest way for the plan and its method; NULL: the plan has several lines. */
 const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transform);
-/* Sets the sizes of cpu->fused and how n_threads share its dwells. */
+/* Sets the sizes that cpu->fused needs, and how n_threads threads share the dwells. */
 void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads);
 /* Sets choice->method and choice->why. */
 void pnr_cpu_fused_describe(const pnr_cpu *cpu, pnr_engine_choice *choice);

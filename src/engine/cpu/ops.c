@@ -9,8 +9,9 @@
 
 enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
 
-/* Converts packed integers (complex: 2 values per sample). Nearly every block has no clipped value,
- * which one comparison shows. A sample whose I and Q are both clipped counts once. */
+/* Converts packed integers: one value in each sample, or two in a complex format. Nearly every
+ * block has no clipped value; one comparison of a block shows this. A sample whose I and Q are both
+ * clipped counts once. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
     static uint64_t name##_clipped(const type *in, size_t count, size_t values)                    \
     {                                                                                              \
@@ -129,8 +130,8 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
             out[i][1] = -out[i][1];
 }
 
-/* Adds the squares of each block of 2 SUM_BLOCK floats in LANES sums, so that no addition waits for
- * the previous one. Adds the LANES sums by halves, and the sums of the blocks in double. */
+/* Adds the squares of each block of 2 * SUM_BLOCK floats in LANES sums, so that no addition waits
+ * for the previous one. Adds the LANES sums by halves, and the sums of the blocks in double. */
 PNR_MULTIVERSION double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];
@@ -170,7 +171,8 @@ void pnr_cpu_rotation_tables(pnr_rotation *rotation)
     }
 }
 
-/* exp(-j phi) = coarse * fine * (1 - j rest), rest < 2 pi 2^-20. It neglects rest^2 < 4e-11. */
+/* exp(-j phi) = coarse * fine * (1 - j rest), rest < 2 pi 2^-20. Terms of rest^2 < 4e-11 are left
+ * out. */
 void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step, size_t n,
                     float (*x)[2])
 {
@@ -266,8 +268,8 @@ PNR_MULTIVERSION void pnr_cpu_transpose(size_t rows, size_t columns, const float
         }
 }
 
-/* |c|^2 of 4 columns of c at 4 places, as 4 rows: squares, sums of neighbours, then a 4 x 4
- * transposition. */
+/* Writes |c|^2 of 4 columns of c at 4 places as 4 rows. Squares the parts, adds neighbours, and
+ * then transposes 4 x 4 powers. */
 typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 
@@ -328,7 +330,7 @@ PNR_MULTIVERSION void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const 
     const float sign = conjugate ? -1 : 1;
     const wide turn = {-sign, sign, -sign, sign, -sign, sign, -sign, sign,
                        -sign, sign, -sign, sign, -sign, sign, -sign, sign};
-    wide re[2], im[2], re_turned[2], im_turned[2]; /* turned: times (-1, 1) */
+    wide re[2], im[2], re_turned[2], im_turned[2]; /* turned: multiplied by (-1, 1) */
     size_t first = 0;
 
     for (int half = 0; half < 2; half++) {

@@ -41,7 +41,7 @@ void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (
 /* power[i] = |c[i]|^2, or += if `add`. */
 void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power);
 
-/* to[c][r] = from[r][c]; rows `from_row` and `to_row` values apart. */
+/* to[c][r] = from[r][c]. from_row, to_row: values from one row to the next. */
 void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
                        float (*to)[2], size_t to_row);
 /* power[r][j] = |c[j][r]|^2, or += if `add`, for r < rows and j < columns. */

@@ -31,8 +31,8 @@ static void filter_lags(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, valu
         memcpy(c[(plan->gate_first + k) % plan->n_lags], gate_out[k], sizeof(value));
 }
 
-/* Multiplies n lags k from `first` on by exp(-2 pi i m k / N), the factor that c of a rotated code
- * lacks. */
+/* Multiplies c at n lags k from `first` on by exp(-2 pi i m k / N). A rotated code leaves this
+ * factor out of c. */
 static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t first, size_t n,
                           value *c)
 {
@@ -203,8 +203,8 @@ static void gather_centres(void *context, size_t task, size_t worker)
     }
 }
 
-/* Sets the values of one line around all candidates near this line. With one look they are c; with
- * several looks they are the sum of c[j] conj(c[0]), which scale_values divides by sqrt(P[0]). */
+/* Sets the values of one line around all candidates near this line. With one look a value is c.
+ * With several looks it is the sum of c[j] conj(c[0]), which scale_values divides by sqrt(P[0]). */
 static void gather_row(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;

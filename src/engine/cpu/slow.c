@@ -15,8 +15,8 @@ enum { SUM_COLUMNS = 128, SUM_PERIODS = 32 };
 
 typedef pnr_cpu_wide wide;
 
-/* Sums at most SUM_PERIODS periods. The real and imaginary parts of the weights have separate sums
- * a and b; the result is a + i b. */
+/* Sums at most SUM_PERIODS periods. Sum a uses the real parts of the weights, and sum b the
+ * imaginary parts. The result is a + i b. */
 PNR_MULTIVERSION static void sum_few_periods(size_t n_periods, size_t n, const float (*x)[2],
                                              size_t x_pitch, const float (*w)[4][2], bool add,
                                              size_t n_out, float (*out)[2], size_t out_pitch)
@@ -89,7 +89,7 @@ static void sum_columns(void *context, size_t task, size_t worker)
                  cpu->transform.spectrum_pitch);
 }
 
-/* Transposes columns to rows, transforms the rows, and transposes the wanted bins back, one run of
+/* Transposes columns to rows and transforms the rows. Transposes the wanted bins back, one run of
  * adjacent bins at a time. */
 static void transform_columns(void *context, size_t task, size_t worker)
 {
@@ -125,8 +125,8 @@ static void transform_columns(void *context, size_t task, size_t worker)
     }
 }
 
-/* An extended transform reads y[i mod N] for i < 2 N - 1, then zeros. A linear transform reads y,
- * then zeros. */
+/* Transforms y of a spectrum. If the length is extended, reads y[i mod N] for i < 2 N - 1, then
+ * zeros. If lags are linear, reads y, then zeros. */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker)
 {
     const value *rotation = (const value *)cpu->rotations[cpu->axes.spectra[spectrum].rotation];

@@ -24,8 +24,8 @@ static bool factors(size_t length, size_t *n1, size_t *n2)
     const size_t root_of_length = (size_t)sqrt((double)length);
     size_t small = (root_of_length + 1) / 2;
 
-    /* N1, the length of a column, is the first factor of L from sqrt(L) / 2 to sqrt(L), or else
-     * the next one below, so that COLUMNS columns fit a tile. */
+    /* N1, the length of a column, is the least factor of L from sqrt(L) / 2 to sqrt(L). If there is
+     * none, N1 is the greatest factor below. So COLUMNS columns fit a tile. */
     while (small <= root_of_length && length % small != 0)
         small++;
     while (length % small != 0)
@@ -87,7 +87,7 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
     return columns > 2 * split->row2 ? columns : 2 * split->row2;
 }
 
-/* For columns of any length: creates the plans, and memory for the powers of W_L. */
+/* For columns not computed in lanes: creates the plans, and allocates the powers of W_L. */
 static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
 {
     split->fine = fftwf_malloc(split->n1 * COLUMNS * sizeof *split->fine);
@@ -188,8 +188,8 @@ static void transform_columns(const pnr_cpu_split *split, int way, size_t width,
         fftwf_execute_dft(split->column[way], tile + (j + 1) * split->row1, tile + j * split->row1);
 }
 
-/* Fills rows first .. end - 1 of the columns of a block value by value, because these rows hold the
- * end of a period or zeros. */
+/* Fills rows first .. end - 1 of the columns of a block value by value. These rows hold the end of
+ * a period or zeros. */
 static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first, size_t end,
                          const pnr_cpu_value *x, size_t n_samples, size_t n_lit,
                          pnr_cpu_value *columns)
@@ -273,7 +273,8 @@ void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_c
                       split->row2);
 }
 
-/* The two halves of pass B for row k1: from z to the spectrum, and from a product to z. */
+/* forward_row and inverse_row are the two halves of pass B for row k1: from z to the spectrum, and
+ * from a product to z. */
 static void forward_row(const pnr_cpu_split *split, size_t k1, pnr_cpu_value *z, pnr_cpu_value *x)
 {
     if (!split->is_wide)
@@ -356,7 +357,7 @@ void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cp
 }
 
 /* For j = k1 + N1 k2 and the shift m = m1 + N1 m2, bin j + m is value k2 + m2 of row k1 + m1. If
- * k1 + m1 reaches N1, it is value k2 + m2 + 1 of row k1 + m1 - N1. */
+ * k1 + m1 reaches N1, bin j + m is value k2 + m2 + 1 of row k1 + m1 - N1. */
 void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
                            const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z)
 {

@@ -42,9 +42,9 @@ typedef struct pnr_cpu_split {
     /* W_L^(COLUMNS b k1) and W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
     pnr_cpu_value *coarse;        /* [N1][n_blocks]; is_wide: [n_blocks][N1] */
     pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: none */
-    pnr_cpu_line *lines;          /* is_wide: [N1] the powers that `fine` has otherwise */
+    pnr_cpu_line *lines;          /* is_wide: [N1] the powers of W_L, in place of `fine` */
     pnr_cpu_columns columns;      /* only if is_wide */
-    fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: no columns */
+    fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: `column` is unused */
 } pnr_cpu_split;
 
 /* Finds N1 and N2 for L. Returns false if L is too short or lacks such factors; then a whole
@@ -53,8 +53,8 @@ bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
 /* True if three passes by one thread are faster than a whole transform. This is also true at some
  * L that pnr_cpu_split_factors refuses, if the columns are computed in lanes. */
 bool pnr_cpu_split_pays(size_t length);
-/* Sizes that follow from L: bytes of the tables; values of Z or H, of c, and of the tile of a
- * thread. */
+/* Set or return the sizes that follow from L: bytes of the tables; values of Z or H, of c, and of
+ * the tile of a thread. */
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
 size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
 size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
@@ -81,8 +81,8 @@ static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)
 /* Rounds natural[L], which is conj(spectrum of the code) / L, to H. */
 void pnr_cpu_split_order(const pnr_cpu_split *split, const double (*natural)[2], pnr_cpu_value *h);
 
-/* Pass A of one block of columns. The input is x[n mod n_samples] for n < n_lit, then zeros. An
- * extended period has n_lit = 2 n_samples - 1, else n_lit = n_samples. */
+/* Pass A of one block of columns. The input is x[n mod n_samples] for n < n_lit, then zeros. n_lit
+ * is 2 n_samples - 1 if the period is extended, otherwise n_samples. */
 void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
                            size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile);
 /* Pass B of one block of rows with n codes h[i]: from z[0], the result of pass A, to each z[i].
@@ -96,8 +96,8 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
                            pnr_cpu_value *tile, uint64_t *stage_ns);
 
 /* Pass B in two halves, for a spectrum that is kept. One thread computes all rows. The first half
- * goes from z, which it overwrites, to X. The second half reads X from bin `shift` on, multiplies
- * it by h and writes z. */
+ * transforms z to X and overwrites z. The second half reads X from bin `shift` on, multiplies it by
+ * h and writes z. */
 void pnr_cpu_split_spectrum(const pnr_cpu_split *split, pnr_cpu_value *z, pnr_cpu_value *x);
 void pnr_cpu_split_product(const pnr_cpu_split *split, const pnr_cpu_value *x, size_t shift,
                            const pnr_cpu_value *h, pnr_cpu_value *tile, pnr_cpu_value *z);

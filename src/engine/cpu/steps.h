@@ -25,7 +25,7 @@ typedef struct pnr_cpu_step {
     size_t n_used;              /* looks with enough used windows so far */
     float *power;               /* all lines in the order of lags; NULL: the powers are in the order
                                  * of places, see n_places */
-    uint64_t since;             /* the stopwatch */
+    uint64_t since;             /* when the lap of the stopwatch began */
     size_t number;              /* index in the dwell of the first window that is read now */
     pnr_cpu_value *to;          /* where that window goes; NULL: its samples are only counted */
 
@@ -43,7 +43,7 @@ typedef struct pnr_cpu_step {
 void pnr_cpu_do(const pnr_cpu_step *step, pnr_cpu_task *task, size_t n_tasks);
 
 /* read_blocks: the number of blocks in which a window is read. mean_blocks: the number of blocks of
- * columns in the first N samples of a window, from which the mean is removed. */
+ * columns from which the mean is removed; they cover the first N samples of a window. */
 size_t pnr_cpu_read_blocks(const pnr_cpu *cpu);
 size_t pnr_cpu_mean_blocks(const pnr_cpu *cpu);
 

@@ -38,7 +38,8 @@ static void fill_weights(const pnr_cpu *cpu, size_t number)
         }
 }
 
-/* conj(DFT of a[n] exp(2 pi i m n / N), zero beyond N) / length, in double, then rounded once. */
+/* Computes conj(DFT of a[n] exp(2 pi i m n / N), 0 beyond N) / length in double, then rounds it
+ * once. */
 static int fill_code(const pnr_cpu *cpu, size_t code, double complex *spectrum)
 {
     const size_t n = cpu->plan->n_samples, length = cpu->axes.n_transform;

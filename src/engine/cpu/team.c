@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The tasks of one step of one dwell. The leader has the job on its stack until all helpers end. */
+/* The tasks of one step of a dwell. The job stays on the leader's stack until all helpers end. */
 struct pnr_cpu_job {
     pnr_cpu_task *task;
     void *context;
@@ -96,7 +96,7 @@ static bool lead_dwell(pnr_cpu_team *team, size_t number)
     pthread_mutex_lock(&team->lock);
     team->is_leading[leader] = false;
     slot->n_done++;
-    if (pnr_slot_is_done(slot)) /* only now, because to wake threads is expensive */
+    if (pnr_slot_is_done(slot)) /* not after each dwell, because waking threads is expensive */
         pthread_cond_broadcast(&team->changed);
     return true;
 }
@@ -126,10 +126,10 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
-/* A submit wakes a thread on the core of the submitting thread. There it may wait for milliseconds
- * while other cores are idle. So the threads of the team leave that core to the submitting thread,
- * which also collects and helps, and use all other cores. When the kernel moves the submitting
- * thread, the team leaves the new core. */
+/* A submit wakes a thread on the core of the submitting thread. There the woken thread may wait for
+ * milliseconds while other cores are idle. So the threads of the team leave that core to the
+ * submitting thread, which also collects and helps. They use all other cores. When the kernel moves
+ * the submitting thread, the team leaves the new core. */
 static void leave_core(pnr_cpu_team *team, int cpu)
 {
     cpu_set_t rest = team->allowed;

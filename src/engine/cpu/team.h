@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of the cpu engine: each leads dwells, or helps with the tasks of a dwell that another
- * thread leads. A thread that waits for a result works too, because its core is already awake. */
+/* The threads of the cpu engine. Each thread leads dwells, or helps with the tasks of a dwell that
+ * another thread leads. A thread that waits for a result works too, because its core is already
+ * awake. */
 #ifndef PNR_ENGINE_CPU_TEAM_H
 #define PNR_ENGINE_CPU_TEAM_H
 

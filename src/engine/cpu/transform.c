@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The transforms of the cpu engine: FFTW computes a whole transform, split.h one in three
- * passes. */
+/* The transforms of the cpu engine. FFTW computes a whole transform; split.h computes a transform
+ * in three passes. */
 #include "engine/cpu/transform.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The transforms of the cpu engine: FFTW computes a whole transform, split.h one in three
- * passes. */
+/* The transforms of the cpu engine. FFTW computes a whole transform; split.h computes a transform
+ * in three passes. */
 #ifndef PNR_ENGINE_CPU_TRANSFORM_H
 #define PNR_ENGINE_CPU_TRANSFORM_H
 
@@ -17,7 +17,7 @@ typedef struct pnr_cpu_transform {
 
 /* The scratch memory of a thread. */
 typedef struct pnr_cpu_transform_scratch {
-    pnr_cpu_value *in;   /* [in_values] the input, then c in the order of lags */
+    pnr_cpu_value *in;   /* [in_values] the input; later c in the order of lags */
     pnr_cpu_value *out;  /* [out_values] */
     pnr_cpu_value *tile; /* [tile_values]; NULL without three passes */
 } pnr_cpu_transform_scratch;
@@ -29,7 +29,7 @@ size_t pnr_cpu_transform_table_bytes(const pnr_cpu_transform *transform);
 int pnr_cpu_transform_create(pnr_cpu_transform *transform);
 void pnr_cpu_transform_destroy(pnr_cpu_transform *transform);
 
-/* Rounds natural[L], the bins in ascending order, to a spectrum. */
+/* Rounds natural[L], which has the bins in ascending order, and stores them as a spectrum. */
 void pnr_cpu_transform_order(const pnr_cpu_transform *transform, const double (*natural)[2],
                              pnr_cpu_value *spectrum);
 /* One thread transforms scratch->in[L] to a spectrum. */

@@ -147,7 +147,7 @@ INLINE void lane_stages(vector *v)
     *v = x;
 }
 
-/* Transforms n vectors over their six lowest bits; fewer than 8 vectors over the lowest three. */
+/* Transforms n vectors over their six lowest bits. If n < 8, only over their three lowest bits. */
 INLINE void lowest_stages(vector *x, size_t n)
 {
     if (n < 8) {
@@ -186,8 +186,8 @@ INLINE void stages(vector *x, size_t h, size_t n)
                 butterfly(&x[i], &x[i + h]);
 }
 
-/* Each gathers n values. Those for integers fetch I and Q of a sample as one word, and then convert
- * the gathered words like pnr_cpu_convert. */
+/* Each of these functions gathers n values. Those for integers fetch I and Q of a sample as one
+ * word, and then convert the gathered words like pnr_cpu_convert. */
 INLINE void gather_floats(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,
                           float (*to)[2])
 {
@@ -299,7 +299,7 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
 
     for (size_t r = 0; r < left; r++)
         memcpy(w[r], X[r * walsh->row + column], sizeof *w);
-    /* Takes one bit at a time, the lowest first as in the tile, and computes only the half that
+    /* Transforms one bit at a time, the lowest first as in the tile. Computes only the half that
      * leads to `place`. */
     for (size_t bit = 1; left > 1; bit *= 2) {
         left /= 2;

@@ -16,14 +16,14 @@
  * X[s_i] = x[i] and X[0] = 0
  *     c[k] = sum_i x[i] (-1)^b[i - k] = W[u_k],   W[u] = sum_s X[s] (-1)^|s & u|,
  *     u_k = sum_j b[t_j - k] 2^j,   s_(t_j) = 2^j   (indices mod N).
- * W, the Walsh-Hadamard transform, takes n 2^n additions. W[0] = sum x belongs to no lag.
+ * W, the Walsh-Hadamard transform, needs n 2^n additions. W[0] = sum x belongs to no lag.
  *
  * X lies in rows of 2^m values. A row is gathered and transformed over its m bits while it is in
  * the cache of one core; then the columns are transformed over the other n - m bits. Rows begin two
  * cache lines more than 2^m values apart, so that a column spreads over all sets of a cache.
  *
- * At q samples a chip, a[j] = chip[floor(j / q)], N = q (2^n - 1): with W_r[k] the correlation, as
- * above, of part r of the samples, x[q i + r],
+ * At q samples a chip, a[j] = chip[floor(j / q)] and N = q (2^n - 1). Part r of the samples is
+ * x[q i + r]. W_r[k] is the correlation of part r, computed as above. Then
  *     c[q k + s] = sum_(r = s .. q-1) W_r[k] + sum_(r = 0 .. s-1) W_r[k + 1]   (k mod 2^n - 1).
  */
 typedef struct pnr_cpu_walsh {
@@ -32,7 +32,7 @@ typedef struct pnr_cpu_walsh {
     size_t rows, columns;  /* 2^(n - m), 2^m */
     size_t row;            /* values from row to row */
     size_t n_column_tasks; /* of pnr_cpu_walsh_columns */
-    uint32_t *sample;      /* [2^n] the sample i of X[s]; X[0] has none */
+    uint32_t *sample;      /* [2^n] the number i of the sample in X[s]; X[0] has none */
     uint32_t *place;       /* [2^n - 1]: the place of u_k in X and W */
     uint32_t *lag_at;      /* [rows * row]: the lag at each place */
 } pnr_cpu_walsh;

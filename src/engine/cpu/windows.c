@@ -10,12 +10,13 @@
 
 typedef pnr_cpu_value value;
 
-/* Samples of a task. The blocks begin at fixed places of a window, so that its energy depends
- * neither on the thread that converts a block nor on the sample at which the view wraps. */
+/* The numbers of samples in the blocks of two kinds of task. The blocks begin at fixed places of a
+ * window. So the energy of the window depends neither on the thread that converts a block nor on
+ * the sample at which the view wraps. */
 enum { READ_BLOCK = PNR_CPU_READ_MOST, MEAN_BLOCK = PNR_CPU_MEAN_BLOCK };
 
-/* The number of blocks of n samples, and the number in a whole window: those of its first N
- * samples, then those of the others. */
+/* blocks_of: the number of blocks of n samples. blocks_of_window: those of the first N samples of a
+ * window, and those of its other samples. */
 static size_t blocks_of(size_t n, size_t size)
 {
     return (n + size - 1) / size;
@@ -239,7 +240,8 @@ static void remove_mean(void *context, size_t task, size_t worker)
     }
 }
 
-/* Sets the energies of the windows, times U / (U - 1): the mean has removed 1/U of the noise. */
+/* Sets the energies of the windows. They are multiplied by U / (U - 1), because the removal of the
+ * mean removed 1/U of the noise. */
 static void add_energies(const pnr_cpu_step *s, size_t look)
 {
     const size_t n_periods = s->cpu->plan->n_periods, n_own = pnr_cpu_mean_blocks(s->cpu);

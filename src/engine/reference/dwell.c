@@ -157,8 +157,8 @@ static void fill_own_samples(pnr_engine *engine)
     }
 }
 
-/* Adds the energy of the windows of a look to the dwell. Adds to the floor the mean of P that noise
- * of this energy has. */
+/* Adds the energy of the windows of a look to the dwell. Adds the mean of P for noise of this
+ * energy to the floor. */
 static void add_energy(const pnr_engine *engine, size_t used, pnr_dwell *dwell)
 {
     const pnr_plan *plan = engine->plan;
@@ -297,8 +297,9 @@ static void add_powers(pnr_reference_work *work, size_t looks)
     }
 }
 
-/* The value of a row, j lags from a candidate's centre: c of one look, or the sum over several
- * looks of c conj(c0) / sqrt(P0), where c0 is at the centre. */
+/* Finds the value of a row j lags from a candidate's centre. With one look the value is c. With
+ * several looks it is sum c conj(c0) / sqrt(sum |c0|^2) over the looks, where c0 is at the
+ * centre. */
 static void find_neighbour(const pnr_engine *engine, size_t looks, const pnr_candidate *candidate,
                            size_t row, int j, float out[2])
 {

@@ -31,7 +31,7 @@ static void remove_echoes(const pnr_plan *plan, const pnr_slot_dwell *task, size
     }
 }
 
-/* Marks which of the samples first .. + n - 1 of a view are lost. */
+/* Marks the lost samples among the samples first .. first + n - 1 of a view. */
 static void mark_lost(const pnr_windows *windows, size_t first, size_t n, unsigned char *flags)
 {
     for (size_t r = 0; r < windows->n_lost_runs; r++) {

@@ -9,11 +9,11 @@
 
 /* The scratch memory of one dwell. */
 typedef struct pnr_reference_work {
-    size_t n_window, n_look; /* samples of a window and of a look; linear lags also need the tail */
-    double complex *look;    /* [n_look], as converted */
+    size_t n_window, n_look; /* samples of a window and a look, each with the tail of linear lags */
+    double complex *look;    /* [n_look] the converted samples */
     unsigned char *flags;    /* [n_look] */
     double complex *mean;    /* [n_window]; zeros without remove_mean */
-    double complex *own;     /* [n_look]: without the mean of the window that owns the sample */
+    double complex *own;     /* [n_look] samples less the mean of the window that owns them */
     double complex *stretched; /* [n_look] stretched for one hypothesis; NULL: no stretch */
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
