@@ -277,7 +277,8 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     if (code == PNR_OK && needs_patch_fit(plan))
         code = pnr_fit_patch_create(setup, config->radar.carrier_hz, &detector->map);
     if (code == PNR_OK && detector->has_rows &&
-        (detector->patches = calloc(PNR_MAX_CANDIDATES, sizeof *detector->patches)) == NULL)
+        (detector->patches = calloc((size_t)2 * PNR_MAX_CANDIDATES, sizeof *detector->patches)) ==
+            NULL)
         code = PNR_ENOMEMORY;
     if (code != PNR_OK)
         goto fail;

@@ -82,7 +82,8 @@ static void add_filtered(const pnr_detector *detector, const pnr_patch_place *pl
     const pnr_plan *plan = detector->plan;
     const size_t n_lags = plan->n_lags;
     const size_t gate = ((size_t)place->lag + n_lags - plan->gate_first) % n_lags;
-    const pnr_patch_place next_to = {place->code, place->row, lrint(echo->lag)};
+    const pnr_patch_place next_to = {
+        .code = place->code, .row = place->row, .lag = lrint(echo->lag)};
     const double delay = remainder(echo->lag - (double)place->lag, (double)plan->n_samples);
     const double complex rho = pnr_waveform_at(detector->codes[echo->code].autocorrelation,
                                                (double)next_to.lag - echo->lag);
@@ -108,7 +109,8 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
     const double scale =
         pnr_detector_gains(detector, observed).amplitude * detector->energy_of_code;
     const size_t centre = candidate->cell / detector->plan->oversample;
-    const pnr_patch_place place = {candidate->code, candidate->row, (long)centre};
+    const pnr_patch_place place = {
+        .code = candidate->code, .row = candidate->row, .lag = (long)centre};
     const double n = (double)detector->plan->n_samples;
 
     for (size_t e = 0; e < removed->n_echoes; e++) {

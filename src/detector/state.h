@@ -36,7 +36,7 @@ struct pnr_detector {
     pnr_detector_code *codes;
     pnr_fit_patch *map; /* the fit of a map; NULL: the plan is no map */
     bool has_rows;      /* several rows: candidates come with patches */
-    pnr_patch *patches; /* [PNR_MAX_CANDIDATES] of the tracks; NULL without has_rows */
+    pnr_patch *patches; /* [2 PNR_MAX_CANDIDATES] of the tracks; NULL without has_rows */
     const pnr_least_squares *least_squares; /* the filter; NULL: matched */
     double energy_of_code;                  /* R(0) */
     pnr_cells cells;
@@ -57,13 +57,15 @@ typedef struct pnr_track {
     const pnr_detector_code *code;
     size_t centre; /* lag */
     double loss; /* noise of its values divided by a cell's: above 1 after a least-squares filter */
+    int n_rows;  /* 17 in a map, else 1; they are [n_rows][17]: */
     /* The engine's values without the mean noise of a sum of powers. After a filter they are
      * restored to the values of the correlation. */
-    pnr_vector c;
-    pnr_vector rest;        /* c minus the `told` fits of the other echoes */
-    pnr_fitted told;        /* the fit that the others have subtracted */
+    pnr_vector *c;
+    pnr_vector *rest;       /* c minus the `told` fits of the other echoes */
+    pnr_vector row[2];      /* the memory of c and rest outside of maps */
+    pnr_patch_echo told;    /* the fit that the others have subtracted */
     bool is_told, is_dirty; /* dirty: rest has changed since the fit */
-    pnr_vector *patch;      /* replaces c and rest if there are several rows */
+    double cell;            /* the noise with which rest was made */
     pnr_fitted fit;
     double bins, bins_variance; /* if there are several rows; variance times S */
     double share;               /* |value of the model echo in the centre| / |peak| */
@@ -84,8 +86,9 @@ static inline double pnr_track_distance(const pnr_detector *detector, double a, 
 
 static inline pnr_patch_place pnr_track_place(const pnr_detector *detector, const pnr_track *t)
 {
-    return (pnr_patch_place){(size_t)(t->code - detector->codes), t->candidate->row,
-                             (long)t->centre};
+    return (pnr_patch_place){.code = (size_t)(t->code - detector->codes),
+                             .row = t->candidate->row,
+                             .lag = (long)t->centre};
 }
 
 static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const pnr_track *t)
@@ -104,18 +107,21 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                        double cell, double *cells);
 
-/* --- one track among others: one row, then a map --- */
+/* The row of a track's own cell in its values. */
+static inline int pnr_track_row(const pnr_track *t)
+{
+    return t->n_rows / 2;
+}
 
-/* Subtracts the newest fit of track i from all other tracks, in place of its previous fit.
- * tolerance: the power of a change that does not matter. */
+/* --- one track among others; cell: the noise of a cell, which decides what matters --- */
+
+/* Gives the last fit of track i to all others, which have the one before. */
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
-                     double tolerance);
-/* Fills the values of a new candidate without the echoes found so far. */
-void pnr_others_subtract(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
-                         size_t n, double tolerance);
-/* Fills a track's patch without the other echoes. cell: the noise. */
-void pnr_others_patch(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
-                      size_t n_others, double cell, pnr_vector *out);
+                     double cell);
+/* Fills the rest of a track: its values without the other echoes, in a map at the lags and rows
+ * within `reach` of the centre (0: at all). */
+void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                         size_t n, double cell, int reach);
 
 /* --- after a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
 
@@ -124,18 +130,14 @@ double pnr_track_loss(const pnr_detector *detector, const pnr_track *t);
 /* Restores the correlation from the filtered values around a track: [n_rows][17][2]. */
 void pnr_track_restore(const pnr_detector *detector, const pnr_track *t, const float *values,
                        size_t n_rows, float *out);
-/* The distance in gates from the centre of a track to an echo. */
-double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, const pnr_track *other);
-/* The response at the lags of a track to another echo of peak -1; false when it is negligible. */
-bool pnr_track_response(const pnr_detector *detector, const pnr_track *from, const pnr_track *other,
-                        double complex *out);
-/* The part of a track's own echo, of peak 1, that the restoration misses. */
-void pnr_track_missing(const pnr_detector *detector, const pnr_track *t, double complex *out);
-/* The amplitude of another echo in each row of a track's patch. */
-void pnr_track_rows(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
-                    double cell, double complex *out);
-/* c += a x; patch += rows x. */
-void pnr_track_add(double complex a, const double complex *x, double complex *c);
-void pnr_track_add_rows(const double complex *rows, const double complex *x, pnr_vector *patch);
+/* The distance in gates from the centre of a track to a lag. */
+double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, double lag);
+/* Adds factor times an echo to the values of a track, unless it is negligible. */
+void pnr_track_add_filtered(const pnr_detector *detector, const pnr_track *t,
+                            const pnr_patch_echo *echo, double factor, double cell,
+                            pnr_vector *values);
+/* Adds the part of a track's own echo that the restoration misses. */
+void pnr_track_add_missing(const pnr_detector *detector, const pnr_track *t, double cell,
+                           pnr_vector *values);
 
 #endif

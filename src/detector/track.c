@@ -13,18 +13,7 @@ enum {
     TURNS = 2       /* iterations of a fit that adds what a filter removed */
 };
 
-/* The power of a change, in cells of noise, that is not worth another fit. */
-static const double negligible = 1e-6;
 static const double strong = 100; /* least S at which the part that a filter removed matters */
-
-/* The vertex of the parabola through (-1, a), (0, b), (1, c). If b is the greatest, it lies within
- * -1/2..1/2. */
-static double parabola_vertex(double a, double b, double c)
-{
-    const double curvature = a - 2 * b + c;
-
-    return curvature < 0 ? 0.5 * (a - c) / curvature : 0;
-}
 
 /* Returns the start of the climb, in lags: the vertex of |c| over the cell's lag and its
  * neighbours, or 1/2 for a cell at a half lag. */
@@ -37,7 +26,7 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
 
     for (int i = 0; i < 3; i++)
         p[i] = sqrt(pnr_power(c[MIDDLE - 1 + i]));
-    return p[1] >= p[0] && p[1] >= p[2] ? parabola_vertex(p[0], p[1], p[2]) : 0;
+    return pnr_parabola_vertex(p[0], p[1], p[2]);
 }
 
 /* --- the candidates of a dwell --- */
@@ -87,7 +76,7 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
             pnr_track_restore(detector, t, values, J, restored);
             values = restored;
         }
-        pnr_fit_patch_load(detector->map, &place, values, floor, t->patch);
+        pnr_fit_patch_load(detector->map, &place, values, floor, t->c);
         return;
     }
     const float *values = &candidate->value[0][0];
@@ -98,76 +87,54 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
         values = restored;
     }
     for (int j = 0; j < J; j++)
-        t->c[j] = (double complex)((const float complex *)values)[j];
+        t->c[0][j] = (double complex)((const float complex *)values)[j];
 
-    const double centre = creal(t->c[MIDDLE]);
+    const double centre = creal(t->c[0][MIDDLE]);
 
     for (int j = 0; j < J && detector->is_sum && centre > 0; j++)
-        t->c[j] -= floor / centre * t->code->rho[J + j - MIDDLE];
+        t->c[0][j] -= floor / centre * t->code->rho[J + j - MIDDLE];
 }
 
 /* --- one candidate among others --- */
 
-static void take_candidate(const pnr_patch_fitted *found, pnr_track *t)
-{
-    t->fit = found->at;
-    t->bins = found->bins;
-    t->bins_variance = found->bins_variance;
-    t->share = found->centre;
-}
-
-static void fit_patch(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
-                      size_t n_others, double cell)
+/* Finds the likeliest echo in the values c. start: lags from the centre; is_near: in a map the fit
+ * begins at the one before. */
+static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vector *c,
+                       double start, bool is_near, double cell)
 {
     const pnr_patch_place place = pnr_track_place(detector, t);
+    pnr_patch_echo from = {.code = place.code, .lag = (double)t->centre + start};
     pnr_patch_fitted found;
-    pnr_patch rest;
 
+    if (!detector->has_rows) {
+        pnr_fit_find(t->code->fit, c[0], start, &t->fit);
+        t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
+        return;
+    }
+    if (is_near)
+        from = pnr_track_echo(detector, t);
+    pnr_fit_patch_find(detector->map, &place, c, &from, cell, &found);
+    t->fit = found.at;
+    t->bins = found.bins;
+    t->bins_variance = found.bins_variance;
+    t->share = found.centre;
+}
+
+/* Fits one candidate to what the others leave; returns its gain. After a filter the fit is repeated
+ * with the part that the filter removed. cell: the noise power of one cell. */
+static double fit_rest(const pnr_detector *detector, pnr_track *t, double cell)
+{
     cell *= t->loss;
-    pnr_others_patch(detector, t, others, n_others, cell, rest);
-    pnr_fit_patch_find(detector->map, &place, rest,
-                       first_guess(detector, t->candidate, rest[MIDDLE]), cell, &found);
-    take_candidate(&found, t);
+    fit_values(detector, t, t->rest, first_guess(detector, t->candidate, t->rest[pnr_track_row(t)]),
+               t->is_told, cell);
     for (int turn = 0;
          turn < TURNS && detector->least_squares != NULL && t->fit.gain > strong * cell; turn++) {
-        pnr_vector missing, rows;
         pnr_patch whole;
 
-        pnr_track_missing(detector, t, missing);
-        pnr_track_rows(detector, t, t, cell, rows);
-        memcpy(whole, rest, sizeof whole);
-        pnr_track_add_rows(rows, missing, whole);
-        pnr_fit_patch_find(detector->map, &place, whole, t->fit.delay, cell, &found);
-        take_candidate(&found, t);
+        memcpy(whole, t->rest, (size_t)t->n_rows * sizeof *whole);
+        pnr_track_add_missing(detector, t, cell, whole);
+        fit_values(detector, t, whole, t->fit.delay, true, cell);
     }
-}
-
-/* Adds the part of the echo that the filter removed, and fits again. */
-static void fit_whole(const pnr_detector *detector, pnr_track *t, const double complex *c,
-                      double cell)
-{
-    for (int turn = 0; turn < TURNS && t->fit.gain > strong * t->loss * cell; turn++) {
-        pnr_vector whole, missing;
-
-        pnr_track_missing(detector, t, missing);
-        memcpy(whole, c, sizeof whole);
-        pnr_track_add(t->fit.peak, missing, whole);
-        pnr_fit_find(t->code->fit, whole, t->fit.delay, &t->fit);
-    }
-}
-
-/* Fits one candidate among the others; returns its gain. */
-static double fit_among(const pnr_detector *detector, pnr_track *t, const pnr_track *others,
-                        size_t n_others, double cell)
-{
-    if (detector->has_rows) {
-        fit_patch(detector, t, others, n_others, cell);
-        return t->fit.gain;
-    }
-    pnr_fit_find(t->code->fit, t->rest, first_guess(detector, t->candidate, t->rest), &t->fit);
-    if (detector->least_squares != NULL)
-        fit_whole(detector, t, t->rest, cell);
-    t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
     return t->fit.gain;
 }
 
@@ -182,7 +149,9 @@ static int lags_of(const pnr_detector *detector, const pnr_track *t)
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {
-    if (detector->least_squares != NULL && fabs(pnr_track_gates(detector, t, other)) > MIDDLE)
+    const double lag = (double)other->centre + other->fit.delay;
+
+    if (detector->least_squares != NULL && fabs(pnr_track_gates(detector, t, lag)) > MIDDLE)
         return 0;
     if (detector->has_rows) {
         const pnr_patch_place place = pnr_track_place(detector, t);
@@ -193,8 +162,7 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
     if (t->code != other->code)
         return 0;
 
-    const double distance = pnr_track_distance(detector, (double)t->centre + t->fit.delay,
-                                               (double)other->centre + other->fit.delay);
+    const double distance = pnr_track_distance(detector, (double)t->centre + t->fit.delay, lag);
 
     return pnr_power(pnr_waveform_at(t->code->autocorrelation, distance)) *
            pnr_power(other->fit.peak);
@@ -214,7 +182,7 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
     /* In a map both powers are taken in the cell of the candidate: a sidelobe does not have the
      * shape of an echo, so its fit may climb far away. */
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
-        seen += pnr_power(t->patch[MIDDLE][MIDDLE + j]);
+        seen += pnr_power(t->c[MIDDLE][MIDDLE + j]);
     for (size_t i = 0; i < n; i++)
         power += power_at(detector, t, &others[i], view->cell);
     if (detector->has_rows && (double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2))
@@ -263,43 +231,28 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
                 view->gains.noise * detector->energy_of_code * energy / (double)dwell->n_valid);
 }
 
-/* Fits each track again after the weaker ones are subtracted, too, until no peak moves by more than
- * a small part of the noise. */
-static void refine_patches(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
-                           size_t n)
+/* Fits the tracks again after the weaker ones are subtracted, too. Each fits again only when its
+ * rest has changed. In a map the noise is known only now that all echoes are found, and with it
+ * what matters: a rest that was made with more noise is made again. */
+static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *tracks, size_t n)
 {
-    const double least = 1e-3 * view->cell;
     bool moved = true;
 
-    for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
-        moved = false;
-        for (size_t i = 0; i < n; i++) {
-            const double complex before = tracks[i].fit.peak;
-
-            fit_among(detector, &tracks[i], tracks, n, view->cell);
-
-            const double complex peak = tracks[i].fit.peak;
-
-            moved = moved || pnr_power(peak - before) > 1e-14 * pnr_power(peak) + least;
-        }
+    for (size_t i = 0; i < n && detector->has_rows; i++) {
+        if (tracks[i].cell <= 2 * cell)
+            continue;
+        tracks[i].is_dirty = true;
+        tracks[i].cell = cell;
+        pnr_others_subtract(detector, &tracks[i], tracks, n, cell, 0);
     }
-}
-
-/* Does the same for maps of one row. Each track keeps its values without the other echoes. It is
- * fitted again only when these values have changed. */
-static void refine_rows(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
-                        size_t n)
-{
-    bool moved = true;
-
     for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
         moved = false;
         for (size_t i = 0; i < n; i++) {
             if (!tracks[i].is_dirty)
                 continue;
             tracks[i].is_dirty = false;
-            fit_among(detector, &tracks[i], tracks, n, view->cell);
-            pnr_others_tell(detector, tracks, n, i, negligible * view->cell);
+            fit_rest(detector, &tracks[i], cell);
+            pnr_others_tell(detector, tracks, n, i, cell);
             moved = true;
         }
     }
@@ -309,12 +262,16 @@ static void refine_rows(const pnr_detector *detector, const dwell_view *view, pn
  * be needed. */
 static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track *tracks, size_t n)
 {
+    pnr_track *t = &tracks[n - 1];
     const double cell = cell_without(detector, view, tracks, n);
     const bool is_less = cell < 0.5 * view->cell;
 
     view->cell = cell;
-    if (is_less && !detector->is_sum)
-        fit_among(detector, &tracks[n - 1], tracks, n, cell);
+    if (!is_less || detector->is_sum)
+        return;
+    t->cell = cell;
+    pnr_others_subtract(detector, t, tracks, n - 1, cell * t->loss, 0);
+    fit_rest(detector, t, cell);
 }
 
 /* The power that a candidate must have after the stronger ones are subtracted: the threshold. The
@@ -342,16 +299,13 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
 /* True if the others leave too little of a candidate in a map for an echo of the power `least`. The
  * 3 x 3 cells around the candidate hold two thirds of an echo wherever it lies between them. If
  * they hold less than half of `least`, no fit is needed. A fit takes a hundred times as long. */
-static bool is_explained(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
-                         size_t n, double cell, double least)
+static bool is_explained(const pnr_detector *detector, const pnr_track *t, double least)
 {
-    pnr_patch rest;
     double power = 0;
 
-    pnr_others_patch(detector, t, others, n, cell * t->loss, rest);
     for (int r = MIDDLE - 1; r <= MIDDLE + 1; r++)
         for (int j = MIDDLE - 1; j <= MIDDLE + 1 + (lags_of(detector, t) > 1); j++)
-            power += pnr_power(rest[r][j]);
+            power += pnr_power(t->rest[r][j]);
     return power < 0.5 * least;
 }
 
@@ -373,24 +327,27 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
 {
     const pnr_dwell *dwell = view->observed->dwell;
     const double least = least_gain(detector, dwell, &view->observed->candidates[index]);
-    const double tolerance = negligible * view->cell;
     pnr_track *t = &tracks[n];
 
-    t->patch = detector->has_rows ? detector->patches[n] : NULL;
+    t->n_rows = detector->has_rows ? J : 1;
+    t->c = detector->has_rows ? detector->patches[2 * n] : &t->row[0];
+    t->rest = detector->has_rows ? detector->patches[2 * n + 1] : &t->row[1];
+    t->is_told = t->is_dirty = false;
+    t->cell = view->cell;
     load_candidate(detector, view, index, t);
-    if (!detector->has_rows)
-        pnr_others_subtract(detector, t, tracks, detector->is_sum ? 0 : n, tolerance);
     if (detector->is_sum) {
-        fit_among(detector, t, NULL, 0, view->cell);
+        pnr_others_subtract(detector, t, tracks, 0, view->cell, 0);
+        fit_rest(detector, t, view->cell);
         return n == 0 || !is_sidelobe(detector, view, t, tracks, n);
     }
-    if (detector->has_rows && n > 0 &&
-        is_explained(detector, t, tracks, n, view->cell, least * t->loss))
+    if (detector->has_rows && n > 0) {
+        pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 2);
+        if (is_explained(detector, t, least * t->loss))
+            return false;
+    }
+    pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 0);
+    if (!(fit_rest(detector, t, view->cell) > least * t->loss) && n > 0)
         return false;
-    if (!(fit_among(detector, t, tracks, n, view->cell) > least * t->loss) && n > 0)
-        return false;
-    if (!detector->has_rows)
-        pnr_others_tell(detector, tracks, n + 1, n, tolerance);
     return true;
 }
 
@@ -411,9 +368,11 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
         n++;
         if (detector->has_rows)
             lower_cell(detector, &view, tracks, n);
+        if (!detector->is_sum)
+            pnr_others_tell(detector, tracks, n, n - 1, view.cell);
     }
     if (!detector->is_sum && n > 1)
-        (detector->has_rows ? refine_patches : refine_rows)(detector, &view, tracks, n);
+        refine_tracks(detector, view.cell, tracks, n);
     for (size_t i = 0; i < n; i++)
         measure_track(detector, &view.gains, &tracks[i]);
     return n;
@@ -423,31 +382,16 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
                        double cell, double *cells)
 {
     const pnr_track *t = &tracks[i];
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins};
+    pnr_patch c;
 
-    if (detector->has_rows) {
-        const pnr_patch_place place = pnr_track_place(detector, t);
-        const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins};
-        pnr_patch rest;
-
-        pnr_others_patch(detector, t, tracks, n, cell, rest);
-        if (detector->least_squares != NULL) {
-            pnr_vector missing, rows;
-
-            pnr_track_missing(detector, t, missing);
-            pnr_track_rows(detector, t, t, cell, rows);
-            pnr_track_add_rows(rows, missing, rest);
-        }
-        return pnr_fit_patch_noise(detector->map, &place, rest, &found, cell, cells) / t->loss;
-    }
-
-    pnr_vector c;
-
-    memcpy(c, t->rest, sizeof c);
-    if (detector->least_squares != NULL) {
-        pnr_vector missing;
-
-        pnr_track_missing(detector, t, missing);
-        pnr_track_add(t->fit.peak, missing, c);
-    }
-    return pnr_fit_noise(t->code->fit, c, &t->fit, cells) / t->loss;
+    if (detector->has_rows && cell < 0.03 * t->cell)
+        pnr_others_subtract(detector, t, tracks, n, cell, 0);
+    memcpy(c, t->rest, (size_t)t->n_rows * sizeof *c);
+    if (detector->least_squares != NULL)
+        pnr_track_add_missing(detector, t, cell, c);
+    return (detector->has_rows ? pnr_fit_patch_noise(detector->map, &place, c, &found, cell, cells)
+                               : pnr_fit_noise(t->code->fit, c[0], &t->fit, cells)) /
+           t->loss;
 }

@@ -39,59 +39,63 @@ void pnr_track_restore(const pnr_detector *detector, const pnr_track *t, const f
     }
 }
 
-double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, const pnr_track *other)
+double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, double lag)
 {
-    return remainder((double)other->centre + other->fit.delay - (double)from->centre,
-                     (double)detector->plan->n_samples);
+    return remainder(lag - (double)from->centre, (double)detector->plan->n_samples);
 }
 
-bool pnr_track_response(const pnr_detector *detector, const pnr_track *from, const pnr_track *other,
-                        double complex *out)
+/* Fills the amplitude of an echo in each row of a track, taken at the nearest lag. */
+static void find_rows(const pnr_detector *detector, const pnr_track *t, const pnr_patch_echo *echo,
+                      double cell, double complex *out)
 {
-    const double distance = pnr_track_gates(detector, from, other);
-    const double reach = fmax(M_PI * (fabs(distance) - J), 1);
-
-    if (pnr_power(other->fit.peak) < pow(faint * reach, 2) * (double)from->candidate->power)
-        return false;
-    pnr_least_squares_echo(detector->least_squares, gate_of(detector, from), distance, out);
-    for (int j = 0; j < J; j++)
-        out[j] = -out[j];
-    return true;
-}
-
-void pnr_track_missing(const pnr_detector *detector, const pnr_track *t, double complex *out)
-{
-    pnr_vector echo;
-
-    pnr_least_squares_echo(detector->least_squares, gate_of(detector, t), t->fit.delay, echo);
-    for (int j = 0; j < J; j++)
-        out[j] = pnr_waveform_at(t->code->autocorrelation, j - MIDDLE - t->fit.delay) - echo[j];
-}
-
-void pnr_track_add(double complex a, const double complex *x, double complex *c)
-{
-    for (int j = 0; j < J; j++)
-        c[j] += a * x[j];
-}
-
-void pnr_track_rows(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
-                    double cell, double complex *out)
-{
-    const pnr_patch_echo echo = pnr_track_echo(detector, other);
-    const pnr_patch_place place = {echo.code, t->candidate->row, lrint(echo.lag)};
+    const pnr_patch_place place = {
+        .code = echo->code, .row = t->candidate->row, .lag = lrint(echo->lag)};
+    const double complex rho =
+        pnr_waveform_at(detector->codes[echo->code].autocorrelation, (double)place.lag - echo->lag);
     pnr_patch patch = {{0}};
 
-    pnr_fit_patch_subtract(detector->map, &place, &echo, cell, patch);
-
-    const double complex rho =
-        pnr_waveform_at(other->code->autocorrelation, (double)place.lag - echo.lag);
-
+    if (!detector->has_rows) {
+        out[0] = echo->peak;
+        return;
+    }
+    pnr_fit_patch_change(detector->map, &place, NULL, echo, cell, patch);
     for (int row = 0; row < J; row++)
         out[row] = -(patch[row][MIDDLE] * conj(rho)) / pnr_power(rho);
 }
 
-void pnr_track_add_rows(const double complex *rows, const double complex *x, pnr_vector *patch)
+/* values += factor rows x */
+static void add_rows(const pnr_track *t, double factor, const double complex *rows,
+                     const double complex *x, pnr_vector *values)
 {
-    for (int row = 0; row < J; row++)
-        pnr_track_add(rows[row], x, patch[row]);
+    for (int row = 0; row < t->n_rows; row++)
+        for (int j = 0; j < J; j++)
+            values[row][j] += factor * rows[row] * x[j];
+}
+
+void pnr_track_add_filtered(const pnr_detector *detector, const pnr_track *t,
+                            const pnr_patch_echo *echo, double factor, double cell,
+                            pnr_vector *values)
+{
+    const double distance = pnr_track_gates(detector, t, echo->lag);
+    const double reach = fmax(M_PI * (fabs(distance) - J), 1);
+    pnr_vector response, rows;
+
+    if (pnr_power(echo->peak) < pow(faint * reach, 2) * (double)t->candidate->power)
+        return;
+    pnr_least_squares_echo(detector->least_squares, gate_of(detector, t), distance, response);
+    find_rows(detector, t, echo, cell, rows);
+    add_rows(t, factor, rows, response, values);
+}
+
+void pnr_track_add_missing(const pnr_detector *detector, const pnr_track *t, double cell,
+                           pnr_vector *values)
+{
+    const pnr_patch_echo own = pnr_track_echo(detector, t);
+    pnr_vector echo, missing, rows;
+
+    pnr_least_squares_echo(detector->least_squares, gate_of(detector, t), t->fit.delay, echo);
+    for (int j = 0; j < J; j++)
+        missing[j] = pnr_waveform_at(t->code->autocorrelation, j - MIDDLE - t->fit.delay) - echo[j];
+    find_rows(detector, t, &own, cell, rows);
+    add_rows(t, 1, rows, missing, values);
 }

@@ -10,8 +10,9 @@
 #include <string.h>
 
 enum {
-    LANES = 8,  /* samples in one vector */
-    STRIDE = 64 /* samples between two phases that sin and cos give; products give the others */
+    LANES = 8,   /* samples in one vector */
+    STRIDE = 64, /* samples between two phases that sin and cos give; products give the others */
+    MEMORY = 64 << 20 /* bytes of the echoes that are held; one is held in any case */
 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
@@ -21,22 +22,42 @@ typedef struct planar {
     double *re, *im;
 } planar;
 
+/* An echo that was set: its code, its delay, and its samples. */
+typedef struct held_echo {
+    size_t code; /* SIZE_MAX: none */
+    double delay;
+    uint64_t used;       /* the turn of its last use */
+    bool has_slope;      /* slope is filled */
+    planar value, slope; /* [N] */
+} held_echo;
+
 struct pnr_ambiguity {
     const pnr_setup *setup;
-    size_t n;            /* N */
-    size_t code_of_echo; /* SIZE_MAX: no echo is set */
-    double delay;
-    bool has_slope;
-    double complex *value, *slope; /* [N] the echo's waveform, its slope */
-    planar code;                   /* [N] b, the code of the correlation */
+    size_t n;          /* N */
+    held_echo *echoes; /* [n_echoes]; the one unused for longest is replaced */
+    size_t n_echoes;
+    uint64_t turn;
+    held_echo *echo; /* the one that is set */
+    planar code;     /* [N] the other code of the correlation */
     size_t code_held;
-    planar phase, turned; /* [N + PNR_AMBIGUITY_LAGS - 1] the rotation by e; the rotated echo */
+    planar turned;        /* [N + PNR_AMBIGUITY_LAGS + LANES] the echo rotated by e */
+    double complex *work; /* [N] */
     double *memory;
 };
 
+/* Takes n samples from the memory at *next. */
+static planar take_planar(double **next, size_t n)
+{
+    const planar out = {*next, *next + n};
+
+    *next += 2 * n;
+    return out;
+}
+
 int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out)
 {
-    const size_t n = setup->plan.n_samples, longest = n + PNR_AMBIGUITY_LAGS - 1;
+    const size_t n = setup->plan.n_samples, longest = n + PNR_AMBIGUITY_LAGS + LANES;
+    const size_t most = MEMORY / (4 * n * sizeof(double));
     pnr_ambiguity *ambiguity = calloc(1, sizeof *ambiguity);
 
     *out = NULL;
@@ -47,16 +68,25 @@ int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out)
             goto fail;
     ambiguity->setup = setup;
     ambiguity->n = n;
-    ambiguity->code_of_echo = ambiguity->code_held = SIZE_MAX;
-    ambiguity->value = malloc(n * sizeof *ambiguity->value);
-    ambiguity->slope = malloc(n * sizeof *ambiguity->slope);
-    ambiguity->memory = malloc((2 * n + 4 * longest) * sizeof(double));
-    if (!ambiguity->value || !ambiguity->slope || !ambiguity->memory)
+    ambiguity->code_held = SIZE_MAX;
+    ambiguity->n_echoes = most < 1                    ? 1
+                          : most < PNR_MAX_CANDIDATES ? most
+                                                      : (size_t)PNR_MAX_CANDIDATES;
+    ambiguity->echoes = calloc(ambiguity->n_echoes, sizeof *ambiguity->echoes);
+    ambiguity->work = malloc(n * sizeof *ambiguity->work);
+    ambiguity->memory = malloc(2 * ((2 * ambiguity->n_echoes + 1) * n + longest) * sizeof(double));
+    if (!ambiguity->echoes || !ambiguity->work || !ambiguity->memory)
         goto fail;
-    ambiguity->code = (planar){ambiguity->memory, ambiguity->memory + n};
-    ambiguity->turned = (planar){ambiguity->memory + 2 * n, ambiguity->memory + 2 * n + longest};
-    ambiguity->phase =
-        (planar){ambiguity->turned.re + 2 * longest, ambiguity->turned.re + 3 * longest};
+
+    double *next = ambiguity->memory;
+
+    for (size_t i = 0; i < ambiguity->n_echoes; i++) {
+        ambiguity->echoes[i].code = SIZE_MAX;
+        ambiguity->echoes[i].value = take_planar(&next, n);
+        ambiguity->echoes[i].slope = take_planar(&next, n);
+    }
+    ambiguity->code = take_planar(&next, n);
+    ambiguity->turned = take_planar(&next, longest);
     *out = ambiguity;
     return PNR_OK;
 fail:
@@ -68,160 +98,181 @@ void pnr_ambiguity_destroy(pnr_ambiguity *ambiguity)
 {
     if (ambiguity == NULL)
         return;
-    free(ambiguity->value);
-    free(ambiguity->slope);
+    free(ambiguity->echoes);
+    free(ambiguity->work);
     free(ambiguity->memory);
     free(ambiguity);
 }
 
+static void lay_out(const double complex *x, size_t n, planar out)
+{
+    for (size_t i = 0; i < n; i++) {
+        out.re[i] = creal(x[i]);
+        out.im[i] = cimag(x[i]);
+    }
+}
+
 void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay)
 {
-    if (ambiguity->code_of_echo == code && ambiguity->delay == delay)
-        return;
-    ambiguity->code_of_echo = code;
-    ambiguity->delay = delay;
-    ambiguity->has_slope = false;
-    pnr_waveform_delay(ambiguity->setup->codes[code].waveform, delay, ambiguity->value, NULL);
+    held_echo *oldest = ambiguity->echoes, *echo = NULL;
+
+    for (held_echo *e = ambiguity->echoes; e < ambiguity->echoes + ambiguity->n_echoes; e++) {
+        if (e->code == code && e->delay == delay)
+            echo = e;
+        if (e->used < oldest->used)
+            oldest = e;
+    }
+    if (echo == NULL) {
+        echo = oldest;
+        echo->code = code;
+        echo->delay = delay;
+        pnr_waveform_delay(ambiguity->setup->codes[code].waveform, delay, ambiguity->work, NULL);
+        lay_out(ambiguity->work, ambiguity->n, echo->value);
+        echo->has_slope = false;
+    }
+    ambiguity->echo = echo;
+    echo->used = ++ambiguity->turn;
 }
 
 static void hold_code(pnr_ambiguity *ambiguity, size_t code)
 {
     const pnr_plan *plan = &ambiguity->setup->plan;
-    const double(*a)[2] = plan->references + code * plan->oversample * plan->n_samples;
 
     if (ambiguity->code_held == code)
         return;
     ambiguity->code_held = code;
-    for (size_t i = 0; i < ambiguity->n; i++) {
-        ambiguity->code.re[i] = a[i][0];
-        ambiguity->code.im[i] = a[i][1];
+    lay_out((const double complex *)plan->references + code * plan->oversample * plan->n_samples,
+            ambiguity->n, ambiguity->code);
+}
+
+/* out[k] = x[k] exp(2 pi i step (time + k)), k = 0 .. n - 1, n <= STRIDE; turn[k] = exp(2 pi i step
+ * k). */
+static inline void rotate_stride(const double *xr, const double *xi, const planar *turn,
+                                 double complex begin, size_t n, double *re, double *im)
+{
+    const double br = creal(begin), bi = cimag(begin);
+
+    for (size_t k = 0; k < n; k++) {
+        const double c = br * turn->re[k] - bi * turn->im[k];
+        const double s = br * turn->im[k] + bi * turn->re[k];
+
+        re[k] = xr[k] * c - xi[k] * s;
+        im[k] = xr[k] * s + xi[k] * c;
     }
 }
 
-static double time_of(const pnr_ambiguity *ambiguity, long i)
+/* x *= 2 pi i (time + k) / N: the derivative with respect to e. */
+static inline void turn_by_e(double time, double per_sample, size_t n, double *re, double *im)
 {
-    const long n = (long)ambiguity->n, in_window = i % n + (i % n < 0 ? n : 0);
+    for (size_t k = 0; k < n; k++) {
+        const double factor = per_sample * (time + (double)k), keep = re[k];
 
-    return (double)(ambiguity->setup->plan.linear ? i : in_window) - (double)(n - 1) / 2;
-}
-
-/* phase[j] = exp(2 pi i e (i - (N - 1)/2) / N) for `count` samples from i = first. A cyclic
- * correlation takes i mod N; in a linear one i continues. */
-static void fill_phase(pnr_ambiguity *ambiguity, double e, long first, size_t count)
-{
-    const double step = e / (double)ambiguity->n;
-    const double complex turn = pnr_cis(2 * M_PI * step);
-    double complex phase = 0;
-    double last = 0;
-    int fresh = 0;
-
-    for (size_t j = 0; j < count; j++) {
-        const double time = time_of(ambiguity, first + (long)j);
-
-        if (fresh == 0 || time < last) { /* the phase jumps at the end of a cyclic window */
-            phase = pnr_cis(2 * M_PI * remainder(step * time, 1));
-            fresh = STRIDE;
-        }
-        ambiguity->phase.re[j] = creal(phase);
-        ambiguity->phase.im[j] = cimag(phase);
-        phase *= turn;
-        last = time;
-        fresh--;
+        re[k] = -factor * im[k];
+        im[k] = factor * keep;
     }
 }
 
-/* turned[j] = x[i mod N] phase[j], i = first + j */
-static void rotate_samples(pnr_ambiguity *ambiguity, const double complex *x, long first,
-                           size_t count)
+/*
+ * turned[j] = x[i mod N] exp(2 pi i e (i - (N - 1)/2) / N), i = first + j, or its derivative with
+ * respect to e. A cyclic correlation takes i mod N in the phase, too; in a linear one i continues.
+ */
+PNR_MULTIVERSION static void rotate_samples(pnr_ambiguity *ambiguity, const planar *x, double e,
+                                            long first, size_t count, bool by_e)
 {
     const long n = (long)ambiguity->n;
+    const double step = e / (double)n;
+    const double complex one = pnr_cis(2 * M_PI * step);
+    double turn_re[STRIDE], turn_im[STRIDE];
+    const planar turn = {turn_re, turn_im};
+    double complex phase = 1;
     size_t at = (size_t)(first % n + (first % n < 0 ? n : 0));
-    double *re = ambiguity->turned.re, *im = ambiguity->turned.im;
 
-    for (size_t j = 0; j < count;) {
-        const size_t piece = count - j < (size_t)n - at ? count - j : (size_t)n - at;
+    for (int k = 0; k < STRIDE; k++, phase *= one) {
+        turn_re[k] = creal(phase);
+        turn_im[k] = cimag(phase);
+    }
+    for (size_t j = 0, piece; j < count; j += piece, at = (at + piece) % (size_t)n) {
+        const double place = ambiguity->setup->plan.linear ? (double)(first + (long)j) : (double)at;
+        const double time = place - (double)(n - 1) / 2;
+        double *re = ambiguity->turned.re + j, *im = ambiguity->turned.im + j;
 
-        for (size_t k = 0; k < piece; k++) {
-            const double complex turned =
-                x[at + k] * CMPLX(ambiguity->phase.re[j + k], ambiguity->phase.im[j + k]);
+        piece = (size_t)n - at < STRIDE ? (size_t)n - at : STRIDE;
+        piece = piece < count - j ? piece : count - j;
+        rotate_stride(x->re + at, x->im + at, &turn,
+                      pnr_cis(2 * M_PI * (step * time - rint(step * time))), piece, re, im);
+        if (by_e)
+            turn_by_e(time, 2 * M_PI / (double)n, piece, re, im);
+    }
+}
 
-            re[j + k] = creal(turned);
-            im[j + k] = cimag(turned);
+static inline double sum_lanes(const lanes *x)
+{
+    const lanes y = *x;
+
+    return ((y[0] + y[1]) + (y[2] + y[3])) + ((y[4] + y[5]) + (y[6] + y[7]));
+}
+
+/* out[l] = factor sum_i u[i + l] conj(a[i]), l = 0 .. n_lags - 1, a few lags in one pass over a. */
+PNR_MULTIVERSION static void correlate(const planar *u, const planar *a, size_t n, size_t n_lags,
+                                       double factor, double complex *out)
+{
+    enum { TOGETHER = 3 };
+
+    for (size_t first = 0; first < n_lags; first += TOGETHER) {
+        lanes re[TOGETHER] = {{0}}, im[TOGETHER] = {{0}};
+        size_t i = 0;
+
+        for (; i + LANES <= n; i += LANES) {
+            lanes xr, xi, yr, yi;
+
+            memcpy(&yr, a->re + i, sizeof yr);
+            memcpy(&yi, a->im + i, sizeof yi);
+            for (size_t l = 0; l < TOGETHER; l++) { /* lags after the last are not written */
+                memcpy(&xr, u->re + i + first + l, sizeof xr);
+                memcpy(&xi, u->im + i + first + l, sizeof xi);
+                re[l] += xr * yr + xi * yi;
+                im[l] += xi * yr - xr * yi;
+            }
         }
-        j += piece;
-        at = 0;
+        for (size_t l = 0; l < TOGETHER && first + l < n_lags; l++) {
+            double complex sum = CMPLX(sum_lanes(&re[l]), sum_lanes(&im[l]));
+
+            for (size_t k = i; k < n; k++)
+                sum +=
+                    CMPLX(u->re[k + first + l], u->im[k + first + l]) * CMPLX(a->re[k], -a->im[k]);
+            out[first + l] = sum * factor;
+        }
     }
-}
-
-/* turned[j] *= 2 pi i (i - (N - 1)/2) / N, the derivative with respect to e */
-static void turn_by_e(pnr_ambiguity *ambiguity, long first, size_t count)
-{
-    double *re = ambiguity->turned.re, *im = ambiguity->turned.im;
-
-    for (size_t j = 0; j < count; j++) {
-        const double factor = 2 * M_PI * time_of(ambiguity, first + (long)j) / (double)ambiguity->n;
-        const double keep = re[j];
-
-        re[j] = -factor * im[j];
-        im[j] = factor * keep;
-    }
-}
-
-/* sum_i u[i + shift] conj(a[i]) */
-PNR_MULTIVERSION static double complex correlate(const planar *u, size_t shift, const planar *a,
-                                                 size_t n)
-{
-    const double *ur = u->re + shift, *ui = u->im + shift;
-    lanes re = {0}, im = {0};
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES) {
-        lanes xr, xi, yr, yi;
-
-        memcpy(&xr, ur + i, sizeof xr);
-        memcpy(&xi, ui + i, sizeof xi);
-        memcpy(&yr, a->re + i, sizeof yr);
-        memcpy(&yi, a->im + i, sizeof yi);
-        re += xr * yr + xi * yi;
-        im += xi * yr - xr * yi;
-    }
-
-    double complex sum =
-        CMPLX(((re[0] + re[1]) + (re[2] + re[3])) + ((re[4] + re[5]) + (re[6] + re[7])),
-              ((im[0] + im[1]) + (im[2] + im[3])) + ((im[4] + im[5]) + (im[6] + im[7])));
-
-    for (; i < n; i++)
-        sum += CMPLX(ur[i], ui[i]) * CMPLX(a->re[i], -a->im[i]);
-    return sum;
 }
 
 static void correlate_all(pnr_ambiguity *ambiguity, size_t n_lags, double sign, double complex *out)
 {
     const double energy = pnr_waveform_energy(ambiguity->setup->codes[0].waveform);
 
-    for (size_t l = 0; l < n_lags; l++)
-        out[l] = correlate(&ambiguity->turned, l, &ambiguity->code, ambiguity->n) * (sign / energy);
+    correlate(&ambiguity->turned, &ambiguity->code, ambiguity->n, n_lags, sign / energy, out);
 }
 
 void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long first, size_t n_lags,
                       double complex *chi, double complex *by_delay, double complex *by_e)
 {
     const size_t count = ambiguity->n + n_lags - 1;
+    held_echo *echo = ambiguity->echo;
 
     hold_code(ambiguity, code);
-    fill_phase(ambiguity, e, first, count);
-    rotate_samples(ambiguity, ambiguity->value, first, count);
+    rotate_samples(ambiguity, &echo->value, e, first, count, false);
     correlate_all(ambiguity, n_lags, 1, chi);
     if (by_e != NULL) {
-        turn_by_e(ambiguity, first, count);
+        rotate_samples(ambiguity, &echo->value, e, first, count, true);
         correlate_all(ambiguity, n_lags, 1, by_e);
     }
     if (by_delay != NULL) {
-        if (!ambiguity->has_slope)
-            pnr_waveform_delay(ambiguity->setup->codes[ambiguity->code_of_echo].waveform,
-                               ambiguity->delay, NULL, ambiguity->slope);
-        ambiguity->has_slope = true;
-        rotate_samples(ambiguity, ambiguity->slope, first, count);
+        if (!echo->has_slope) {
+            pnr_waveform_delay(ambiguity->setup->codes[echo->code].waveform, echo->delay, NULL,
+                               ambiguity->work);
+            lay_out(ambiguity->work, ambiguity->n, echo->slope);
+        }
+        echo->has_slope = true;
+        rotate_samples(ambiguity, &echo->slope, e, first, count, false);
         correlate_all(ambiguity, n_lags, -1, by_delay);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The model of an echo in a map: its rows, its lags, and the products of both. */
+/* The model of an echo in a map: the products of its rows and its lags. */
 #include "estimate/echo_model.h"
 
 #include "base/complex.h"
@@ -12,154 +12,7 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-static const double loading = 1e-4; /* rows closer than 1/K are nearly linearly dependent */
-/* Rows with another time scale are used as long as the ends of an echo move by at most this number
- * of samples. The two adjacent rows are always used, because the frequency needs them. */
-static const double same_scale_samples = 0.5;
-
-struct pnr_echo_model {
-    const pnr_setup *setup;
-    double rate_over_carrier; /* 0: no carrier */
-    size_t n_rows;
-    size_t *first_row; /* [n_hypotheses] */
-    pnr_slow_time *slow;
-    pnr_ambiguity *ambiguity;
-    pnr_echo_lags *codes;
-};
-
-/* --- rows --- */
-
-pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row)
-{
-    const pnr_plan *plan = &model->setup->plan;
-    size_t low = 0, high = plan->n_hypotheses;
-
-    while (high - low > 1) { /* first_row[low] <= row < first_row[high] */
-        const size_t middle = (low + high) / 2;
-
-        *(model->first_row[middle] <= row ? &low : &high) = middle;
-    }
-
-    const pnr_hypothesis h = pnr_plan_hypothesis(plan, low);
-    const double f = h.quarters / 4.0;
-    const double s = h.first_bin + (double)(row - model->first_row[low]);
-
-    return (pnr_echo_row){f + s / (double)plan->n_periods, f, low};
-}
-
-/* sin(pi e) / (N sin(pi e / N)): the mean over a window of a tone that is e bins off. */
-double pnr_echo_model_tone(const pnr_echo_model *model, double e)
-{
-    const double n = (double)model->setup->plan.n_samples;
-    const double below = n * sin(M_PI * e / n);
-
-    return fabs(below) > 1e-9 ? sin(M_PI * e) / below : fabs(e) < 0.5 ? 1 : 0;
-}
-
-static void fill_noise(const pnr_echo_model *model, pnr_echo_rows *rows)
-{
-    for (int i = rows->first; i < rows->end; i++)
-        for (int j = rows->first; j <= i; j++) {
-            const double share =
-                pnr_echo_model_tone(model, rows->row[i].rotation - rows->row[j].rotation);
-
-            rows->g[i][j] =
-                share * pnr_slow_time_noise(model->slow, rows->row[i].bins, rows->row[j].bins);
-            rows->g[j][i] = conj(rows->g[i][j]);
-        }
-}
-
-/* The noise of rows at different multiples of 1/K is independent when all windows are complete and
- * have equal weights. */
-static bool is_white(const pnr_echo_model *model, const pnr_echo_rows *rows)
-{
-    const pnr_plan *plan = &model->setup->plan;
-
-    if (plan->taper != NULL || plan->remove_mean || !pnr_slow_time_is_whole(model->slow))
-        return false;
-    for (int i = rows->first + 1; i < rows->end; i++) {
-        const double bins = (rows->row[i].bins - rows->row[i - 1].bins) * (double)plan->n_periods;
-
-        if (fabs(bins - round(bins)) > 1e-6)
-            return false;
-    }
-    return true;
-}
-
-/* True when row i and the middle row show an echo at nearly the same time scale. */
-static bool has_same_time_scale(const pnr_echo_model *model, const pnr_echo_rows *rows, int i)
-{
-    const pnr_plan *plan = &model->setup->plan;
-    const double look = (double)(plan->n_periods * plan->n_samples);
-    const pnr_hypothesis middle = pnr_plan_hypothesis(plan, rows->row[MIDDLE].hypothesis);
-    const pnr_hypothesis other = pnr_plan_hypothesis(plan, rows->row[i].hypothesis);
-
-    return fabs(other.stretch - middle.stretch) * look <= same_scale_samples;
-}
-
-bool pnr_echo_model_is_close(const pnr_echo_model *model)
-{
-    const pnr_plan *plan = &model->setup->plan;
-    const double least = 0.99 / (double)plan->n_periods;
-
-    if (plan->filter != NULL)
-        return false;
-    for (size_t row = 1; row < model->n_rows; row++)
-        if (pnr_echo_model_row(model, row).bins - pnr_echo_model_row(model, row - 1).bins < least)
-            return true;
-    return false;
-}
-
-/* Restricts the rows to those within two multiples of 1/K: distant rows hold little of the echo and
- * much self-noise of chi. */
-static void drop_distant_rows(const pnr_echo_model *model, pnr_echo_rows *rows)
-{
-    const double middle = rows->row[MIDDLE].bins;
-    const double most = 2.01 / (double)model->setup->plan.n_periods;
-
-    while (middle - rows->row[rows->first].bins > most)
-        rows->first++;
-    while (rows->row[rows->end - 1].bins - middle > most)
-        rows->end--;
-}
-
-/* Fills covariance and weights. Under a taper least squares stays unweighted, because weights would
- * undo the taper. */
-static void weigh_rows(const pnr_echo_model *model, pnr_echo_rows *out)
-{
-    out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;
-    if (out->has_weights)
-        drop_distant_rows(model, out);
-    out->is_white = is_white(model, out);
-    if (out->is_white)
-        return;
-    memset(out->g, 0, sizeof out->g);
-    fill_noise(model, out);
-    if (!out->has_weights)
-        return;
-    memcpy(out->m, out->g, sizeof out->m);
-    for (int i = 0; i < J; i++)
-        out->m[i][i] += i >= out->first && i < out->end ? loading : 1;
-    pnr_matrix_invert(out->m);
-}
-
-void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_noise,
-                         pnr_echo_rows *out)
-{
-    out->first = row < MIDDLE ? MIDDLE - (int)row : 0;
-    out->end = row + MIDDLE < model->n_rows ? J : (int)(model->n_rows - row) + MIDDLE;
-    for (int i = out->first; i < out->end; i++)
-        out->row[i] = pnr_echo_model_row(model, row + (size_t)i - MIDDLE);
-    while (out->first < MIDDLE - 1 && !has_same_time_scale(model, out, out->first))
-        out->first++;
-    while (out->end > MIDDLE + 2 && !has_same_time_scale(model, out, out->end - 1))
-        out->end--;
-    out->spacing = 1 / (double)model->setup->plan.n_periods;
-    for (int i = out->first + 1; i < out->end; i++)
-        out->spacing = fmin(out->spacing, out->row[i].bins - out->row[i - 1].bins);
-    if (with_noise)
-        weigh_rows(model, out);
-}
+static const double loading = 1e-4; /* the lags of an oversampled code are nearly dependent */
 
 /* --- the model --- */
 
@@ -300,16 +153,86 @@ static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walkin
     }
 }
 
+/* Sets the echo around which an empty `rough` is filled. */
+static void begin_rough(pnr_echo_rough *rough, const pnr_patch_echo *echo)
+{
+    if (rough->is_filled)
+        return;
+    rough->lag = echo->lag;
+    rough->bins = echo->bins;
+}
+
+/* Fills chi and its slopes near `rough`, which is filled first if it is not. rough: of this
+ * rotation. */
+static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
+                      const pnr_echo_rough *at, pnr_vector *rough, pnr_vector *chi)
+{
+    const double shift = echo->lag - at->lag, turn = echo->bins - at->bins;
+
+    fill_chi(model, echo, e, lag, chi);
+    if (!at->is_filled) {
+        pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
+        pnr_ambiguity_at(model->ambiguity, echo->code, e, lag - MIDDLE, J, rough[0], rough[1],
+                         rough[2]);
+        for (int k = 0; k < 3; k++)
+            for (int j = 0; j < J; j++)
+                rough[k][j] -= chi[k][j];
+    }
+    for (int j = 0; j < J; j++) {
+        chi[0][j] += rough[0][j] + shift * rough[1][j] + turn * rough[2][j];
+        chi[1][j] += rough[1][j];
+        chi[2][j] += rough[2][j];
+    }
+}
+
+/* Fills the exact chi at the lags that matter; with_walk: and its derivative with respect to delay,
+ * exact or smooth. The other lags are zero. */
+static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
+                       const pnr_patch_place *place, bool with_walk, bool is_exact_walk,
+                       pnr_vector *chi)
+{
+    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0;
+    pnr_vector smooth[3];
+
+    memset(chi, 0, (with_walk ? 2 : 1) * sizeof *chi);
+    pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
+    pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
+                     (size_t)(J - 2 * skip), chi[0] + skip,
+                     with_walk && is_exact_walk ? chi[1] + skip : NULL, NULL);
+    if (with_walk && !is_exact_walk && place->code == echo->code) {
+        fill_chi(model, echo, e, place->lag, smooth);
+        memcpy(chi[1], smooth[1], sizeof chi[1]);
+    }
+}
+
+/* The greatest power of the difference of the exact and the smooth chi: about that of two different
+ * codes. */
+static double unlike(const pnr_echo_model *model, size_t code)
+{
+    return fmax(pow(model->codes[code].roughness, 2), 8 / (double)model->setup->plan.n_samples);
+}
+
+/* Linear in the shift, the difference is wrong by half of its second derivative, at most pi^2. */
+bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
+                           const pnr_patch_echo *echo, double cell)
+{
+    const double shift = echo->lag - rough->lag, turn = echo->bins - rough->bins;
+    const double error = 2 * (shift * shift + turn * turn);
+
+    return pnr_power(echo->peak) * unlike(model, echo->code) * error * error > 1e-3 * cell;
+}
+
 /* Models the echo as one product for each rotation among the rows. A rotation with a marked row,
  * and an echo of another code, use the exact chi. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
-                          bool with_slopes, pnr_echo_columns *out)
+                          pnr_echo_rough *rough, pnr_echo_columns *out)
 {
-    const bool may_walk = model->rate_over_carrier != 0;
+    const bool may_walk = model->rate_over_carrier != 0, with_slopes = rough != NULL;
     pnr_vector x = {0}, slope = {0}, walk = {0};
 
-    pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
+    if (rough != NULL)
+        begin_rough(rough, echo);
     fill_rows(model, rows, echo->bins, false, x, with_slopes || may_walk ? slope : NULL);
 
     const bool is_walking = may_walk && fill_walk(model, rows, echo->bins, slope, walk);
@@ -322,16 +245,18 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
         bool is_marked;
 
         next = copy_rotation(rows, i, vectors, &out->x[n_x], &is_marked);
-        if (is_marked || place->code != echo->code)
-            pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE, J, out->y[n_y],
-                             with_slopes || is_walking ? out->y[n_y + 1] : NULL,
-                             with_slopes ? out->y[n_y + 2] : NULL);
-        else
+        if (!is_marked && place->code == echo->code)
             fill_chi(model, echo, e, place->lag, &out->y[n_y]);
+        else if (rough != NULL)
+            fill_near(model, echo, e, place->lag, rough, rough->chi[i], &out->y[n_y]);
+        else
+            fill_exact(model, echo, e, place, is_walking, rows->needs_exact_walk, &out->y[n_y]);
         add_rotation(out, n_x, n_y, is_walking, with_slopes);
         out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
         out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
     }
+    if (rough != NULL)
+        rough->is_filled = true;
 }
 
 /* Marks the rows in which the difference of the exact and the smooth chi matters against the noise
@@ -342,17 +267,26 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move)
 {
-    const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
+    const pnr_plan *plan = &model->setup->plan;
+    const bool is_close = rows->spacing < 0.99 / (double)plan->n_periods;
     const double least_share = may_move ? 1e-3 : 0;
     const double tolerance = is_close ? 1e-4 : may_move ? 0.005 : 0.01;
     const double power = pnr_power(echo->peak);
     const double rough = pow(model->codes[echo->code].roughness, 2);
-    const double unlike = fmax(rough, 8 / (double)model->setup->plan.n_samples);
+    const double most = unlike(model, echo->code);
+    /* pi times the greatest distance from the mean delay */
+    const double stretch = pnr_plan_hypothesis(plan, rows->row[MIDDLE].hypothesis).stretch;
+    const double walk =
+        M_PI / 2 * (double)plan->n_periods * pnr_echo_model_walk(model, echo->bins, stretch);
     bool is_any = false;
 
+    rows->needs_exact_walk = power * most * walk * walk > tolerance * cell;
+    memset(rows->needs_exact, 0, sizeof rows->needs_exact);
+    if (power * most * (1 + least_share) <= tolerance * cell)
+        return false;
     for (int i = rows->first; i < rows->end; i++) {
         const double e = echo->bins - rows->row[i].rotation;
-        const double level = code != echo->code ? unlike : fmin(rough * e * e, unlike);
+        const double level = code != echo->code ? most : fmin(rough * e * e, most);
         const double share =
             pnr_power(pnr_slow_time_echo(model->slow, echo->bins, rows->row[i].bins));
 
@@ -446,14 +380,4 @@ void pnr_echo_model_destroy(pnr_echo_model *model)
     free(model->first_row);
     free(model->codes);
     free(model);
-}
-
-pnr_slow_time *pnr_echo_model_slow(const pnr_echo_model *model)
-{
-    return model->slow;
-}
-
-const pnr_echo_lags *pnr_echo_model_lags(const pnr_echo_model *model, size_t code)
-{
-    return &model->codes[code];
 }

@@ -9,7 +9,15 @@
 #include "setup/setup.h"
 
 /* Internal to fit_patch, whose header holds the formulas. */
-typedef struct pnr_echo_model pnr_echo_model;
+typedef struct pnr_echo_model {
+    const pnr_setup *setup;
+    double rate_over_carrier; /* 0: no carrier */
+    size_t n_rows;
+    size_t *first_row; /* [n_hypotheses] */
+    pnr_slow_time *slow;
+    pnr_ambiguity *ambiguity;
+    struct pnr_echo_lags *codes; /* [n_codes] */
+} pnr_echo_model;
 
 struct pnr_fit_patch {
     const pnr_plan *plan;
@@ -51,6 +59,7 @@ typedef struct pnr_echo_rows {
     pnr_patch m; /* weights; read when has_weights, else 1 */
     bool has_weights;
     bool needs_exact[PNR_NEIGHBOURS]; /* this row needs the exact sums */
+    bool needs_exact_walk;            /* and they also need those of the walk */
 } pnr_echo_rows;
 
 /* A column is the sum over n of the products x[n] (over rows) times y[n] (over lags); it holds the
@@ -66,11 +75,17 @@ typedef struct pnr_echo_columns {
     pnr_echo_column echo, by_delay, by_bins;
 } pnr_echo_columns;
 
+/* The exact chi less the smooth one near an echo, to first order: for each row that begins another
+ * rotation its value and its derivatives with respect to delay and e. */
+typedef struct pnr_echo_rough {
+    bool is_filled;
+    double lag, bins; /* of the echo */
+    pnr_vector chi[PNR_NEIGHBOURS][3];
+} pnr_echo_rough;
+
 int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_model **out);
 void pnr_echo_model_destroy(pnr_echo_model *model);
 
-pnr_slow_time *pnr_echo_model_slow(const pnr_echo_model *model);
-const pnr_echo_lags *pnr_echo_model_lags(const pnr_echo_model *model, size_t code);
 pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row);
 /* True when rows lie closer than 1/K and no least-squares filter is used. Their noise then follows
  * from the code's samples (patch_noise.h). */
@@ -88,13 +103,18 @@ double pnr_echo_model_tone(const pnr_echo_model *model, double e);
  * pnr_echo_model_exact. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move);
-/* Fills the columns of an echo in a patch, from the smooth product or with exact sums in the marked
- * rows. The peak of the echo has no influence. smooth: echo.code must be the code of the patch. */
+/* Fills the columns of an echo in a patch. The peak of the echo has no influence. From the smooth
+ * product, echo.code being the code of the patch: */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
                            const pnr_patch_echo *echo, long lag, bool with_slopes,
                            pnr_echo_columns *out);
+/* With exact sums in the marked rows. rough: also the slopes; it is filled if it is not yet, and
+ * otherwise serves in place of sums. NULL: no slopes. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
-                          bool with_slopes, pnr_echo_columns *out);
+                          pnr_echo_rough *rough, pnr_echo_columns *out);
+/* True if an echo at the noise power of `cell` has moved too far for what `rough` holds. */
+bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
+                           const pnr_patch_echo *echo, double cell);
 
 #endif

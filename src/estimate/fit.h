@@ -35,6 +35,15 @@ void pnr_fit_destroy(pnr_fit *fit);
  * Allocates nothing. */
 void pnr_fit_find(const pnr_fit *fit, const double complex *c, double start, pnr_fitted *out);
 
+/* The vertex of the parabola through (-1, a), (0, b), (1, c); 0 unless b is the greatest: then it lies
+ * within -1/2..1/2. */
+static inline double pnr_parabola_vertex(double a, double b, double c)
+{
+    const double curvature = a - 2 * b + c;
+
+    return curvature < 0 && b >= a && b >= c ? 0.5 * (a - c) / curvature : 0;
+}
+
 /* Returns the noise power of one cell, from the residual of c after the echo is subtracted. The
  * noise may have any spectrum. *cells: the number of independent cells in this mean. */
 double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,

@@ -32,7 +32,7 @@ static void weigh(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t co
         else
             memcpy(out->mx[i], probes->x[i], sizeof probes->x[i]);
     for (int i = 0; i < probes->n_y; i++)
-        pnr_matrix_apply(pnr_echo_model_lags(map->model, code)->w, probes->y[i], out->wy[i]);
+        pnr_matrix_apply(map->model->codes[code].w, probes->y[i], out->wy[i]);
     for (int i = 0; i < probes->n_x; i++)
         for (int j = 0; j < m->n_x; j++)
             out->x[i][j] = pnr_inner(out->mx[i], m->x[j]);
@@ -56,7 +56,7 @@ static void weigh_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows, siz
         for (int j = 0; j < m->n_x; j++)
             p->x[i][j] = pnr_inner(p->mx[i], z[j]);
     for (int i = 0; i < m->n_y; i++)
-        pnr_matrix_apply(pnr_echo_model_lags(map->model, code)->p, p->wy[i], z[i]);
+        pnr_matrix_apply(map->model->codes[code].p, p->wy[i], z[i]);
     for (int i = 0; i < m->n_y; i++)
         for (int j = 0; j < m->n_y; j++)
             p->y[i][j] = pnr_inner(p->wy[i], z[j]);
@@ -73,15 +73,15 @@ static double complex inner(const products *p, const pnr_echo_column *a, const p
     return sum;
 }
 
-/* <a, patch> */
+/* <a, patch>; seen[y][i]: y^H w (row i of the patch). */
 static double complex onto(const products *p, const pnr_echo_column *a, const pnr_echo_rows *rows,
-                           const pnr_vector *patch)
+                           const pnr_vector *seen)
 {
     double complex sum = 0;
 
     for (int t = 0; t < a->n; t++)
         for (int i = rows->first; i < rows->end; i++)
-            sum += conj(p->mx[a->x[t]][i]) * pnr_inner(p->wy[a->y[t]], patch[i]);
+            sum += conj(p->mx[a->x[t]][i]) * seen[a->y[t]][i];
     return sum;
 }
 
@@ -96,6 +96,7 @@ static double complex onto(const products *p, const pnr_echo_column *a, const pn
  */
 typedef struct fit_state {
     pnr_echo_columns model, smooth;
+    pnr_echo_rough rough;
     const pnr_echo_columns *probes; /* model or smooth */
     products products;
     double complex gram[3][3], on[3]; /* <h_i, c_j>, <h_i, patch> */
@@ -118,11 +119,15 @@ static double complex divide(double complex a, double complex b)
 static void evaluate_model(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t code,
                            const pnr_vector *patch, fit_state *s)
 {
+    pnr_vector seen[PNR_ECHO_VECTORS];
     double n[2][2];
 
     weigh(map, rows, code, s->probes, &s->model, &s->products);
+    for (int y = 0; y < s->probes->n_y; y++)
+        for (int i = rows->first; i < rows->end; i++)
+            seen[y][i] = pnr_inner(s->products.wy[y], patch[i]);
     for (int i = 0; i < 3; i++) {
-        s->on[i] = onto(&s->products, column_of(s->probes, i), rows, patch);
+        s->on[i] = onto(&s->products, column_of(s->probes, i), rows, (const pnr_vector *)seen);
         for (int j = 0; j < 3; j++)
             s->gram[i][j] = inner(&s->products, column_of(s->probes, i), column_of(&s->model, j));
     }
@@ -230,15 +235,6 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     out->at.cells = 2 * creal(noise[0][0]) / power;
 }
 
-/* The vertex of the parabola through (-1, a), (0, b), (1, c); when b is the greatest it lies within
- * -1/2..1/2. */
-static double parabola_vertex(double a, double b, double c)
-{
-    const double curvature = a - 2 * b + c;
-
-    return curvature < 0 && b >= a && b >= c ? 0.5 * (a - c) / curvature : 0;
-}
-
 /* The start of the climb in frequency: the vertex over the middle row and its two neighbours. */
 static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int lag)
 {
@@ -249,7 +245,7 @@ static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int
     for (int i = 0; i < 3; i++)
         p[i] = cabs(patch[MIDDLE - 1 + i][lag]);
 
-    const double x = parabola_vertex(p[0], p[1], p[2]);
+    const double x = pnr_parabola_vertex(p[0], p[1], p[2]);
 
     return rows->row[MIDDLE].bins + x * (x > 0
                                              ? rows->row[MIDDLE + 1].bins - rows->row[MIDDLE].bins
@@ -266,10 +262,11 @@ static double clamp(double x, double limit)
     return x < -limit ? -limit : x > limit ? limit : x;
 }
 
-/* Climbs from *echo to the maximum; s: the state at the maximum. *least: the least <echo, echo>
- * that a step may reach; 0 before the first climb, which sets it. */
+/* Climbs from *echo to the maximum; s: the state at the maximum. enough: the square of a remaining
+ * step in sigmas, multiplied by the noise of a cell, that ends the climb. *least: the least <echo, echo>;
+ * the first climb, which finds 0, sets it. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
-                        const pnr_vector *patch, bool is_exact, double cell, pnr_patch_echo *echo,
+                        const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,
                         double *least, fit_state *s)
 {
     const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
@@ -283,7 +280,7 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
 
     for (int i = 0; i < MAX_STEPS; i++) {
         if (is_exact)
-            pnr_echo_model_exact(map->model, rows, &at, place, true, &s->model);
+            pnr_echo_model_exact(map->model, rows, &at, place, &s->rough, &s->model);
         else
             pnr_echo_model_smooth(map->model, rows, &at, place->lag, true, &s->model);
         if (is_probed)
@@ -306,11 +303,9 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
             step[1] = clamp(at.bins + step[1] - middle, rows->spacing) + middle - at.bins;
         }
 
-        /* Stops when the remaining step is below a thousandth of both sigmas. */
         const double size = step[0] * step[0] / s->n[0][0] + step[1] * step[1] / s->n[1][1];
 
-        if (size * pnr_power(at.peak) < 1e-6 * cell ||
-            (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9))
+        if (size * pnr_power(at.peak) < enough || (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9))
             return;
         at.lag = echo->lag + step[0];
         at.bins = echo->bins + step[1];
@@ -318,22 +313,29 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
 }
 
 void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_vector *patch,
-                        double start, double cell, pnr_patch_fitted *out)
+                        const pnr_patch_echo *start, double cell, pnr_patch_fitted *out)
 {
-    pnr_patch_echo echo = {.code = place->code, .lag = (double)place->lag + start};
+    const double rough = 0.1, fine = 1e-3; /* sigmas */
+    pnr_patch_echo echo = *start;
     double least = 0;
+    int n = 0;
     pnr_echo_rows rows;
     fit_state s;
 
     pnr_echo_model_rows(map->model, place->row, true, &rows);
-    echo.bins = first_bins(&rows, patch, MIDDLE + (start > 0.25));
-    climb_patch(map, place, &rows, patch, false, cell, &echo, &least, &s);
+    if (start->peak == 0) {
+        echo.bins = first_bins(&rows, patch, MIDDLE + (start->lag > (double)place->lag + 0.25));
+        climb_patch(map, place, &rows, patch, false, rough * rough * cell, &echo, &least, &s);
+    }
 
     const bool is_exact =
         pnr_echo_model_mark_exact(map->model, &rows, &echo, place->code, cell, true);
 
-    if (is_exact)
-        climb_patch(map, place, &rows, patch, true, cell, &echo, &least, &s);
+    do {
+        s.rough.is_filled = false;
+        climb_patch(map, place, &rows, patch, is_exact, fine * fine * cell, &echo, &least, &s);
+    } while (is_exact && pnr_echo_model_is_far(map->model, &s.rough, &echo, cell) &&
+             n++ < MAX_STEPS);
 
     double complex centre = 0;
 
@@ -345,72 +347,4 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
     out->at.power = pnr_power(echo.peak);
     out->centre = cabs(centre);
     find_variances(map, &rows, place, &s, out);
-}
-
-/* --- the whole --- */
-
-double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch)
-{
-    return pnr_echo_model_walk(map->model, bins, stretch);
-}
-
-double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row)
-{
-    return pnr_echo_model_row(map->model, row).bins;
-}
-
-double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row)
-{
-    return pnr_plan_hypothesis(map->plan, pnr_echo_model_row(map->model, row).hypothesis).stretch;
-}
-
-void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite)
-{
-    pnr_slow_time_begin(map->slow, lost, nonfinite);
-}
-
-double pnr_fit_patch_gain(const pnr_fit_patch *map)
-{
-    return pnr_slow_time_gain(map->slow);
-}
-
-double pnr_fit_patch_noise_gain(const pnr_fit_patch *map)
-{
-    return pnr_slow_time_noise_gain(map->slow);
-}
-
-double pnr_fit_patch_looks(const pnr_fit_patch *map)
-{
-    return pnr_slow_time_looks(map->slow);
-}
-
-int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out)
-{
-    pnr_fit_patch *map = calloc(1, sizeof *map);
-
-    *out = NULL;
-    if (map == NULL)
-        return PNR_ENOMEMORY;
-    map->plan = &setup->plan;
-    if (pnr_echo_model_create(setup, carrier_hz, &map->model) != PNR_OK) {
-        pnr_fit_patch_destroy(map);
-        return PNR_ENOMEMORY;
-    }
-    map->slow = pnr_echo_model_slow(map->model);
-    if (pnr_echo_model_is_close(map->model) &&
-        pnr_patch_noise_create(setup, &map->noise) != PNR_OK) {
-        pnr_fit_patch_destroy(map);
-        return PNR_ENOMEMORY;
-    }
-    *out = map;
-    return PNR_OK;
-}
-
-void pnr_fit_patch_destroy(pnr_fit_patch *map)
-{
-    if (map == NULL)
-        return;
-    pnr_echo_model_destroy(map->model);
-    pnr_patch_noise_destroy(map->noise);
-    free(map);
 }

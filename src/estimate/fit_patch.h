@@ -32,6 +32,7 @@ typedef pnr_vector pnr_patch[PNR_NEIGHBOURS];
 typedef struct pnr_patch_place {
     size_t code, row;
     long lag;
+    int reach; /* rows and lags on either side that matter; 0: all */
 } pnr_patch_place;
 
 /* An echo in the coordinates of the map. */
@@ -41,6 +42,21 @@ typedef struct pnr_patch_echo {
     double bins;         /* v */
     double complex peak; /* A R(0) G */
 } pnr_patch_echo;
+
+/* The power of the change of an echo; before: NULL: it was not there. A shift by x of what has the
+ * bandwidth pi changes it by up to pi x. */
+static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
+                                           const pnr_patch_echo *after, double n_periods)
+{
+    if (before == NULL)
+        return pnr_power(after->peak);
+
+    const double shift = after->lag - before->lag;
+    const double turn = (after->bins - before->bins) * n_periods;
+
+    return pnr_power(after->peak - before->peak) +
+           4 * pnr_power(after->peak) * (shift * shift + turn * turn);
+}
 
 typedef struct pnr_patch_fitted {
     pnr_fitted at; /* gain: S of the weighted sum, in units of the noise of a cell; power:
@@ -77,13 +93,15 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_
  * of several looks it subtracts the contribution of the noise, whose mean power is `floor`. */
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
                         double floor, pnr_vector *out);
-/* Finds the likeliest echo near the middle. start: the first delay, in lags from the middle. cell:
- * the approximate noise power of one cell. */
+/* Finds the likeliest echo near the middle. start: its lag; with a peak: an echo near the likeliest
+ * one. cell: the approximate noise power of one cell. */
 void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_vector *patch,
-                        double start, double cell, pnr_patch_fitted *out);
-/* Subtracts the model echo from the patch. */
-void pnr_fit_patch_subtract(pnr_fit_patch *map, const pnr_patch_place *place,
-                            const pnr_patch_echo *echo, double cell, pnr_vector *patch);
+                        const pnr_patch_echo *start, double cell, pnr_patch_fitted *out);
+/* Subtracts the model echo `after` from the patch, and adds `before` unless that is NULL. Both are
+ * the same echo: their difference alone decides whether the exact sums matter. */
+void pnr_fit_patch_change(pnr_fit_patch *map, const pnr_patch_place *place,
+                          const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
+                          pnr_vector *patch);
 /* Adds the model echo to values of the engine, whose rows have their original phase. */
 void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_patch_echo *echo,
                        double cell, float *values);

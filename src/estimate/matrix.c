@@ -2,6 +2,9 @@
 /* Complex matrices of 17 x 17: the weights of a candidate's neighbours. */
 #include "estimate/matrix.h"
 
+#include "base/complex.h"
+#include "base/multiversion.h"
+
 enum { J = PNR_NEIGHBOURS };
 
 void pnr_matrix_invert(pnr_vector *m)
@@ -26,13 +29,19 @@ void pnr_matrix_invert(pnr_vector *m)
     }
 }
 
-void pnr_matrix_apply(const pnr_vector *m, const double complex *x, double complex *out)
+PNR_MULTIVERSION void pnr_matrix_apply(const pnr_vector *m, const double complex *x,
+                                       double complex *out)
 {
-    for (int i = 0; i < J; i++) {
-        double complex sum = 0;
+    double sum[2 * J] = {0};
 
-        for (int j = 0; j < J; j++)
-            sum += m[i][j] * x[j];
-        out[i] = sum;
+    for (int j = 0; j < J; j++) { /* m[i][j] = conj(m[j][i]) */
+        const double *row = (const double *)m[j], re = creal(x[j]), im = cimag(x[j]);
+
+        for (int i = 0; i < J; i++) {
+            sum[2 * i] += row[2 * i] * re + row[2 * i + 1] * im;
+            sum[2 * i + 1] += row[2 * i] * im - row[2 * i + 1] * re;
+        }
     }
+    for (int i = 0; i < J; i++)
+        out[i] = CMPLX(sum[2 * i], sum[2 * i + 1]);
 }

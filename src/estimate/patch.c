@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Patches of a map: reads them, subtracts or adds an echo, and measures the residual. */
+/* Patches of a map: reads them, subtracts or adds an echo, and measures the residual; and the sums
+ * over all rows. */
 #include "base/complex.h"
 #include "engine/plan.h"
 #include "estimate/echo_model.h"
 #include "estimate/matrix.h"
+#include "estimate/patch_noise.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
@@ -23,20 +26,41 @@ static void add_model(const pnr_echo_columns *m, const pnr_echo_rows *rows, doub
         }
 }
 
-void pnr_fit_patch_subtract(pnr_fit_patch *map, const pnr_patch_place *place,
-                            const pnr_patch_echo *echo, double cell, pnr_vector *patch)
+/* patch += factor echo, exact in the marked rows. */
+static void add_echo(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_patch_echo *echo,
+                     const pnr_echo_rows *rows, bool is_exact, double factor, pnr_vector *patch)
 {
-    pnr_echo_rows rows;
     pnr_echo_columns m;
 
-    pnr_echo_model_rows(map->model, place->row, false, &rows);
-    if (pnr_echo_model_mark_exact(map->model, &rows, echo, place->code, cell, false))
-        pnr_echo_model_exact(map->model, &rows, echo, place, false, &m);
+    if (is_exact)
+        pnr_echo_model_exact(map->model, rows, echo, place, NULL, &m);
     else if (place->code == echo->code)
-        pnr_echo_model_smooth(map->model, &rows, echo, place->lag, false, &m);
+        pnr_echo_model_smooth(map->model, rows, echo, place->lag, false, &m);
     else
         return;
-    add_model(&m, &rows, -echo->peak, patch);
+    add_model(&m, rows, factor * echo->peak, patch);
+}
+
+void pnr_fit_patch_change(pnr_fit_patch *map, const pnr_patch_place *place,
+                          const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
+                          pnr_vector *patch)
+{
+    pnr_patch_echo change = *after;
+    pnr_echo_rows rows;
+
+    pnr_echo_model_rows(map->model, place->row, false, &rows);
+    if (place->reach > 0) {
+        rows.first = rows.first > MIDDLE - place->reach ? rows.first : MIDDLE - place->reach;
+        rows.end = rows.end < MIDDLE + place->reach + 1 ? rows.end : MIDDLE + place->reach + 1;
+    }
+    change.peak = sqrt(pnr_patch_echo_change(before, after, (double)map->plan->n_periods));
+
+    const bool is_exact = pnr_echo_model_mark_exact(map->model, &rows, &change, place->code,
+                                                    before != NULL ? 0.1 * cell : cell, false);
+
+    if (before != NULL)
+        add_echo(map, place, before, &rows, is_exact, 1, patch);
+    add_echo(map, place, after, &rows, is_exact, -1, patch);
 }
 
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
@@ -45,7 +69,7 @@ double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
     pnr_patch patch = {{0}};
     double power = 0;
 
-    pnr_fit_patch_subtract(map, place, echo, cell, patch);
+    pnr_fit_patch_change(map, place, NULL, echo, cell, patch);
     for (int j = MIDDLE; j < MIDDLE + n_lags; j++)
         power += pnr_power(patch[MIDDLE][j]);
     return power;
@@ -127,13 +151,13 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
 {
     const pnr_patch_echo echo = {place->code, (double)place->lag + fitted->at.delay, fitted->bins,
                                  fitted->at.peak};
-    const pnr_echo_lags *code = pnr_echo_model_lags(map->model, place->code);
+    const pnr_echo_lags *code = &map->model->codes[place->code];
     pnr_patch rest;
     pnr_echo_rows rows;
     double energy = 0;
 
     memcpy(rest, patch, sizeof rest);
-    pnr_fit_patch_subtract(map, place, &echo, cell, rest);
+    pnr_fit_patch_change(map, place, NULL, &echo, cell, rest);
     pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
         const double g = creal(pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins));
@@ -159,8 +183,7 @@ static double complex turn_of(const pnr_fit_patch *map, double bins, double rota
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
                         double floor, pnr_vector *out)
 {
-    const pnr_waveform *autocorrelation =
-        pnr_echo_model_lags(map->model, place->code)->autocorrelation;
+    const pnr_waveform *autocorrelation = map->model->codes[place->code].autocorrelation;
     const bool is_sum = map->plan->n_looks > 1;
     pnr_echo_rows rows;
 
@@ -200,7 +223,7 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
     pnr_echo_rows rows;
 
     negative.peak = -echo->peak;
-    pnr_fit_patch_subtract(map, place, &negative, cell, patch);
+    pnr_fit_patch_change(map, place, NULL, &negative, cell, patch);
     pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
         const double complex turn = turn_of(map, -rows.row[i].bins, -rows.row[i].rotation);
@@ -208,4 +231,72 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
         for (int j = 0; j < J; j++)
             c[i * J + j] += (float complex)(patch[i][j] * turn);
     }
+}
+
+/* --- the whole --- */
+
+double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch)
+{
+    return pnr_echo_model_walk(map->model, bins, stretch);
+}
+
+double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row)
+{
+    return pnr_echo_model_row(map->model, row).bins;
+}
+
+double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row)
+{
+    return pnr_plan_hypothesis(map->plan, pnr_echo_model_row(map->model, row).hypothesis).stretch;
+}
+
+void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite)
+{
+    pnr_slow_time_begin(map->slow, lost, nonfinite);
+}
+
+double pnr_fit_patch_gain(const pnr_fit_patch *map)
+{
+    return pnr_slow_time_gain(map->slow);
+}
+
+double pnr_fit_patch_noise_gain(const pnr_fit_patch *map)
+{
+    return pnr_slow_time_noise_gain(map->slow);
+}
+
+double pnr_fit_patch_looks(const pnr_fit_patch *map)
+{
+    return pnr_slow_time_looks(map->slow);
+}
+
+int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out)
+{
+    pnr_fit_patch *map = calloc(1, sizeof *map);
+
+    *out = NULL;
+    if (map == NULL)
+        return PNR_ENOMEMORY;
+    map->plan = &setup->plan;
+    if (pnr_echo_model_create(setup, carrier_hz, &map->model) != PNR_OK) {
+        pnr_fit_patch_destroy(map);
+        return PNR_ENOMEMORY;
+    }
+    map->slow = map->model->slow;
+    if (pnr_echo_model_is_close(map->model) &&
+        pnr_patch_noise_create(setup, &map->noise) != PNR_OK) {
+        pnr_fit_patch_destroy(map);
+        return PNR_ENOMEMORY;
+    }
+    *out = map;
+    return PNR_OK;
+}
+
+void pnr_fit_patch_destroy(pnr_fit_patch *map)
+{
+    if (map == NULL)
+        return;
+    pnr_echo_model_destroy(map->model);
+    pnr_patch_noise_destroy(map->noise);
+    free(map);
 }

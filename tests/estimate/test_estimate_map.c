@@ -224,7 +224,8 @@ static void one_map(const char *const *settings, size_t n_trials, double step_lo
         /* Rows enough on either side: at the ends of the map there is less to know. */
         const size_t row =
             MIDDLE + (size_t)(uniform() * (double)(pnr_plan_rows(plan) - 2 * MIDDLE));
-        const pnr_patch_place place = {0, row, (long)(uniform() * (double)plan->n_samples)};
+        const pnr_patch_place place = {.row = row,
+                                       .lag = (long)(uniform() * (double)plan->n_samples)};
         const double lag = (double)place.lag + 0.9 * (uniform() - 0.5);
         const double bins =
             map_row(plan, row).bins + 0.9 * (uniform() - 0.5) / (double)plan->n_periods;

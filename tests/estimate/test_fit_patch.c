@@ -32,7 +32,9 @@ static void is_exact(const char *const *settings, size_t n_trials)
     for (size_t t = 0; t < n_trials; t++) {
         const size_t first = b.setup->plan.gate_first, count = b.setup->plan.gate_count;
         const size_t row = (size_t)(uniform() * (double)n_rows);
-        const pnr_patch_place place = {0, row, (long)(first + (size_t)(uniform() * (double)count))};
+        const pnr_patch_place place = {.row = row,
+                                       .lag = (long)(first + (size_t)(uniform() * (double)count))};
+        const pnr_patch_echo start = {.lag = (double)place.lag};
         const double d = 1.0 * (uniform() - 0.5);
         const double v = map_row(&b.setup->plan, row).bins + 0.9 * (uniform() - 0.5) * spacing;
         const double phase = 2 * M_PI * uniform(), amplitude = 0.3;
@@ -44,7 +46,7 @@ static void is_exact(const char *const *settings, size_t n_trials)
                   amplitude, phase, values);
         pnr_fit_patch_begin(b.fit, NULL, NULL);
         pnr_fit_patch_load(b.fit, &place, &values[0][0][0], 0, patch);
-        pnr_fit_patch_find(b.fit, &place, patch, 0, 1e-12, &found);
+        pnr_fit_patch_find(b.fit, &place, patch, &start, 1e-12, &found);
 
         const double peak =
             amplitude * pnr_waveform_energy(b.setup->codes[0].waveform) * pnr_fit_patch_gain(b.fit);
@@ -86,7 +88,8 @@ static void noise_stays(const char *const *settings, bool is_edge)
 
     for (size_t t = 0; t < TRIALS; t++) {
         const size_t row = is_edge ? t % 2 * (n_rows - 1) : n_rows / 2 - 1 + t % 2 * 2;
-        const pnr_patch_place place = {0, row, 30};
+        const pnr_patch_place place = {.row = row, .lag = 30};
+        const pnr_patch_echo start = {.lag = 30};
         pnr_patch patch;
         float noise[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2];
         pnr_patch_fitted found;
@@ -95,7 +98,7 @@ static void noise_stays(const char *const *settings, bool is_edge)
         add_noise(&noise[0][0], PNR_NEIGHBOURS * PNR_NEIGHBOURS, 1);
         pnr_fit_patch_begin(b.fit, NULL, NULL);
         pnr_fit_patch_load(b.fit, &place, &noise[0][0][0], 0, patch);
-        pnr_fit_patch_find(b.fit, &place, patch, 0, 1, &found);
+        pnr_fit_patch_find(b.fit, &place, patch, &start, 1, &found);
         most_gain = fmax(most_gain, found.at.gain);
         most_power = fmax(most_power, found.at.power);
         farthest = fmax(farthest, fabs(found.bins - map_row(&b.setup->plan, row).bins) / spacing);

@@ -50,7 +50,7 @@ static void agrees(const char *const *settings, double limit)
     for (int trial = 0; trial < 5; trial++) {
         const size_t row = (size_t)(uniform() * (double)pnr_plan_rows(plan));
         const long lag = (long)plan->gate_first + (long)(uniform() * (double)plan->gate_count);
-        const pnr_patch_place place = {0, row, lag};
+        const pnr_patch_place place = {.row = row, .lag = lag};
         const long first = plan->linear ? lag - MIDDLE : 0;
         const long end = plan->linear ? lag + MIDDLE + length : length;
         double complex got[N][N], want[N][N] = {{0}};
@@ -61,7 +61,7 @@ static void agrees(const char *const *settings, double limit)
         for (double *x = (double *)h; x < (double *)h + N * J * J * 2; x++)
             *x = uniform() - 0.5;
         pnr_echo_model_rows(model, row, true, &rows);
-        pnr_patch_noise_covariance(noise, pnr_echo_model_slow(model), &rows, &place, h, N, got);
+        pnr_patch_noise_covariance(noise, model->slow, &rows, &place, h, N, got);
         for (size_t p = 0; p < plan->n_periods; p++) {
             const double w = plan->taper != NULL ? plan->taper[p] : 1;
 
