@@ -167,34 +167,40 @@ static int check_doppler(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Checks the keys that only Doppler dwells or Doppler rows can use. */
+/* Checks the keys that only Doppler dwells can use. */
 static int check_slow_time(const pnr_config *config, pnr_error *error)
 {
-    const bool is_doppler = config->dwell.combine == PNR_COMBINE_DOPPLER;
-    const bool has_rows = is_doppler || has_doppler_range(config);
-
-    if (is_doppler && config->dwell.periods < 2)
-        return refuse(error, "dwell.combine = doppler needs dwell.periods of 2 or more");
-    if (!is_doppler && config->dwell.taper != PNR_TAPER_RECTANGULAR)
+    if (config->dwell.combine == PNR_COMBINE_DOPPLER)
+        return config->dwell.periods >= 2
+                   ? PNR_OK
+                   : refuse(error, "dwell.combine = doppler needs dwell.periods of 2 or more");
+    if (config->dwell.taper != PNR_TAPER_RECTANGULAR)
         return refuse(error, "dwell.taper weights the periods of dwell.combine = doppler only");
-    if (!is_doppler && config->dwell.clutter == PNR_CLUTTER_REMOVE)
+    if (config->dwell.clutter == PNR_CLUTTER_REMOVE)
         return refuse(error,
                       "dwell.clutter = remove needs dwell.combine = doppler: without the mean of "
                       "its periods %s",
                       config->dwell.combine == PNR_COMBINE_COHERENT ? "a coherent sum is nothing"
                                                                     : "a period alone is nothing");
-    if (config->window.dc == PNR_DC_REMOVE && !is_doppler && has_rows &&
+    if (config->window.dc == PNR_DC_REMOVE && has_doppler_range(config) &&
         config->doppler.step != PNR_STEP_WHOLE)
         return refuse(
             error, "window.dc = remove needs doppler.step = whole: other rotations of the samples "
                    "put DC between two harmonics of the code");
-    if (!has_rows && config->detector.exclusion_rows > 1)
+    return PNR_OK;
+}
+
+/* Checks the keys that only several Doppler rows can use. */
+static int check_rows(const pnr_config *config, pnr_error *error)
+{
+    if (config->dwell.combine == PNR_COMBINE_DOPPLER || has_doppler_range(config))
+        return PNR_OK;
+    if (config->detector.exclusion_rows > 1)
         return refuse(error,
                       "detector.exclusion_rows = %zu: there is one row; rows come with "
                       "dwell.combine = doppler or doppler.min_hz and max_hz",
                       config->detector.exclusion_rows);
-    if (!has_rows && config->detector.cfar != PNR_CFAR_OFF &&
-        config->detector.cfar_axis == PNR_CFAR_ALONG_ROWS)
+    if (config->detector.cfar != PNR_CFAR_OFF && config->detector.cfar_axis == PNR_CFAR_ALONG_ROWS)
         return refuse(error, "detector.cfar_axis = doppler: there is one row; rows come with "
                              "dwell.combine = doppler or doppler.min_hz and max_hz");
     return PNR_OK;
@@ -298,8 +304,9 @@ static int check_targets(const pnr_config *config, pnr_error *error)
 int pnr_config_check(const pnr_config *config, pnr_error *error)
 {
     static int (*const checks[])(const pnr_config *config, pnr_error *error) = {
-        check_names,   check_source,    check_codes, check_code,     check_radar, check_dwell,
-        check_doppler, check_slow_time, check_looks, check_realtime, check_echo,  check_targets};
+        check_names,    check_source,  check_codes,     check_code, check_radar,
+        check_dwell,    check_doppler, check_slow_time, check_rows, check_looks,
+        check_realtime, check_echo,    check_targets};
 
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         int rc = checks[i](config, error);
