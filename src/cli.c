@@ -150,8 +150,8 @@ static int take_number(const pnr_cli_option *o, const char *text, pnr_error *err
 
 /* --- words --- */
 
-/* Stores an option. attached: the text after '=' or after the letter. With NULL, an option that has
- * an argument reads it from the next word. */
+/* Stores an option. attached: the text after '=' or after the letter. If attached is NULL, an
+ * option with an argument takes the next word. */
 static int take_option(reading *r, const pnr_cli_option *o, const char *attached)
 {
     const char *argument = attached;

@@ -61,8 +61,8 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* The output of the results on stdout: by --print, or the table on a terminal. The run ends when
- * the reader of stdout closes the pipe. */
+/* How the results are printed on stdout: as --print says, or as a table if stdout is a terminal.
+ * The run ends when the reader of stdout closes the pipe. */
 typedef struct printing {
     pnr_printer printer;
     bool is_left; /* the reader has closed the pipe */

@@ -145,8 +145,8 @@ static int prepare(work *w, pnr_error *error)
 
 /* --- the stream --- */
 
-/* *count: number of samples to write next. If the next samples are lost, *count is 0, and the
- * function returns how many are lost. */
+/* Sets *count to the number of samples to write next, and returns 0. If the next samples are lost,
+ * sets *count to 0 and returns how many are lost. */
 static uint64_t next_run(const work *w, size_t *count)
 {
     uint64_t left = w->end - w->position;

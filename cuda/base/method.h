@@ -36,15 +36,16 @@ typedef struct pnr_cuda_method {
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
     void (*destroy)(void *work); /* the stream is idle; may be NULL */
     /* Enqueues the kernels that compute slot->results from the upload (raw, job, windows), and the
-     * marks of the stages. They are for at most n_dwells dwells; the job holds the actual number.
-     * The kernels may skip the other dwells, or compute them from old samples. A graph records this
-     * call once. So compute never waits or allocates, and joins the streams that it forks. */
+     * marks of the stages. The kernels are launched for n_dwells dwells, and the job says how many
+     * of these there really are. The kernels may skip the other dwells, or compute them from old
+     * samples. A graph records this call once. So `compute` never waits or allocates, and joins the
+     * streams that it forks. */
     int (*compute)(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error);
 } pnr_cuda_method;
 
-/* Asks whether a method supports the plan. PNR_OK: *common holds the sizes, choice describes the
- * whole engine, and the caller closes *common. Otherwise returns the code of `suits`, or
+/* Asks whether a method supports the plan. PNR_OK: *common has the sizes, *choice describes the
+ * whole engine, and the caller must close *common. Otherwise returns the code of `suits`, or
  * PNR_ENOMEMORY, and nothing needs to be closed. */
 int pnr_cuda_method_describe(const pnr_cuda_method *method, const pnr_plan *plan,
                              pnr_cuda_common *common, pnr_engine_choice *choice, pnr_error *error);
@@ -55,10 +56,11 @@ void pnr_cuda_method_close(pnr_cuda_common *common);
 
 /*
  * Chooses the method that plan->method names. For "auto" it chooses the first method of the table
- * that supports the plan, but skips fused if dwells add powers and no period is extended. The rule
- * depends on the plan alone and never on a measurement, so that a configuration gives the same bits
- * on every run. A named method is never replaced. PNR_OK: as describe; PNR_ECONFIG: there is no
- * such method; PNR_EUNSUPPORTED: the method does not support the plan.
+ * that supports the plan. But it skips method fused if a dwell is a sum of powers and its periods
+ * need no extension. The rule depends on the plan alone and never on a measurement, so that a
+ * configuration gives the same bits on every run. A named method is never replaced. PNR_OK: as
+ * pnr_cuda_method_describe; PNR_ECONFIG: there is no such method; PNR_EUNSUPPORTED: the method does
+ * not support the plan.
  */
 int pnr_cuda_method_choose(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                            pnr_error *error);

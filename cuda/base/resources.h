@@ -8,8 +8,8 @@
 
 /* --- tables --- */
 
-/* Copies a table of `bytes` (0: nothing) to device memory and waits for it. PNR_OK, or as
- * pnr_cuda_check. */
+/* Copies a table of `bytes` (0: nothing) to device memory and waits for the copy to end.
+ * PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error);
 
 /* Gives the place of bin k in a spectrum of n_transform values. */
@@ -50,7 +50,7 @@ int pnr_cuda_transforms_run(const pnr_cuda_transforms *transforms, float2 *rows,
 enum { PNR_CUDA_PRODUCT_BYTES = 4 << 20 }; /* the work area of a cuBLAS handle */
 
 /* Creates a cuBLAS handle for a stream. memory: PNR_CUDA_PRODUCT_BYTES on the device. *handle is
- * NULL before the call. After a failure the caller destroys it if it is not NULL. */
+ * NULL before the call. After a failure the caller destroys *handle if it is not NULL. */
 int pnr_cuda_product_create(cublasHandle_t *handle, void *memory, cudaStream_t stream,
                             pnr_error *error);
 

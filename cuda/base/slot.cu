@@ -13,8 +13,8 @@
 
 enum { STAGES_A_ROUND = 6, POLLS_A_QUERY = 256 };
 
-/* Lists all buffers of a slot and of its method. Returns the number of buffers. If the method has
- * work, slot->work must be allocated. */
+/* Lists all buffers of a slot and of its method. Returns the number of buffers. If the method keeps
+ * data in slot->work, slot->work must be allocated. */
 static size_t list_buffers(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                            pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS])
 {
@@ -138,8 +138,8 @@ static int record_graph(const pnr_cuda_common *common, pnr_cuda_slot *slot, size
     return code;
 }
 
-/* Records a graph for each power of two and one for a full submit. A submit uses the smallest graph
- * that holds it. */
+/* Records graphs for 1, 2, 4 and so on dwells, and one for a full submit. A submit uses the
+ * smallest graph that has enough dwells. */
 static int record_graphs(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     int code = PNR_OK;

@@ -73,9 +73,9 @@ int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr
 /* Waits for the submit in flight, then frees all memory. */
 void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot);
 
-/* Marks the end of `stage` in the stream, or with PNR_STAGE_COUNT the beginning of a submit. It
- * does nothing without plan.measure. A submit has at most 6 marks for each round of the shape, and
- * 4 more. */
+/* Marks the end of `stage` in the stream. If `stage` is PNR_STAGE_COUNT, marks the beginning of a
+ * submit. Does nothing unless plan.measure is set. A submit has at most 6 marks for each round of
+ * the shape, and 4 more. */
 int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage, pnr_error *error);
 
 /* Enqueues the upload of the samples of the next submit that have arrived since the last call. */
@@ -87,8 +87,9 @@ void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t 
 /* Enqueues a whole job. On failure it waits until nothing of the job is in flight. */
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
                         pnr_error *error);
-/* Asks whether the results are complete. With `wait` it waits for them: asleep, or spinning with
- * plan.spin. PNR_OK; PNR_EAGAIN: not yet complete; or as pnr_cuda_check. */
+/* Asks whether the results are complete. If `wait` is true, waits for the results: spinning if
+ * plan.spin is set, otherwise asleep. PNR_OK; PNR_EAGAIN: not yet complete; or as
+ * pnr_cuda_check. */
 int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool wait,
                         pnr_error *error);
 /* Gives the result of the finished job. PNR_OK, or as pnr_cuda_check. */

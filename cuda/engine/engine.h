@@ -5,8 +5,8 @@
 
 #include "cuda/base/slot.h"
 
-/* Gives the slot of the next submit and the data that all slots share. No submit is in flight. The
- * engine owns both. */
+/* Gives the slot of the next submit and the data that all slots share. Call it while no submit is
+ * in flight. The engine owns both the slot and the data. */
 pnr_cuda_slot *pnr_cuda_engine_slot(pnr_engine *engine, const pnr_cuda_common **common);
 
 #endif

@@ -30,8 +30,9 @@ int pnr_cuda_without_create(const pnr_plan *plan, pnr_engine *engine, pnr_cuda_w
 /* Frees everything except the engine. */
 void pnr_cuda_without_destroy(pnr_cuda_without *without);
 
-/* Enqueues, in the stream of the slot, the work that writes the samples of a dwell without its
- * echoes into the slot. *view: the windows to submit to the second engine afterwards. */
+/* Enqueues work that writes the samples of a dwell, without its echoes, into the slot of the second
+ * engine. The work runs in the stream of that slot. *view: the windows to submit to the second
+ * engine afterwards. */
 int pnr_cuda_without_prepare(const pnr_cuda_common *of, pnr_cuda_without *without,
                              const pnr_windows *windows, size_t dwell, const pnr_removal *removals,
                              size_t n_removals, pnr_windows *view, pnr_error *error);

@@ -8,8 +8,8 @@
 #include "cuda/steps/energy.h"
 
 /*
- * A window shorter than the transform is extended periodically: x[n mod N] for n < 2N - 1 <= L,
- * then 0. The code is padded with zeros, and the lags below N are exact. For the search, shared
+ * A window of N samples is extended periodically if the transform has L > N points: x[n mod N] for
+ * n < 2N - 1 <= L, then 0. The code is padded with zeros, and the lags below N are exact. For the search, shared
  * memory holds the sum of powers over the windows of a dwell, in the order of the cells. The
  * neighbours of an incoherent dwell need the values of all its windows. So the windows are
  * transformed a second time if the dwell has a candidate.
@@ -28,9 +28,9 @@ static __device__ bool is_used(const pnr_cuda_fused &p, size_t window)
     return pnr_cuda_is_used(p.conversion.windows[window], sum, p.conversion.samples.n_samples);
 }
 
-/* Reads a thread's samples of one window into the buffer, EACH of them at a time, and measures
- * them. Returns the number of clipped samples in the lower 16 bits, of non-finite ones in the upper
- * 16. */
+/* Reads a thread's samples of one window into the buffer and measures the samples, `EACH` samples
+ * at a time. Returns the number of clipped samples in the lower 16 bits and the number of
+ * non-finite samples in the upper 16. */
 template <int M, class FORMAT>
 static __device__ __forceinline__ uint32_t read_window(const pnr_cuda_conversion &c, float2 *buffer,
                                                        size_t window, uint32_t u, float *energy_out)

@@ -13,8 +13,8 @@ typedef struct pnr_fused_ci16 {
     typedef int word;
     static constexpr pnr_format FORMAT = PNR_FORMAT_CI16;
     static constexpr bool IS_FLOAT = false;
-    /* Adding 0x7fff makes the two ends of the range the two greatest values of 16 bits. It takes
-     * one instruction for each sample, in chains that do not wait for each other. */
+    /* Adding 0x7fff modulo 2^16 makes the two ends of the range the two greatest values. One
+     * instruction adds and takes the maximum. Four separate maxima need not wait for each other. */
     static __device__ __forceinline__ bool may_clip(const word (&raw)[32], const float2 (&)[32])
     {
         unsigned greatest[4] = {};
@@ -28,8 +28,8 @@ typedef struct pnr_fused_ci16 {
 
         return all >= 0xfffe0000u || (all & 0xffffu) >= 0xfffeu;
     }
-    /* This is assembler, because the compiler converts twice instead of keeping the values. The
-     * slow unit for 16 bits converts one half of a word, the fast unit converts the other. */
+    /* This is assembler, because the compiler would convert each value a second time instead of
+     * keeping it. The slow unit for 16 bits converts I, the fast unit for 32 bits converts Q. */
     static __device__ __forceinline__ float2 value(word w)
     {
         float2 v;

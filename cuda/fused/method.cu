@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused up to 16384 points: one own kernel computes a dwell from samples to results. */
+/* Method fused up to 16384 points: one kernel computes the results of a dwell from its samples. */
 #include "cuda/base/method.h"
 #include "cuda/base/resources.h"
 #include "cuda/fused/fused.h"
@@ -19,8 +19,8 @@ typedef struct shared {
     uint32_t n_blocks;     /* blocks that the device runs at one time */
 } shared;
 
-/* Returns the points of a transform that holds a period: N if the kernels have that size, else the
- * smallest power of two that holds the extended period. */
+/* Returns the number of points of the transform for a period of N samples. This is N if the kernels
+ * have that size, else the smallest power of two in which the extended period fits. */
 static size_t transform_of(size_t n_samples)
 {
     const bool is_exact = (n_samples & (n_samples - 1)) == 0 && n_samples >= MIN_TRANSFORM;

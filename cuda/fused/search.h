@@ -21,9 +21,9 @@ template <int M> struct alignas(16) pnr_fused_search {
     uint64_t kept[PNR_MAX_CANDIDATES];        /* the strongest first */
 };
 
-/* The powers that are searched. The plain kernel has only the complex values in the buffer, one
- * window of L lags for each dwell. The other kernel has powers in lag order, half lags between the
- * integer ones. */
+/* The powers that are searched. The plain kernel computes these from the complex values in the
+ * buffer, one window of L lags for each dwell. The general kernel has stored the powers in lag
+ * order, with half lags between the integer ones. */
 template <int M, bool IS_PLAIN> struct pnr_fused_view {
     const float2 *buffer; /* complex values, their parts swapped */
     const float *power;
@@ -84,8 +84,9 @@ static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M>
         s.energy[u / 32] = sum;
 }
 
-/* Notes the greatest power of a thread and the sum of its powers. The sum is 0 if the greatest is
- * above the threshold. A window of one warp keeps both in registers. All threads call. */
+/* Returns the greatest power of a thread and the sum of the thread's powers. Returns 0 instead of
+ * the sum if the greatest power is above the threshold. With M > 1 it also stores both in s. All
+ * threads call it. */
 template <int M>
 static __device__ __forceinline__ float2 pnr_fused_note_found(pnr_fused_search<M> &s, float best,
                                                               float sum, float threshold,
@@ -149,7 +150,7 @@ typedef struct pnr_fused_tally {
 } pnr_fused_tally;
 
 /* Puts the strongest of n keys into lag order, drops the others, and returns the number kept. The
- * loops are rolled: they run seldom and need few registers. */
+ * loops are not unrolled, since they run seldom and should need few registers. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s, uint32_t n,
                                                           uint32_t max_candidates, uint32_t lane)
@@ -216,8 +217,9 @@ pnr_fused_scan_column(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> 
     }
 }
 
-/* Writes candidate i with its neighbours to the results. Each lane has one neighbour, and adds its
- * power to *taken if no earlier candidate reaches it. Returns the number of neighbours added. */
+/* Writes candidate i with its neighbours to the results. Each lane takes one neighbour. The lane
+ * adds the neighbour's power to *taken if no earlier candidate reaches that lag. Returns the number
+ * of neighbours whose power was added. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ uint32_t
 pnr_fused_return_candidate(const pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
@@ -288,7 +290,8 @@ static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_sea
 }
 
 /* Searches a dwell, and writes it and its candidates to the results. Only the first warp calls it.
- * Before it, set `found` (own and in s), the sums of the dwell, and the first threshold. */
+ * Before this, all threads have called pnr_fused_note_found. The sums of the dwell and the first
+ * threshold have been set. found: what pnr_fused_note_found returned to this thread. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
 pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,

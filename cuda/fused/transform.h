@@ -17,8 +17,8 @@
  * Its results are swapped too.
  */
 
-/* cos(pi q / 16), q = 0..16. It is not recursive: nvcc keeps a recursive function as a call in
- * every butterfly, and calls spill the values. */
+/* Return cos(pi q / 16), q = 0..16. The functions are not recursive: nvcc would call a recursive
+ * function in every butterfly, and each call would move the values from registers to memory. */
 __host__ __device__ constexpr float pnr_fused_cos_low(int q)
 {
     return q == 0   ? 1.0f
@@ -142,9 +142,9 @@ template <int R> static __device__ __forceinline__ void pnr_fused_transform(floa
 
 /* --- any w --- */
 
-/* Derives the twiddles of the stages. Place 0 gets the twiddle of span 2. Places m/4 + j, j < m/4,
- * get those of span m >= 4: w^(R/m) W_m^j. The second half of a span, j >= m/4, is -i times the
- * first, and is not stored. */
+/* Derives the twiddles of the stages. set[0] is the twiddle of span 2. set[m/4 + j], j < m/4, is
+ * the twiddle w^(R/m) W_m^j of span m >= 4. The second half of a span, j >= m/4, is -i times the
+ * first half and is not stored. */
 template <int R, int SPAN>
 static __device__ __forceinline__ void pnr_fused_derive_spans(float2 w, float2 (&set)[R / 2])
 {
@@ -262,9 +262,10 @@ pnr_fused_transform_with(float2 (&v)[R], const float2 (&powers)[pnr_fused_bits(R
 
 /* --- a pass in shared memory --- */
 
-/* Does the middle pass of a direction in place: a thread transforms M points at 32 / M places, two
- * adjacent places at a time. PART: values from one point to the next. transform_pair(q, a, b)
- * transforms places 2 M q and 2 M q + 1. Only one warp reads and writes these places. */
+/* Does the middle pass of the forward or inverse transform in place. A thread does 32 / M
+ * transforms of M points, two at a time. transform_pair(q, a, b) does the two whose first points
+ * are at places 2 M q and 2 M q + 1. The next point of a transform is PART places further. Only one
+ * warp reads and writes these places. */
 template <int M, int PART, class TRANSFORM>
 static __device__ __forceinline__ void pnr_fused_middle(float2 *middle, TRANSFORM transform_pair)
 {

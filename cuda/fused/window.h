@@ -34,8 +34,8 @@ template <int M> struct pnr_fused_size {
                                   : M == 8 ? 2
                                            : 1; /* blocks on each SM */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
-    /* The table: pairs W_L^i, W_L^8i, i < THREADS, with an empty place after every 32 of them; then
-     * W_32M^i. With M = 1 it holds all twiddles of each lane instead. */
+    /* The table contains the pairs (W_L^i, W_L^8i), i < THREADS, with an empty pair after every 32
+     * pairs. Then come W_32M^i, i < 32. With M = 1 the table contains all twiddles of each lane. */
     static constexpr int MIDDLE_AT = 2 * (THREADS + M);
     static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : MIDDLE_AT + 32) * (int)sizeof(float2);
 };
@@ -75,9 +75,9 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
     typedef pnr_fused_size<M> size;
 
     if constexpr (M == 1) {
-        /* The twiddles of pnr_fused_derive<32>(W_L^lane), but each computed directly. Place m/4 + j
-         * has W_L^(32 lane / m) W_m^j of span m, place 0 that of span 2. A lane loads them in
-         * pairs. */
+        /* The twiddles of pnr_fused_derive<32>(W_L^lane), but each computed directly. Number
+         * m/4 + j is W_L^(32 lane / m) W_m^j of span m; number 0 is the twiddle of span 2. A lane
+         * loads two twiddles at a time. */
         for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) {
             const int lane = i % 32, at = i / 32;
             const int span = at == 0 ? 2 : 4 << (31 - __clz(at)), j = at == 0 ? 0 : at - span / 4;

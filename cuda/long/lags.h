@@ -119,9 +119,9 @@ pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t t
     }
 }
 
-/* Lists the cells of the tile above the threshold, in any order. tile_at: index among all tiles.
- * counts: shared, 0 before the call. memory: the shared memory of the exchange, free again. All
- * threads call it; a barrier must follow. */
+/* Lists the cells of the tile above the threshold, in any order. tile_at: number of the tile among
+ * those of all dwells. counts: in shared memory, 0 before the call. memory: the shared memory of
+ * the exchange, which is free again. All threads call it; a barrier must follow. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,

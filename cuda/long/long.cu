@@ -121,8 +121,9 @@ static int launch_kernel(const pnr_fused_long_launch *l, const char *name, dim3 
     return pnr_cuda_check(cudaLaunchKernelEx(&config, l->kernel, *p, first, count), name, error);
 }
 
-/* Kernels read the job and the raw samples without waiting, so these must exist before the chain
- * begins. For this reason the first kernel of a stream is not chained. */
+/* A chained kernel reads the job and the raw samples without waiting for earlier work. So both must
+ * be complete before the chain begins. For this reason the first kernel of a stream is not
+ * chained. */
 static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set, bool is_first,
                          uint32_t first, uint32_t count, cudaStream_t stream, pnr_error *error)
 {
@@ -147,8 +148,8 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
                          count, stream, error);
 }
 
-/* The two streams take the groups in turn. Then each stream searches its own windows, if
- * their cells are listed. */
+/* The two streams take the groups in turn. Then each stream searches the dwells of its own groups,
+ * if the kernels list cells. */
 static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                           uint32_t n_dwells, const cudaStream_t streams[2], pnr_error *error)
 {

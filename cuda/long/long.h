@@ -82,7 +82,7 @@ typedef struct pnr_fused_long {
 } pnr_fused_long;
 
 /* A kernel takes `count` transforms of the submit, or `count` dwells, beginning with number
- * `first`. The search takes every second group of count dwells, beginning with dwell `first`. */
+ * `first`. The search takes every second group of `count` dwells, beginning with dwell `first`. */
 typedef void (*pnr_fused_long_kernel)(pnr_fused_long p, uint32_t first, uint32_t count);
 
 /* A kernel, and the size of its blocks. */

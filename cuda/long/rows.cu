@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused, long: transforms rows forward, multiplies them by the code, and transforms them
- * back in place. Some blocks add up the measurements of the samples. */
+ * back in place. Some blocks sum the measurements of the samples. */
 #include "cuda/base/chain.h"
 #include "cuda/base/reduce.h"
 #include "cuda/fused/transform.h"
@@ -173,7 +173,7 @@ template <int M> struct row_thread {
     }
 };
 
-/* Each warp of the first blocks begins a window. The other blocks transform rows: row 0 of all
+/* In the first blocks each warp calls begin_window for one window. The other blocks transform rows: row 0 of all
  * windows, then row 1 and so on, so that each row of the code's spectrum is read once. */
 template <int M>
 __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_size<M>::BLOCKS)

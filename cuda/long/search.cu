@@ -186,8 +186,8 @@ static __device__ void relist_tiles(searcher &s, const pnr_fused_long &p, uint32
 
 /* --- neighbours --- */
 
-/* Adds rows warp, warp + 8, .. of the sum c[lag] = sum_k1 D[k1][lag mod N2] W_L^-(k1 lag). Each
- * lane has its own lag. */
+/* Returns the part of the sum c[lag] = sum_k1 D[k1][lag mod N2] W_L^-(k1 lag) over the rows k1 = w,
+ * w + WARPS, .. for warp w. Each lane has its own lag. */
 static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, uint32_t lag)
 {
     const uint32_t n_rows = p.n_points >> p.row_bits, mask = p.n_points - 1;

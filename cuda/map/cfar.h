@@ -73,15 +73,15 @@ struct pnr_map_level {
     {
         return factor[m.training * (m.training + 1) + m.training];
     }
-    /* Returns the level of a full cell divided by side_of, times 1 - 1e-4. This margin exceeds the
-     * sum of all rounding errors in single precision. */
+    /* Returns the level of a full cell divided by side_of(), then multiplied by 1 - 1e-4. The
+     * margin of 1e-4 exceeds the sum of all rounding errors in single precision. */
     __device__ __forceinline__ float least_factor() const
     {
         return (float)(full_factor() * (1 - 1e-4) / m.training);
     }
-    /* A quad is four adjacent cells. The quads at distances near() to far() - 1 on both sides of a
-     * quad have only cells that are training cells of all its four cells. has_quads() tells whether
-     * such quads exist. */
+    /* A quad is four adjacent cells, and distances are in quads. At distances near() to far() - 1
+     * from a quad, on both sides, all cells are training cells of each of its four cells.
+     * has_quads() tells whether there are such distances. */
     __device__ __forceinline__ uint32_t near() const
     {
         return (m.guard + 7) / 4;
@@ -120,8 +120,9 @@ struct pnr_map_level {
                m.guard + 1 + (m.training - 1) * m.stride < m.n_lags;
     }
 
-    /* Tells whether a cell exceeds its level. OS needs no sorting. Let z(r) be the r-th smallest
-     * training value. P exceeds factor * z(r) if it exceeds factor * z for at least r values z. */
+    /* Tells whether a cell exceeds its level. The kind OS compares the cell's power P with
+     * factor * z(r), where z(r) is the r-th smallest training value. It needs no sorting: P
+     * exceeds factor * z(r) if P exceeds factor * z for at least r training values z. */
     __device__ bool is_above(uint32_t cell, float power) const
     {
         return is_plain(cell) ? is_above_plain(cell, power) : is_above_any(cell, power);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the candidates that the search of a map has found to the results. */
+/* Writes candidates to the results after the search of a map has found them. */
 #ifndef PNR_CUDA_MAP_GATHER_H
 #define PNR_CUDA_MAP_GATHER_H
 
 #include "cuda/map/place.h"
 
-/* Returns the sum over looks of c conj(centre), divided by sqrt(sum |centre|^2); with one look c
- * itself. stride: values from one look to the next. */
+/* Returns the sum over looks of c conj(centre), divided by sqrt(sum |centre|^2). If there is only
+ * one look, returns c itself. stride: the number of values from one look to the next. */
 static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const float2 *centre,
                                         size_t stride)
 {
@@ -27,8 +27,9 @@ static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const
     return make_float2((float)(re * scale), (float)(im * scale));
 }
 
-/* Writes candidate i of dwell d of the round from its maximum `key`: its head, its neighbours and,
- * if the map has several rows, its patch. All n_threads threads of a warp or block call this. */
+/* Writes candidate i of dwell d of the round: its place and power, its neighbours and, if the map
+ * has several rows, its patch. key: the maximum that is the candidate. All n_threads threads of a
+ * warp or block call this. */
 static __device__ __forceinline__ void pnr_map_gather(const pnr_map &m, const pnr_map_search &s,
                                                       uint32_t d, uint32_t i, uint64_t key,
                                                       uint32_t thread, uint32_t n_threads)

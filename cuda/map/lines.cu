@@ -16,9 +16,10 @@ enum { MIN_SAMPLES = 128, MIN_POINTS = 1024, MAX_POINTS = 8192 };
 
 /*
  * A block has GROUPS groups of threads, each with its own window in shared memory. With many codes
- * (OF_CODES) all groups share one row. Shared memory keeps its spectrum, and each group does other
- * codes. With few codes (OF_ROWS) each group takes another row, of any dwell, and transforms it
- * again for each code. OF_DWELLS is OF_ROWS for dwells of one line: the group searches it too.
+ * (OF_CODES) all groups share one row. Shared memory keeps the spectrum of this row, and each group
+ * multiplies it by other codes. With few codes (OF_ROWS) each group takes another row, of any
+ * dwell, and transforms the row again for each code. OF_DWELLS is OF_ROWS for dwells of one line:
+ * the group also searches the line.
  */
 enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
 
@@ -57,8 +58,8 @@ struct map_line {
 };
 
 /* Sets v[j] to sample n = first + step * j of the input of a row's transform. The input is a window
- * or a base, extended periodically or by zeros. read(i) returns sample i of that window or base. It
- * is called for every j, since a load after an `if` would wait for the load before. */
+ * or a base, extended periodically or by zeros. read(i) returns sample i of that window or base.
+ * Every j calls read(), since a load after an `if` would wait for the previous load. */
 template <int N, class READ>
 static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
                                               float2 (&v)[N], READ read)
@@ -153,8 +154,9 @@ static __device__ __forceinline__ void prefetch_window(const pnr_map &m, const p
 }
 
 /* Writes a thread's part of a line: c to `values` (unless NULL) and |c|^2 to `power`. v[j] is c at
- * lag first + step * j with its parts swapped. has_before: adds |c|^2 to that of earlier looks.
- * *sum, *most: the sum and the greatest of the thread's powers. */
+ * lag first + step * j, with real and imaginary part swapped. has_before: `power` has the powers of
+ * earlier looks, and |c|^2 is added to them. *sum, *most: the sum and the greatest of the powers
+ * that the thread writes. */
 template <int N>
 static __device__ __forceinline__ void
 keep_line(const pnr_map &m, bool has_before, bool is_there, float2 *values, float *power,
@@ -192,9 +194,10 @@ keep_line(const pnr_map &m, bool has_before, bool is_there, float2 *values, floa
     }
 }
 
-/* Sets *noise to the sum of a line's powers and *top to the greatest, over the WARPS warps of a
- * group. sums, greatest: [warps of the block], shared. wait() waits for all threads of the group; u
- * is the thread's number in the group. */
+/* Sets *noise to the sum of a line's powers and *top to the greatest power. The WARPS warps of a
+ * group call this. sum, most: the sum and the greatest of a thread's powers. sums, greatest: shared
+ * memory, one value for each warp of the block. wait() waits for all threads of the group. u: the
+ * thread's number in the group. */
 template <int WARPS, class WAIT>
 static __device__ __forceinline__ void sum_line(bool is_there, float sum, float most, double *sums,
                                                 float *greatest, uint32_t u, double *noise,
@@ -335,8 +338,8 @@ __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
     }
 }
 
-/* Sets the sizes of dwells of one line. The compiler then knows them, and makes fewer
- * instructions. */
+/* Sets the sizes that are fixed for dwells of one line. The compiler then knows these sizes, and
+ * makes fewer instructions. */
 static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
 {
     m.n_codes = m.n_rows = m.n_looks = m.oversample = m.row_tiles = p.search.n_tiles = 1;
@@ -345,7 +348,8 @@ static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
 }
 
 /* Each group takes its own rows, out of the n_rows rows of all dwells. A block of several groups
- * has a large table, so it takes rows until all are done. A block of one group takes one row. */
+ * first fills a large table, so it takes rows until all are done. A block of one group takes one
+ * row. */
 template <int M, lines_kind KIND>
 __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)

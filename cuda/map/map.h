@@ -7,15 +7,18 @@
 #include "cuda/base/slot.h"
 
 /*
- * Row (hypothesis h, slow-time bin s) of a look is a correlation of one window of N samples,
+ * Row (hypothesis h, slow-time bin s) of a look is a correlation of one window z of N samples,
  *
  *   z[i] = exp(-2 pi i f i / N) sum_p w_p exp(-2 pi i F p) x_p[i], F = f + s / K.
  *
+ * x_p is window p of the K windows of the look, and w_p is its taper. f is the frequency of
+ * hypothesis h in bins, which are cycles in N samples.
+ *
  * All steps are linear, so the slow time is summed first and the result is again one window. Rows
- * whose f differ by m whole bins have the same z except for a rotation by m i / N. In a transform
- * of N points this is a shift of the spectrum: Z_m[v] = Z[v + m]. The windows that are transformed
- * are called bases, and a row is a base and a shift. In a longer transform every row has its own
- * base.
+ * whose f differ by m whole bins have the same z except for a rotation by m i / N turns. In a
+ * transform of N points this is a shift of the spectrum: Z_m[v] = Z[v + m]. The windows that are
+ * transformed are called bases. A row is given by a base and a shift. In a longer transform every
+ * row has its own base.
  */
 typedef struct pnr_map_row {
     uint32_t base, shift;

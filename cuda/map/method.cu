@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Method library: cuFFT transforms groups of rows forward and back, cuBLAS computes the filter.
- * Dwells are computed in rounds. It supports every plan. Tests compare other methods with it. */
+ * Dwells are computed in rounds. The method supports every plan. Tests compare the other methods
+ * with this one. */
 #include "cuda/base/resources.h"
 #include "cuda/map/memory.h"
 #include "cuda/map/values.h"
@@ -36,9 +37,9 @@ static size_t bases_of(const pnr_map *m)
     return (size_t)m->n_looks * m->n_bases;
 }
 
-/* A round has as many dwells as fit a group of rows, at least one. A call of cuFFT has at most a
- * group of rows. The rows of a call depend on the length and the map alone, so the bits of the
- * results do not depend on the batch. */
+/* A call of cuFFT transforms at most shape->group rows. All dwells of a round together have at most
+ * so many lines, unless a single dwell has more. The number of rows of a call depends on the length
+ * of the transform and the map alone, so the bits of the results do not depend on the batch. */
 static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared *own)
 {
     const size_t bases = bases_of(m), lines = shape->dwell_lines; /* bases <= lines */

@@ -11,8 +11,9 @@
 
 /* --- kernels --- */
 
-/* Sets the first state of a dwell: the floor and the threshold. weighted: the energy with the
- * taper. last_look: the last used look, counted from 1; 0: no look is used. One thread calls it. */
+/* Sets the first state of a dwell: the floor and the threshold. weighted: the sum of the energies
+ * of the windows, each times the square of its taper. last_look: the last used look, counted from
+ * 1; 0: no look is used. One thread calls this. */
 static __device__ __forceinline__ void start_dwell(const pnr_map &m, const pnr_map_samples &s,
                                                    size_t dwell, const pnr_dwell &sums,
                                                    double weighted, uint32_t n_looks,
@@ -122,8 +123,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_segment(m, s, blockIdx.x, {energy, n_clipped, n_nonfinite});
 }
 
-/* Returns the sum to the first thread of a crew. A crew is a warp or a block. scratch:
- * [PNR_CUDA_WARPS] for a block; a warp does not use it. */
+/* Returns the sum of x over the threads of a crew to its first thread. A crew is a warp or a block.
+ * scratch: [PNR_CUDA_WARPS] for a block; a warp does not use it. */
 template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(T x, T *scratch)
 {
     if constexpr (THREADS == PNR_CUDA_WARP)
@@ -132,8 +133,8 @@ template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(
         return pnr_cuda_block_sum(x, scratch);
 }
 
-/* Measures ci16 of one channel if nothing is converted: four samples at a time, in integers. A warp
- * or a block takes one segment. */
+/* Measures ci16 samples of one channel for plans that convert no samples. It takes four samples at
+ * a time and computes in integers. A warp or a block takes one segment. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     measure_ci16(pnr_map m, pnr_map_samples s, uint32_t n_segments)
@@ -268,8 +269,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_
         s.parts[blockIdx.x].energy = energy;
 }
 
-/* One warp adds up the energy of one window without the mean. To subtract the mean of U windows
- * removes 1/U of the noise, and a factor compensates for this. */
+/* One warp sums the energy of one window after the mean was subtracted. The subtraction
+ * of the mean of U windows removes 1/U of the noise, so the energy is multiplied by U / (U - 1). */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_rest(pnr_map m, pnr_map_samples s, uint32_t n_windows)
 {

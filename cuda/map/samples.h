@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first steps of a map: convert and measure samples, compute means, add windows to bases. */
+/* The first steps of a map: convert and measure samples, compute means, sum windows to bases. */
 #ifndef PNR_CUDA_MAP_SAMPLES_H
 #define PNR_CUDA_MAP_SAMPLES_H
 
@@ -41,8 +41,8 @@ typedef struct pnr_map_samples {
     uint32_t n_segments; /* of a window */
     uint32_t n_tail;     /* samples after the last window */
 
-    /* Converted samples of a submit, [n_windows * N + n_tail]; x is not a number where a sample is
-     * lost or not finite, and counts as 0. NULL: samples are only measured. */
+    /* Converted samples of a submit, [n_windows * N + n_tail]. A lost or non-finite sample is
+     * stored as a NaN and counts as 0. NULL: samples are only measured. */
     float2 *stream;
     pnr_cuda_energy *parts;  /* [n_windows][n_segments] */
     pnr_map_window *windows; /* [n_windows] */
@@ -62,9 +62,10 @@ bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
 bool pnr_map_is_raw(const pnr_plan *plan);
 
 /*
- * Computes the bases of looks that are read at one time scale. A base is a window of L samples,
- * extended periodically or by zeros. Looks are counted through all dwells. stretched:
- * [n_periods][n_window], used where there is a stretch. bases: [n_looks][n_bases][row_stride].
+ * Computes those bases of n_looks looks that belong to one time scale. A base is a window that is
+ * extended to L samples, periodically or by zeros. first_look: counted through all dwells.
+ * stretched: [n_periods][n_window], scratch memory, used if the scale has a stretch. bases:
+ * [n_looks][n_bases][row_stride].
  */
 int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t first_look,
                  size_t n_looks, const pnr_map_stretch *scale, float2 *stretched, float2 *bases,

@@ -12,8 +12,9 @@ enum { PNR_MAP_PIECE = 1024 }; /* cells of a line that are scanned together */
 
 /* --- maxima --- */
 
-/* Tells whether a line has cell first - n_cells: a linear correlation does not wrap. The added
- * n_cells keeps `first` from being negative. */
+/* Tells whether a line has a cell with the number first - n_cells. (`first` has the term n_cells so
+ * that it is never negative.) A circular line wraps and has every cell. A linear one has only cells
+ * 0 to n_cells - 1. */
 static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_t first)
 {
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
@@ -42,8 +43,9 @@ static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float 
     return true;
 }
 
-/* Tells whether P > all cells of its box in an earlier row (is_before), or P >= all in a later row.
- * line: that row. */
+/* Compares the power `here` of a cell with the cells of its box in another row, whose powers are
+ * `line`. If that row is earlier (is_before), tells whether `here` exceeds all of these cells. If
+ * it is later, tells whether none of them exceeds `here`. */
 static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float *line,
                                                    uint32_t cell, float here, bool is_before)
 {
@@ -120,8 +122,9 @@ static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j
     return has_quads ? 4 * (thread + THREADS * (j / 4)) + j % 4 : thread + THREADS * j;
 }
 
-/* Does the work of pnr_map_screen faster. Requires level.has_quads(). For the four cells of a
- * quad it adds the sums of the quads at distances near() to far() - 1, see pnr_map_level. */
+/* Does the work of pnr_map_screen faster. Requires level.has_quads(). The four cells of a quad
+ * share two sums, one per side: over the quads at distances near() to far() - 1, see
+ * pnr_map_level. */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m,
                                                                 const pnr_map_level &level,
@@ -183,10 +186,11 @@ static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m
 }
 
 /*
- * Refuses most cells in single precision. Bit j of the result is set when the thread's cell j is
- * above the threshold and may be above its CFAR level; pnr_map_level then decides. Training cells
- * are a stride apart. Two sums of 2^(k - 1) of them make a sum of 2^k. Cells beyond the piece count
- * as 0, so a sum is never too great.
+ * Refuses most cells in single precision. Bit j of the result is set if the thread's cell j is
+ * above the threshold and may be above its CFAR level; pnr_map_level then decides. The sum on each
+ * side has the nearest 2^k training cells, with the greatest 2^k <= m.training. It is made of two
+ * sums of 2^(k - 1) cells, and so on. Cells beyond the piece count as 0. So a sum never exceeds
+ * that of all training cells of its side.
  */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
@@ -314,8 +318,8 @@ static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, con
     __syncwarp();
 }
 
-/* Scans piece `number` of a tile for cells above the threshold. b is complete after the crew's next
- * barrier. n_looks: looks used. */
+/* Scans piece `number` of a tile for cells above the threshold. Other threads of the crew can read
+ * b after the crew's next barrier. n_looks: the number of looks that the dwell uses. */
 template <int THREADS>
 static __device__ __forceinline__ void
 pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power, uint32_t n_looks,
@@ -364,8 +368,9 @@ static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, 
     return false;
 }
 
-/* Lists the columns around kept candidate i that no earlier candidate excludes. Returns the number
- * of columns to all lanes. lags: [PNR_NEIGHBOURS]; n_lags: no column. One warp calls it. */
+/* Lists the columns around kept candidate i that no earlier candidate excludes. A column is one lag
+ * in all rows of a code. Returns the number of columns to all lanes. lags: [PNR_NEIGHBOURS], the
+ * lag of each column, or m.n_lags where there is no column. One warp calls this. */
 static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t *kept, uint32_t i,
                                                 uint32_t *lags)
 {

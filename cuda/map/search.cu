@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr
 /* --- one search --- */
 
 /* Blocks take pieces of the tiles that have a cell above the threshold. A block appends the
- * strongest max_candidates maxima of each piece to s.keys, in any order. The last block keeps the
- * strongest of all. */
+ * strongest max_candidates maxima of each piece to s.keys, in any order. The block that finishes
+ * last for a dwell keeps the strongest of all. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map_search s)
 {
     __shared__ pnr_map_piece b;
@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map
 
 /* --- between two searches --- */
 
-/* Lists the tiles that have a cell above the threshold, in any order. All threads call, after a
- * barrier. */
+/* Lists the tiles that have a cell above the threshold, in any order. All threads of the block call
+ * this, after a barrier. */
 static __device__ void list_hot(const pnr_map &m, const pnr_map_search &s, pnr_map_dwell *state,
                                 uint32_t d)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A transform over the slow time turns K windows, a power of two, into the bases of all bins. */
+/* A transform over the slow time turns the K windows of a look into the bases of all slow-time
+ * bins. K is a power of two. */
 #include "cuda/fused/transform.h"
 #include "cuda/map/fused.h"
 
@@ -43,9 +44,10 @@ static __device__ __forceinline__ void transform_from(float2 (&v)[R], uint32_t k
     pnr_fused_transform_with<R>(v, powers);
 }
 
-/* K = A B, p = p1 B + p2, bin = k1 + A k2:
- *   X[bin] = sum_p2 (sum_p1 x_p W_A^(p1 k1)) (W_K^k1)^p2 W_B^(p2 k2)
- * The first pass reads the samples in their order, the second writes the bases in their order. */
+/* Transforms the K = A B windows x_p of a look over p, in two passes. With W_n = exp(-2 pi i / n),
+ * p = p1 B + p2 and bin = k1 + A k2 the result is
+ *   X[bin] = sum_p2 (sum_p1 x_p W_A^(p1 k1)) (W_K^k1)^p2 W_B^(p2 k2).
+ * The first pass computes the inner sums, the second pass computes the outer sums. */
 template <int A, int B, class SOURCE>
 __global__ void __launch_bounds__(THREADS)
     transform_slow(pnr_map m, pnr_map_samples s, pnr_map_bins bins, size_t first_look,

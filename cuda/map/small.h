@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of a small map by a crew, one warp or several, from the sums of its lines to its
- * results. */
+/* The search of a small map by a crew, which is one warp or several. It begins with the sums of the
+ * lines and ends with the results. */
 #ifndef PNR_CUDA_MAP_SMALL_H
 #define PNR_CUDA_MAP_SMALL_H
 
@@ -26,7 +26,7 @@ struct pnr_map_crew {
     uint32_t n_above, n_maxima, n_taken; /* of this search */
 };
 
-/* Returns the sum of value(e), e < n, to all lanes of a warp. It has the same bits as
+/* Returns the sum of value(e) for all e < n to all lanes of a warp. The sum has the same bits as
  * pnr_cuda_block_sum in a block whose threads take every PNR_CUDA_THREADS-th value. */
 template <typename T, class VALUE>
 static __device__ __forceinline__ T pnr_map_sum_in_order(uint32_t n, VALUE value)
@@ -118,8 +118,8 @@ template <int WARPS> struct pnr_map_searcher {
     }
     static_assert(WARPS * PNR_MAX_CANDIDATES <= PNR_MAP_PIECE / 2, "the maxima of all warps");
 
-    /* Adds up a part of the rows of the columns around kept maximum i, in the order of
-     * conclude_search. */
+    /* Sums the powers of the columns around kept maximum i over one part of the rows, in the same
+     * order as conclude_search. */
     __device__ __forceinline__ void sum_columns(uint32_t i, uint32_t part) const
     {
         const uint32_t each = (m.n_rows + PARTS - 1) / PARTS;

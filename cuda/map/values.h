@@ -11,15 +11,17 @@ typedef struct pnr_map_part {
     uint32_t first, n_lines;
 } pnr_map_part;
 
-/* Multiplies each line's base, shifted, by its code. out: [n_lines][row_stride]; bases: of the
- * round, [n_dwells][n_looks][n_bases][row_stride]; spectra: [n_codes][oversample][L]. If each base
- * has one line and no shift, out may be the memory of the bases of these lines. */
+/* Shifts the base of each line and multiplies it by the spectrum of the line's code. out:
+ * [n_lines][row_stride]; bases: all bases of the round, [n_dwells][n_looks][n_bases][row_stride];
+ * spectra: [n_codes][oversample][L]. If each base has one line and no shift, out may be the memory
+ * of the bases of these lines. */
 int pnr_map_multiply(const pnr_map *map, const pnr_map_part *part, const float2 *bases,
                      const float2 *spectra, float2 *out, cudaStream_t stream, pnr_error *error);
 
-/* Copies c of n_lines lines, [n_lines][row_stride] or filtered [n_lines][gate_count], to the values
- * of the round, [n_dwells][n_looks][n_codes * n_rows][n_cells], if that is not NULL. Look 0 sets
- * `power` to the powers of its lines; later looks add theirs. */
+/* Copies the values c of a part's lines to the values of the round, unless `values` is NULL. lines:
+ * [n_lines][row_stride], or [n_lines][gate_count] with a filter. values:
+ * [n_dwells][n_looks][n_codes * n_rows][n_cells]. The lines of look 0 set `power` to |c|^2. Those
+ * of later looks add |c|^2 to it. */
 int pnr_map_keep(const pnr_map *map, const pnr_map_part *part, const float2 *lines, float2 *values,
                  float *power, cudaStream_t stream, pnr_error *error);
 

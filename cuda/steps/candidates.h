@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One warp handles local maxima as keys: it selects the strongest, computes the floor without them,
- * and returns them. */
+/* Local maxima as 64-bit keys. One warp selects the strongest keys, computes the floor without
+ * their echoes, and writes the candidates. */
 #ifndef PNR_CUDA_CANDIDATES_H
 #define PNR_CUDA_CANDIDATES_H
 
@@ -15,8 +15,8 @@ enum {
 static_assert(sizeof(pnr_candidate) == (4 + 2 * PNR_NEIGHBOURS) * sizeof(uint32_t),
               "a candidate is a head of four words and its values");
 
-/* A key sorts the stronger candidate first, then the lower lag. Positive floats sort in the order
- * of their bits. */
+/* Returns the key of a candidate. A stronger candidate has a greater key. At equal power the lower
+ * lag has the greater key. This works because positive floats sort in the order of their bits. */
 static inline __device__ uint64_t pnr_candidate_key(float power, uint32_t lag)
 {
     return (uint64_t)__float_as_uint(power) << 32 | (UINT32_MAX - lag);
@@ -120,9 +120,9 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
     return n;
 }
 
-/* Returns the floor without the kept echoes: the mean P of the lags that none of them reaches, or
+/* Returns the floor without the kept echoes: the mean P of the lags that no kept echo reaches, or
  * -INFINITY if fewer than half the lags remain. power(i, j): P at neighbour j of kept key i. One
- * warp calls. */
+ * warp calls this. */
 template <typename POWER>
 static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_kept, uint32_t n,
                                              double noise_sum, POWER power)

@@ -17,9 +17,10 @@ typedef struct pnr_cuda_conversion {
 } pnr_cuda_conversion;
 
 /*
- * Fills rows, [n_dwells * n_looks][row_stride]. A row is y[n] = x[n mod N] for n < 2N - 1, then 0.
- * If L = N, it is x. x is in full scale, conjugated, tuned, and 0 where a sample is not finite or
- * its window is not used. The row of a coherent dwell is the sum over its windows, in order.
+ * Fills rows, [n_dwells * n_looks][row_stride]. A row has the L samples y[n] = x[n mod N] for
+ * n < 2N - 1, then 0. If L = N, the row is x. Here x is a window in full scale, conjugated and
+ * tuned. x is 0 where a sample is not finite or the window is not used. The row of a coherent dwell
+ * is the sum over its windows, in order.
  */
 int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
                      size_t n_dwells, float2 *rows, cudaStream_t stream, pnr_error *error);

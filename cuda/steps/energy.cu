@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The measure step: energy, clipped and non-finite samples of every window, and the windows that a
- * dwell uses. */
+/* The measure step: sums the energy of every window, counts its clipped and non-finite samples, and
+ * finds the windows that a dwell uses. */
 #include "cuda/steps/energy.h"
 
 #include "cuda/base/check.h"

@@ -184,8 +184,9 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 
 /* --- incoherent: the powers of all windows are added --- */
 
-/* Transforms the windows of a dwell again and sums c[k + j] conj(c[k]) over them, for each
- * neighbour of its candidates. The values of the candidates in the results hold these sums. */
+/* Transforms the windows of a dwell again. For each neighbour j of a candidate at lag k, sums
+ * c[k + j] conj(c[k]) over the windows. Stores these sums as the values of the candidate in the
+ * results. */
 template <typename T, int DEGREE>
 static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
                                       pnr_walsh_stage<T, DEGREE> &stage, float2 *values,
@@ -279,8 +280,8 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         }
         scratch.tops[threadIdx.x] = top;
 
-        /* All values have been read after the barriers in begin_dwell: powers may overwrite
-         * them. */
+        /* After the barriers in begin_dwell all threads have read their values. Then `powers` may
+         * overwrite the values. */
         pnr_walsh_dwell d = begin_dwell<T, DEGREE>(p, sums, scratch);
 
         pnr_walsh_barrier<DEGREE>();

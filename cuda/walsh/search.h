@@ -34,8 +34,8 @@ static __device__ __forceinline__ bool pnr_walsh_is_used(uint32_t n, uint32_t n_
     return (uint64_t)n_lost + n_nonfinite <= n / 2;
 }
 
-/* Returns the threshold of the first search. energy: that of the windows used. With E_a = N the
- * floor sum|x|^2 E_a / N is the energy. */
+/* Returns the threshold of the first search. energy: sum|x|^2 of the windows used. This is also the
+ * floor, sum|x|^2 E_a / N, because the energy E_a of the code is N. */
 static __device__ __forceinline__ float pnr_walsh_threshold(const pnr_cuda_walsh &p,
                                                             uint32_t n_used, double energy)
 {

@@ -88,8 +88,9 @@ static __device__ __forceinline__ void pnr_walsh_exchange(float2 *shared,
     pnr_walsh_load<TO>(shared, v);
 }
 
-/* Transforms over the low BITS index bits, 5 to 13, from layout 0 to layout BITS - 5. Shared memory
- * is written after a barrier. After that barrier the threads call meanwhile(). */
+/* Transforms over the low BITS bits of the index, 5 <= BITS <= 13. The values come in layout 0 and
+ * end in layout BITS - 5. The threads pass a barrier, then call meanwhile(), and only then write to
+ * shared memory. */
 template <int BITS, typename MEANWHILE>
 static __device__ __forceinline__ void
 pnr_walsh_transform(float2 *shared, float2 (&v)[PNR_WALSH_EACH], MEANWHILE meanwhile)

@@ -31,8 +31,9 @@ enum {
  * its register, s_i = sum_j b[i + j] 2^j, i < N, j < n, are all numbers except 0. Put x_i at
  * X[s_i], X[0] = 0, and let W be the Walsh-Hadamard transform of X,
  *   W[u] = sum_m (-1)^(sum of the bits of (u and m)) X[m].
- * Then c[k] = W[u_k] with u_k = sum_j b[t_j - k] 2^j, t_j the index of state 2^j, because the bits
- * of s_i that u_k selects add up to b[i - k]. W[0] is the sum of x and no lag.
+ * Then c[k] = W[u_k] with u_k = sum_j b[t_j - k] 2^j, where t_j is the index of state 2^j. The
+ * reason is that the bits of s_i that u_k selects have the sum b[i - k] modulo 2. W[0] is the sum
+ * of x and belongs to no lag.
  */
 typedef struct pnr_cuda_walsh {
     /* [windows of the submit][N], one channel. The memory may be read to the next multiple of 16
@@ -40,10 +41,10 @@ typedef struct pnr_cuda_walsh {
     const void *raw;
     const pnr_cuda_job *job;        /* how many dwells the submit has */
     const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
-    /* Tables of 2^n entries each. place: index of the sample of state m, above degree 13 its index
-     * in the row; the order is that of pnr_cuda_walsh_place. lag_of[u_k] is k; lag_of[0] is not
-     * used. cell_of[k] is u_k. Entries are uint16_t, but above degree 13 those of lag_of and
-     * cell_of are uint32_t. */
+    /* Tables of 2^n entries each. The entry of `place` for state m is the index of the state's
+     * sample in the window, or above degree 13 in the row. pnr_cuda_walsh_place tells where this
+     * entry is. lag_of[u_k] is k; lag_of[0] is not used. cell_of[k] is u_k. The entries of lag_of
+     * and cell_of are uint16_t up to degree 13 and uint32_t above. */
     const uint16_t *place;
     const void *lag_of, *cell_of;
     pnr_dwell *dwells;         /* [n_dwells] */
@@ -101,8 +102,9 @@ const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_fo
 /* Returns the table index of state m. A thread has 32 states, in pieces of 16 bytes. */
 size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m);
 
-/* For degrees above 13. The first returns the number of rows, of 2^13 states each. The second
- * returns the number of chunks. There are as many tiles as rows; a tile has whole columns. */
+/* For degrees above 13: the first returns the number of rows, of 2^13 states each. The second
+ * returns the number of chunks. There are as many tiles as rows; a tile consists of whole
+ * columns. */
 static inline uint32_t pnr_cuda_walsh_rows(uint32_t degree)
 {
     return 1u << (degree - PNR_WALSH_TILE_BITS);

@@ -79,9 +79,10 @@ static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<
 
 /*
  * Runs all searches of a dwell whose powers are in shared memory. One warp calls it. power(u)
- * returns P of cell u. The greatest power of the cells u with u mod TEAM = t is `top` in lane t of
- * the dwell's team. With TEAM > 32 it is tops[t], in shared memory. own: number of that team in the
- * warp. Afterwards `list` has the kept candidates, and `d` has the sums.
+ * returns P of cell u. The greatest power of the cells u with u mod TEAM = t is the argument `top`
+ * of lane t of the dwell's team. With TEAM > 32 this power is tops[t] in shared memory instead.
+ * own: number of the dwell's team in the warp. Afterwards `list` has the kept candidates, and `d`
+ * has the sums.
  */
 template <typename T, int DEGREE, typename POWER>
 static __device__ __forceinline__ void

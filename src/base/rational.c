@@ -97,9 +97,9 @@ static bool parse_digits(const char **text, decimal *d)
     return true;
 }
 
-/* Reads a decimal number exactly. Adds up the whole part from its first digit on, and the fraction
- * from its last digit on: rest = (digit + rest) / 10. The denominator of each rest divides that of
- * the number. So every rest fits 64 bits if the number does. */
+/* Reads a decimal number exactly. Builds the whole part from its first digit on, and the fraction
+ * from its last digit on: rest = (digit + rest) / 10. The denominator of each rest divides the
+ * denominator of the number. So every rest fits 64 bits if the number does. */
 static bool parse_decimal(const char **text, pnr_rational *out)
 {
     decimal d;

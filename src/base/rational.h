@@ -27,7 +27,7 @@ int pnr_rational_div(pnr_rational a, pnr_rational b, pnr_rational *out);
 uint64_t pnr_rational_phase(pnr_rational r, uint64_t n);
 
 /* Returns the time of sample n at `rate` samples a second: floor(n / rate * 1e9) ns, exact. A
- * greater time gives INT64_MAX. Returns 0 if the rate is not above 0. */
+ * time above INT64_MAX gives INT64_MAX. Returns 0 if the rate is not above 0. */
 int64_t pnr_rational_time_ns(pnr_rational rate, uint64_t n);
 
 /* Writes "p" or "p/q"; returns out (at least 48 bytes). */

@@ -19,8 +19,8 @@ void pnr_histogram_add(pnr_histogram *histogram, uint64_t value);
 /* Returns the quantile p: the share p (0..1) of all values lies at or below it. 0: no values. */
 uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p);
 
-/* Return the lower median of n values, and their quantile p by nearest rank. n >= 1. Both functions
- * sort the values in place. */
+/* pnr_median returns the lower median of n values. pnr_quantile returns the quantile p of n values
+ * by nearest rank. n >= 1. Both functions sort the values in place. */
 double pnr_median(double *values, size_t n);
 double pnr_quantile(double *values, size_t n, double p);
 

@@ -64,8 +64,8 @@ void pnr_text_i64(pnr_text *text, int64_t value)
     pnr_text_u64(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-/* value * 10^power. Every factor is exact, so each product adds an error of at most half a unit in
- * the last place. */
+/* Returns value * 10^power. Every factor is exact, so each product adds an error of at most half a
+ * unit in the last place. */
 static double scale_by_power(double value, int power)
 {
     for (; power > MAX_POWER; power -= MAX_POWER)

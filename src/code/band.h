@@ -25,11 +25,11 @@ typedef struct pnr_band {
 } pnr_band;
 
 /*
- * Adds the notches of window.dc and window.notch. A row that rotates the samples by f shows the
- * frequency g of the samples at g - f of the code, so each notch is widened by all rotations from
- * `lowest` to `highest` (cycles a sample): one code serves all rows. Frequencies are those of the
- * recording: real samples hold each twice, source.spectrum = inverted changes the sign. PNR_ECONFIG
- * with the value.
+ * Adds the notches of window.dc and window.notch. In a row that rotates the samples by f, the
+ * frequency g of the samples meets the frequency g - f of the code. So each notch is widened by all
+ * rotations from `lowest` to `highest` (cycles a sample), and one code serves all rows. The keys
+ * give frequencies of the recording. In real samples each notch is made at both signs, and
+ * source.spectrum = inverted changes the sign. PNR_ECONFIG: the message has the refused value.
  */
 int pnr_band_add_notches(pnr_band *band, const pnr_config *config, bool is_real, double lowest,
                          double highest, pnr_error *error);

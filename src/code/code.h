@@ -14,8 +14,9 @@ typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
     char name[96]; /* for logs, such as "m-sequence n=13 taps=13,4,3,1" */
-    /* For m-sequences (is_m_sequence): chip i is 1 - 2 bit[i], bit[i + degree] is the xor of
-     * bit[i + degree - t] over the taps t (largest tap = degree). The Walsh method needs it. */
+    /* If is_m_sequence: chip i is 1 - 2 bit[i], and bit[i + degree] is the xor of
+     * bit[i + degree - t] over the taps t. The largest tap is the degree. The Walsh method needs
+     * this recurrence. */
     int is_m_sequence;
     unsigned degree;
     unsigned long taps; /* bit t-1 set for tap t */
@@ -53,19 +54,19 @@ int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error);
 void pnr_code_destroy(pnr_code *code);
 
 /*
- * Writes the N code samples of one period: samples[n_samples][2], mean power 1.
- * With a band-limited pulse, sample n carries chip floor(n L / N) (exact integers). With the others
- * chip i excites a pulse p(t - i N / L), and the pulses are added circularly:
+ * Writes the N code samples of one period: samples[n_samples][2], mean power 1. With code.pulse =
+ * band-limited, sample n is chip floor(n L / N), computed in integers. With every other pulse, chip
+ * i excites a pulse p(t - i N / L), and the pulses are added circularly:
  * - rectangular: 1 from t = 0 to N / L, without its frequencies from half of the rate upwards;
  * - filtered: the same, without its frequencies from code.cutoff_hz upwards;
  * - rrc: the root-raised cosine of code.rolloff, with its centre at t = 0;
  * - file: the samples of code.pulse_path at source.rate_hz, from t = 0.
- * PNR_ECONFIG: the cut-off is not above the repetition rate. waveform.h is the waveform between the
- * samples.
+ * PNR_ECONFIG: the cut-off is not above the repetition rate. waveform.h computes the waveform
+ * between the samples.
  *
  * With code.tune_hz, sample n is turned by exp(2 pi i k n / N). k = tune_hz N / rate_hz must be
- * whole (PNR_ECONFIG). The delayed code is then turned back by k delay / N cycles, which the phase
- * of an echo contains.
+ * whole, else PNR_ECONFIG. A code that is delayed by d samples is then turned by -k d / N cycles,
+ * and the phase of its echo contains this turn.
  */
 int pnr_code_sample(const pnr_code *code, const pnr_config *config, size_t n_samples,
                     double (*samples)[2], pnr_error *error);

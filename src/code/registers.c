@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Adds the output of a register to bits. Stage k shows the bit that reaches the last stage degree -
- * k steps later. */
+/* Adds the output of a register to bits. The bit in stage k reaches the last stage after degree - k
+ * more steps. */
 static int add_output(const pnr_register *r, uint8_t *bits, size_t n_chips)
 {
     const unsigned degree = r->polynomial.degree;

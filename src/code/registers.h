@@ -19,13 +19,13 @@ typedef struct pnr_register {
     size_t period;        /* chips after which it returns to its state at chip 0; 0: none */
 } pnr_register;
 
-/* Sets chip i = 1 - 2 bit[i], bit[i] the sum of the outputs of all registers at chip i. PNR_OK,
- * PNR_ENOMEMORY. */
+/* Sets chip i = 1 - 2 bit[i]. bit[i] is the sum, modulo 2, of the outputs of all registers at chip
+ * i. PNR_OK, PNR_ENOMEMORY. */
 int pnr_registers_build(const pnr_register *registers, size_t n_registers, size_t n_chips,
                         pnr_code *code, pnr_error *error);
 
-/* Checks code.prn and names the code by its type and code.prn. PNR_OK; PNR_ECONFIG when it is not 1
- * to `most`. */
+/* Checks code.prn and names the code by its type and code.prn. PNR_OK; PNR_ECONFIG: code.prn is not
+ * in 1 .. most. */
 int pnr_registers_choose_prn(const pnr_config *config, size_t most, pnr_code *code,
                              pnr_error *error);
 

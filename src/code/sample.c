@@ -91,8 +91,8 @@ static double root_raised_cosine_at(double f, double rolloff)
     return beyond <= 0 ? 1 : beyond >= rolloff ? 0 : cos(M_PI / 2 * beyond / rolloff);
 }
 
-/* The spectrum of a pulse by its formula, below half of the sample rate: what is at that half or
- * beyond does not reach the samples, as behind an ideal receiver's filter. */
+/* Computes the spectrum of a pulse from its formula. From half of the sample rate on it is 0, as
+ * behind the filter of an ideal receiver. */
 static void compute_pulse(const pnr_config *config, size_t n_chips, size_t n_samples,
                           double (*spectrum)[2])
 {

@@ -15,10 +15,10 @@ typedef struct terms {
 } terms;
 
 /*
- * The preferred pair (R. Gold, 1967) is u and its decimation v[i] = u[q i mod N], q = 2^k + 1.
- * Their three cross-correlations are -1 and -1 +- 2^((n+e)/2), where e = gcd(n, k) and n / e is
- * odd. k = 1 for odd n and k = 2 for n = 2 mod 4 give the least e. There is no such pair for n = 0
- * mod 4.
+ * u is the m-sequence of degree n and period N = 2^n - 1. The preferred pair (R. Gold, 1967) is u
+ * and its decimation v[i] = u[q i mod N], q = 2^k + 1. Their three cross-correlations are -1 and
+ * -1 +- 2^((n+e)/2), where e = gcd(n, k) and n / e is odd. k = 1 for odd n and k = 2 for n = 2 mod
+ * 4 give the least e. There is no such pair for n = 0 mod 4.
  */
 static int choose_gold(unsigned degree, size_t index, terms *t, size_t *most, pnr_error *error)
 {
@@ -35,9 +35,9 @@ static int choose_gold(unsigned degree, size_t index, terms *t, size_t *most, pn
     return PNR_OK;
 }
 
-/* The small set (T. Kasami, 1966): u and u[i] xor w[i + s]. Here w[i] = u[(2^(n/2) + 1) i] has the
- * period 2^(n/2) - 1. The correlations are -1 and -1 +- 2^(n/2). w is not all zero, because w[0] =
- * u[0] = 1. */
+/* The small set of degree n (T. Kasami, 1966) is u and all u[i] xor w[i + s]. Here w[i] =
+ * u[(2^(n/2) + 1) i] has the period 2^(n/2) - 1. The correlations are -1 and -1 +- 2^(n/2). w is
+ * not all zero, because w[0] = u[0] = 1. */
 static int choose_kasami(unsigned degree, size_t index, terms *t, size_t *most, pnr_error *error)
 {
     if (degree < 4 || degree % 2 != 0)

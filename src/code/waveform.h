@@ -24,7 +24,8 @@ int pnr_waveform_prepare(pnr_waveform *waveform);
 double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 
 /* value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0..N-1, both [n_samples]; either may be
- * NULL. As accurate as pnr_waveform_at, from the same prepared table. Allocates nothing. */
+ * NULL. The values are as accurate as those of pnr_waveform_at and come from the same prepared
+ * table. Allocates nothing. */
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope);
 
@@ -43,16 +44,16 @@ int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double comple
 int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out);
 
 double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over the N samples */
-/* Returns the mean square bandwidth B = sum w^2 |C|^2 / sum |C|^2 - (sum w |C|^2 / sum |C|^2)^2, w
- * in rad/sample, -pi..pi. The Cramer-Rao bound of a delay is 1 / sqrt(2 S B) samples, S the SNR.
- * The Nyquist bin adds pi^2 |C|^2 to the first sum and 0 to the second. */
+/* Returns the mean square bandwidth B = sum w^2 |C|^2 / sum |C|^2 - (sum w |C|^2 / sum |C|^2)^2. C
+ * is the spectrum at w = -pi..pi rad/sample. At the SNR S the Cramer-Rao bound of a delay is
+ * 1 / sqrt(2 S B) samples. The Nyquist bin adds pi^2 |C|^2 to the first sum and 0 to the second. */
 double pnr_waveform_bandwidth(const pnr_waveform *waveform);
-/* The fourth central moment of the spectrum divided by B^2: 9/5 when it is flat, more when a chip
- * has several samples. */
+/* Returns the fourth central moment of |C|^2, divided by B^2: 9/5 for a flat spectrum, more when a
+ * chip has several samples. */
 double pnr_waveform_kurtosis(const pnr_waveform *waveform);
-/* The share of the energy in the Nyquist bin; 0 for odd N. That bin is a cosine, which vanishes
- * half-way between samples: the waveform delayed by d has the energy R(0) (1 - share
- * sin^2(pi d)). */
+/* Returns `share`, the part of the energy that is in the Nyquist bin; 0 for odd N. That bin is a
+ * cosine and vanishes half-way between samples, so a delay d changes the energy of the samples to
+ * R(0) (1 - share sin^2(pi d)). */
 double pnr_waveform_nyquist(const pnr_waveform *waveform);
 
 #endif

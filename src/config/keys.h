@@ -85,11 +85,11 @@ enum {
     PNR_WHY_LEN = 320
 };
 
-/* Reads text into the members of base, a pnr_config or an item. PNR_OK; PNR_ECONFIG or
- * PNR_ENOMEMORY: why gets the reason, and base is unchanged. */
+/* Reads the text of a key into its members of *base, a pnr_config or an item of a numbered section.
+ * PNR_OK; on PNR_ECONFIG or PNR_ENOMEMORY `why` gets the reason, and *base is unchanged. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
-/* Writes the text that pnr_value_parse reads back to the same value; "" for no value. Returns
- * out. */
+/* Writes the value as a text from which pnr_value_parse reads the same value; "" for no value.
+ * Returns out. */
 char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1]);
 /* Writes "1 to 64", "more than 0", "iq | channels" or "yes | no"; "" for any value. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);

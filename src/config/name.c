@@ -36,8 +36,8 @@ size_t pnr_name_distance(const char *a, const char *b)
     return row[n_b];
 }
 
-/* Words of other programs, and the name that pnradar has. The scope is a section when the words
- * are keys, or a key when they are its values. */
+/* Words of other programs, and the name that pnradar has for them. `scope` is a section if the
+ * words mean a key, or a key if the words mean a value of that key. */
 static const struct synonym {
     const char *scope, *words, *ours;
 } synonyms[] = {

@@ -99,7 +99,8 @@ static bool find_exponent(const char *unit, const char *word, int *exponent)
 }
 
 /* Writes the number without its unit: "2.4e6" for "2.4 MHz", "40e6/3" for "40/3 M". The prefix
- * becomes an exponent in the text, so that nothing is rounded. Copies a text without a unit. */
+ * becomes an exponent in the text, so that nothing is rounded. A text without a unit is copied
+ * unchanged. */
 static int remove_unit(const pnr_key *key, const char *text, char out[PNR_VALUE_MAX + 16],
                        char *why)
 {

@@ -19,7 +19,7 @@ int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows
 /* Uploads the part of the next submit that has already arrived; never waits. PNR_OK; PNR_EAGAIN:
  * depth submits are in flight, or the engine does not upload ahead; PNR_ELOST. */
 int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *windows);
-/* Returns the oldest result. *windows is the header that it was submitted with, even if the job
+/* Returns the result of the oldest job. Sets *windows to the header of this job, even if the job
  * failed (PNR_EENGINE, PNR_ELOST). Codes as in engine.h. */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);

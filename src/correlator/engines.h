@@ -10,7 +10,7 @@
  * Finds an engine. "reference" is built in; others are modules <name>.so in $PNR_ENGINE_PATH
  * (colon-separated), else in ../lib/pnradar from the folder of the program, else in the installed
  * folder. PNR_OK, or PNR_EUNAVAILABLE with the reason (no such module, missing library, wrong ABI,
- * the reason of probe). Modules stay loaded until exit.
+ * or the text of `probe`). Modules stay loaded until exit.
  */
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
 

@@ -27,8 +27,8 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     /* Lost samples do not disturb amplitude and phase, because every sample contributes equally to
      * these. */
     /* To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
-     * because the noise also bends the peak. Expressed by the measured S, which is taken at the
-     * displaced peak, the term becomes kurtosis - 1. */
+     * because the noise also bends the peak. B is the code's bandwidth. The measured S is taken at
+     * the displaced peak. With it the numerator kurtosis + 1 becomes kurtosis - 1. */
     variances v = {fit->delay_variance * ((1 + t->code->curvature_noise / s) / s +
                                           pnr_noise_holes(detector, observed)),
                    fit->amplitude_variance / s, fit->phase_variance / s,
@@ -47,7 +47,8 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
 
     if (detector->is_sum) {
         /* Each look is referred to the phase of its own centre value, which is a share of the peak.
-         * The product of two noises adds 1/(S share^2), S that of one look. */
+         * The noise of a value times the noise of the centre adds 1/(S share^2), where S
+         * is that of one look. */
         const double product = 1 + gains->looks / (s * t->share * t->share);
 
         v.delay *= product;
@@ -133,7 +134,8 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
 
 /* Drops the weakest tracks that this noise explains, and returns the number of tracks left. The
  * noise includes the cell that is compared with it, as the threshold expects (setup/threshold.h).
- * The engine's floor may be too low: it comes from the samples, which hold other noise. */
+ * The engine's floor may be too low, because it comes from the samples, whose noise may differ from
+ * that of the cells. */
 static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
                          const pnr_noise *noise, const pnr_track *tracks, size_t n)
 {

@@ -16,8 +16,8 @@ static inline bool pnr_gate_is_whole(const pnr_radar *radar)
 }
 
 /* Returns the delay, modulo Tr, nearest to the middle of the gate: an echo just before the first
- * range is not shown behind the last one. A gate of all delays begins half a sample earlier. A
- * linear correlation has no other delays. */
+ * range is not shown behind the last one. A gate of all delays begins half a sample earlier. In
+ * a linear correlation the delay is returned unchanged. */
 static inline double pnr_gate_wrap(const pnr_radar *radar, double delay_s)
 {
     const double half_s = 0.5 / pnr_rational_double(radar->rate_hz);

@@ -55,8 +55,8 @@ static double inside_at(const pnr_lobe *lobe, double d)
     return lobe->inside[s] + (at - s) * (lobe->inside[s + 1] - lobe->inside[s]);
 }
 
-/* Returns the number of gates that count as one. The rows F of the filter have the noise covariance
- * F[k][j] / sqrt(loss[j]), see setup/least_squares.h. */
+/* Returns the number of gates that count as one, because their noise is correlated. The outputs of
+ * the filter F have the noise covariance F[k][j] / sqrt(loss[j]), see setup/least_squares.h. */
 static double filter_crowd(const pnr_least_squares *filter)
 {
     double sum = 0;
@@ -126,7 +126,7 @@ static bool is_counted(const pnr_detector *detector, const pnr_track *tracks, si
 /*
  * Removes the cells in the lobe of track i. With several looks c[j] is the product with the centre
  * value, divided by the root of the centre's power. |c[j]|^2 is then the part of P in phase with
- * the centre, and the noise of the other looks - 1 dimensions stays in the sum.
+ * the centre. The noise of the other dimensions, which are looks - 1, stays in the sum.
  */
 static void remove_lobe(const pnr_detector *detector, const pnr_observed *observed,
                         const pnr_track *tracks, size_t i, double looks, sums *s)

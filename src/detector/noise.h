@@ -44,8 +44,8 @@ struct pnr_track;
 typedef struct pnr_cells {
     double n;     /* cells, each weighted with its noise: E(noise_sum) / (noise of a cell) */
     double crowd; /* n / (number of independent cells among them) */
-    double ratio; /* the threshold that holds the false-alarm probability against this noise,
-                     * divided by plan.threshold */
+    double ratio; /* the threshold that keeps the false-alarm probability with this noise estimate,
+                   * divided by plan.threshold */
 } pnr_cells;
 
 typedef struct pnr_noise {
@@ -62,10 +62,10 @@ void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_ce
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
-/* Turns the noise of a dwell into that of echo i. If the residual of its fit is beyond chance, the
- * plan decides. With CFAR the residual is the noise, because the user expects noise that differs
- * from place to place. Without CFAR the echo is not alone or not of this waveform: sets
- * `misfit`. */
+/* Changes *noise from the noise of a dwell to that of echo i. If the residual of the echo's fit is
+ * beyond chance, the plan decides. With CFAR the residual is the noise, because the user expects
+ * noise that differs from place to place. Without CFAR the echo is not alone or not of this
+ * waveform: sets `misfit`. */
 void pnr_noise_around(const struct pnr_detector *detector, const struct pnr_track *tracks, size_t n,
                       size_t i, pnr_noise *noise);
 /* The share of lost samples, divided by the number of valid samples: lost samples disturb an echo's

@@ -8,8 +8,8 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Moves an echo in the rest of a track. before: NULL: it is not yet subtracted. In one row the echo
- * has the frequency of that row, and echoes of other codes are not modelled. */
+/* Moves an echo in the rest of a track. before: NULL if the echo is not yet subtracted. In one row
+ * the echo has the frequency of that row, and echoes of other codes are not modelled. */
 static void move_echo(const pnr_detector *detector, const pnr_track *from,
                       const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
                       int reach)
@@ -40,9 +40,10 @@ static void move_echo(const pnr_detector *detector, const pnr_track *from,
     }
 }
 
-/* The bound of an echo's power in a cell of a track, divided by that of its peak. Far lags have the
- * code's sidelobes and the end of the pulse, in maps with other rotations or codes the self-noise of
- * chi, about 8/N; far rows have those of the slow time, 1 / (pi rows)^2. */
+/* A bound of an echo's power in a cell of a track, divided by the power of the echo's peak. At far
+ * lags the cell has the code's sidelobes or the end of the pulse. In maps it also has the
+ * self-noise of chi there, about 8/N. At far rows the sidelobes of slow time reduce the power by
+ * the factor 1 / (pi rows)^2. */
 static double reach_of(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo)
 {
@@ -63,8 +64,8 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
            (detector->has_rows && rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
 }
 
-/* True if a change of this power matters in the values of `from`. The echo itself must be ten times
- * as strong: then it has been subtracted before. */
+/* True if a change of this power matters in the values of `from`. The whole echo must also
+ * have ten times the least power that matters, because a weaker one was not subtracted before. */
 static bool is_reached(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo, double change, double cell)
 {

@@ -57,7 +57,7 @@ typedef struct pnr_track {
     const pnr_detector_code *code;
     size_t centre; /* lag */
     double loss; /* noise of its values divided by a cell's: above 1 after a least-squares filter */
-    int n_rows;  /* 17 in a map, else 1; they are [n_rows][17]: */
+    int n_rows;  /* of c and rest, which are [n_rows][17]: 17 in a map, else 1 */
     /* The engine's values without the mean noise of a sum of powers. After a filter they are
      * restored to the values of the correlation. */
     pnr_vector *c;
@@ -115,11 +115,12 @@ static inline int pnr_track_row(const pnr_track *t)
 
 /* --- one track among others; cell: the noise of a cell, which decides what matters --- */
 
-/* Gives the last fit of track i to all others, which have the one before. */
+/* Subtracts the latest fit of track i from the rest of each other track, in place of the fit
+ * before. */
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                      double cell);
-/* Fills the rest of a track: its values without the other echoes, in a map at the lags and rows
- * within `reach` of the centre (0: at all). */
+/* Fills the rest of a track: its values without the other echoes. In a map only the lags and rows
+ * within `reach` of the centre are complete; 0: all are. */
 void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                          size_t n, double cell, int reach);
 

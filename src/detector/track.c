@@ -97,8 +97,8 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
 
 /* --- one candidate among others --- */
 
-/* Finds the likeliest echo in the values c. start: lags from the centre; is_near: in a map the fit
- * begins at the one before. */
+/* Finds the likeliest echo in the values c. start: lags from the centre. is_near: in a map the
+ * search begins at the track's previous fit. */
 static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vector *c,
                        double start, bool is_near, double cell)
 {
@@ -144,8 +144,8 @@ static int lags_of(const pnr_detector *detector, const pnr_track *t)
     return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
 }
 
-/* Returns the power of the echo `other` at the fitted peak of track t. In a map: at the lags of the
- * cell of t's candidate. */
+/* Returns the power of the echo `other` at the fitted peak of track t. In a map the power
+ * is taken at the lags of the cell of t's candidate. */
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {
@@ -192,9 +192,9 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
 
 /* --- all candidates of a dwell --- */
 
-/* |A|^2 of a track, from the peak |a| = |A| g R(0). In an incoherent dwell
- * a = |A|^2 (sum g_p^2) R(0)^2 share / sqrt(P), where sum g_p^2 = g^2 / looks when all looks lost
- * equally many samples. */
+/* |A|^2 of a track, from the peak |a| = |A| g R(0), g the gain of the dwell. In an incoherent dwell
+ * a = |A|^2 (sum g_p^2) R(0)^2 share / sqrt(P), g_p the gain of look p. The sum of g_p^2 is
+ * g^2 / looks when all looks lost equally many samples. */
 static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
                                 const pnr_track *t)
 {
@@ -231,9 +231,9 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
                 view->gains.noise * detector->energy_of_code * energy / (double)dwell->n_valid);
 }
 
-/* Fits the tracks again after the weaker ones are subtracted, too. Each fits again only when its
- * rest has changed. In a map the noise is known only now that all echoes are found, and with it
- * what matters: a rest that was made with more noise is made again. */
+/* Fits the tracks again after the weaker ones are subtracted, too. A track is fitted again only
+ * when its rest has changed. In a map the noise is known only after all echoes are found. A rest
+ * that was made with more than twice this noise is made again, because weaker echoes matter now. */
 static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *tracks, size_t n)
 {
     bool moved = true;
@@ -310,7 +310,8 @@ static bool is_explained(const pnr_detector *detector, const pnr_track *t, doubl
 }
 
 /* True when more echoes than wanted are found, and a candidate of this power cannot be among the
- * strongest: between two lags its peak is at most 4 dB above its cell, with half lags 1 dB. */
+ * strongest. Its peak may lie between two lags, so it may be 4 dB above the power of the cell; with
+ * half lags, 1 dB. */
 static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, size_t n, double power)
 {
     const double peak = power * (detector->plan->oversample == 1 ? 2.5 : 1.26);

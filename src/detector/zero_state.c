@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The zero delay from run to run: written to a temporary file and renamed; checked when read. */
+/* Keeps the zero delay from run to run. Writes a temporary file and renames it. Checks the file
+ * when it is read. */
 #include "detector/zero_state.h"
 
 #include "base/log.h"

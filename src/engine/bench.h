@@ -38,8 +38,8 @@ typedef struct pnr_resident_ops {
     int (*fill)(pnr_resident *resident, size_t set, uint64_t seed, const uint32_t *lags,
                 pnr_error *error);
     /* Overwrites the memory of the results with a pattern, correlates one set, and copies the
-     * results to the host. The copies are valid until the next call. Fills only dwells,
-     * candidates, nonfinite. */
+     * results to the host. The copies are valid until the next call. Sets only these members of
+     * *result: dwells, candidates, nonfinite. */
     int (*run)(pnr_resident *resident, size_t set, pnr_result *result, pnr_error *error);
     /* Measures the sets in turn. ns: [n_sets], for each set the time from samples to results. */
     int (*time)(pnr_resident *resident, double *ns, pnr_error *error);

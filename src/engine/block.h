@@ -22,7 +22,8 @@ typedef struct pnr_lost_run {
 
 /*
  * A view of consecutive whole dwells in the ring. The ring owns the memory and does not reuse it
- * before release. Lost samples are zero in memory. No engine uses a window with lost > N/2.
+ * before release. Lost samples are zero in memory. A window is N samples after the previous one. No
+ * engine uses a window that lost more than N/2 of its first N samples.
  */
 typedef struct pnr_windows {
     pnr_span spans[2];     /* the second is empty unless the view wraps; with linear lags the spans
@@ -33,8 +34,9 @@ typedef struct pnr_windows {
     const uint32_t *lost; /* [n_dwells * n_periods] samples lost in the first N samples of each
                            * window */
     const pnr_lost_run *lost_runs; /* [n_lost_runs], up to the end of the spans; ascending, with a
-                                    * gap between any two. If a dwell has more than 1024 runs, one
-                                    * run covers all from the 1024th on, gaps included */
+                                    * gap between any two. If a dwell has more than 1024 runs, its
+                                    * last entry covers the 1024th run, all later runs, and the gaps
+                                    * between these runs */
     size_t n_lost_runs;
     uint64_t lost_before; /* samples lost or refused between the previous view and this view */
     const uint64_t

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR on the host: which cells are above their training cells. */
+/* CFAR on the host: tests which cells exceed the level that their training cells give. */
 #include "engine/cfar_test.h"
 
 #include "base/multiversion.h"
@@ -14,9 +14,9 @@ typedef struct training {
 } training;
 
 /*
- * Each cell has separate sums with only `training` roundings in double. A sliding sum would carry
- * the rounding error of a strong echo into the noise after the echo. OS needs no sort: if z(r) is
- * the r-th smallest value, P > factor z(r) holds when P > factor z for at least r values.
+ * Each cell has its own sums in double, so a sum has only `training` roundings. A sliding sum would
+ * carry the rounding error of a strong echo into the noise after the echo. OS needs no sort: if
+ * z(r) is the r-th smallest value, P > factor z(r) holds when P > factor z for at least r values.
  */
 
 static size_t rank_of(size_t n)

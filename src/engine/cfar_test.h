@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR on the host: which cells are above their training cells. */
+/* CFAR on the host: tests which cells exceed the level that their training cells give. */
 #ifndef PNR_SEARCH_CFAR_H
 #define PNR_SEARCH_CFAR_H
 
@@ -17,7 +17,7 @@ typedef struct pnr_search_cfar {
 } pnr_search_cfar;
 
 /* Tests cells at .. at + n - 1 of line `number` = code * rows + row; n is at most PNR_SEARCH_BLOCK.
- * part: the cells [first, end) of the part of the gate in which these cells lie. */
+ * part: {first, end} of the part of the gate that contains these cells. */
 void pnr_search_cfar_test(const pnr_search_cfar *cfar, size_t number, const size_t part[2],
                           size_t at, size_t n, bool *is_above);
 

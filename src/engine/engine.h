@@ -69,9 +69,9 @@ typedef struct pnr_job {
     uint64_t tag;
 } pnr_job;
 
-/* An echo to subtract. Sample n counts from the first sample of each look. After conversion,
- * conjugation and tune, peak replica[n mod N] exp(2 pi i F n / N) is subtracted from each sample
- * that is neither lost nor non-finite. */
+/* An echo to subtract. n is the index of a sample in its look. After conversion, conjugation and
+ * tune, the product of `peak`, replica[n mod N] and exp(2 pi i F n / N) is subtracted from each
+ * sample that is neither lost nor non-finite. */
 typedef struct pnr_removal {
     const float (*replica)[2]; /* [n_samples] */
     double peak[2];
@@ -113,7 +113,7 @@ typedef struct pnr_engine_ops {
      * PNR_ELOST. */
     int (*collect)(pnr_engine *engine, bool wait, pnr_result *result);
     /* Uploads the part of the next submit's samples that has already arrived. NULL in an engine
-     * that does not upload ahead. n_dwells of the windows is ignored. The samples must not change
+     * that does not upload ahead. windows->n_dwells is ignored. The samples must not change
      * until that submit is collected. If the next submit begins at another sample, the uploaded
      * part is void and its memory may change at any time. Never waits. PNR_OK; PNR_EAGAIN: depth
      * submits are in flight; PNR_ELOST. */

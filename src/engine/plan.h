@@ -27,8 +27,8 @@ typedef enum { PNR_CFAR_ALONG_LAGS, PNR_CFAR_ALONG_ROWS } pnr_cfar_axis;
 typedef enum { PNR_WANT_NONE, PNR_WANT_POWER, PNR_WANT_COMPLEX } pnr_want;
 
 /*
- * Neighbouring Doppler rows that share one change of the time scale of the samples, and then one
- * rotation of the samples. Frequencies are in bins of 1/Tr, Tr = N samples.
+ * Neighbouring Doppler rows. One change of the time scale of the samples, and then one rotation of
+ * the samples, serve all these rows. Frequencies are in bins of 1/Tr, where Tr lasts N samples.
  */
 typedef struct pnr_hypothesis {
     int32_t quarters;  /* the rotation: f = quarters / 4 bins */
@@ -111,11 +111,11 @@ typedef struct pnr_cfar {
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
  * excluded, with all rows. If at least half of all columns remain, the rest is the mean of their
- * cells. The rest is at least the rounding error, 1e-12 sum|x|^2 E_a (windows used). A rest below
- * PNR_LOWER_FLOOR of the floor becomes the floor. Then, if fewer than max_candidates are kept, the
- * search is repeated, up to PNR_MAX_SEARCHES searches in all. So a strong echo does not hide a weak
- * one, and the code's own sidelobes stay in the floor. With CFAR there is one search, and the rest
- * is the floor.
+ * cells. The rest is at least the rounding error, 1e-12 dwell.energy E_a (number of used windows).
+ * A rest below PNR_LOWER_FLOOR of the floor becomes the floor. Then, if fewer than max_candidates
+ * are kept, the search is repeated, up to PNR_MAX_SEARCHES searches in all. So a strong echo does
+ * not hide a weak one, and the code's own sidelobes stay in the floor. With CFAR there is one
+ * search, and the rest is the floor.
  *
  * Neighbours. The centre lag of a candidate is floor(g / oversample). Its 17 values are at integer
  * lags centre - 8 .. centre + 8 (mod N). A value is c itself when n_looks is 1. Otherwise it is

@@ -212,8 +212,8 @@ static size_t split_gate(const search *s, size_t (*parts)[2])
     return count;
 }
 
-/* Takes the cell at place `at`, which is above. If `above` is not NULL, only marks the cell in
- * `above`. */
+/* Takes a cell that is above, at place `at` of its line, if the cell lies in the gate. If `above`
+ * is not NULL, only marks the cell in `above`. */
 static void take_place(search *s, size_t number, size_t at, uint64_t *above)
 {
     const size_t cell = s->places != NULL ? s->places->lag_at[at] : at;
@@ -224,8 +224,9 @@ static void take_place(search *s, size_t number, size_t at, uint64_t *above)
         take_cell(s, number, cell);
 }
 
-/* Scans a part of a row. Nearly every block is below the threshold and costs only its maximum.
- * Takes the cells that are above. If `above` is not NULL, only marks these cells in `above`. */
+/* Scans a part of a row, block by block. Without CFAR nearly every block is below the threshold;
+ * only the maximum of such a block is computed. Takes the cells that are above. If `above` is not
+ * NULL, only marks these cells in `above`. */
 static void scan_part(search *s, size_t number, const size_t part[2], uint64_t *above)
 {
     const float *line = s->map.power + number * s->map.n_cells;

@@ -145,8 +145,8 @@ static void hold_code(pnr_ambiguity *ambiguity, size_t code)
             ambiguity->n, ambiguity->code);
 }
 
-/* out[k] = x[k] exp(2 pi i step (time + k)), k = 0 .. n - 1, n <= STRIDE; turn[k] = exp(2 pi i step
- * k). */
+/* Rotates n <= STRIDE samples: out[k] = x[k] begin turn[k]. begin: the phase factor of x[0].
+ * turn[k]: the rotation within k samples. */
 static inline void rotate_stride(const double *xr, const double *xi, const planar *turn,
                                  double complex begin, size_t n, double *re, double *im)
 {
@@ -173,8 +173,9 @@ static inline void turn_by_e(double time, double per_sample, size_t n, double *r
 }
 
 /*
- * turned[j] = x[i mod N] exp(2 pi i e (i - (N - 1)/2) / N), i = first + j, or its derivative with
- * respect to e. A cyclic correlation takes i mod N in the phase, too; in a linear one i continues.
+ * Sets turned[j] = x[m mod N] exp(2 pi i e (m - (N - 1)/2) / N) with m = first + j. by_e: sets the
+ * derivative of this with respect to e instead. In a cyclic correlation the phase, too, has m mod N
+ * in place of m.
  */
 PNR_MULTIVERSION static void rotate_samples(pnr_ambiguity *ambiguity, const planar *x, double e,
                                             long first, size_t count, bool by_e)

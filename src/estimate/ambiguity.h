@@ -8,8 +8,9 @@
 #include <complex.h>
 
 /*
- * An echo a(n - d) exp(2 pi i v n / N) is correlated with a code b after a rotation of the samples
- * by f (engine/plan.h). With e = v - f and the time counted from the middle of the window, lag k
+ * An echo of the code a with delay d and frequency v is a(n - d) exp(2 pi i v n / N). The samples
+ * are rotated by f (engine/plan.h) and correlated with a code b. R is the autocorrelation of the
+ * code. With e = v - f and the time counted from the middle of the window, lag k
  * has     chi(k) = 1/R(0) sum_i a(i - d) exp(2 pi i e (i - (N - 1)/2) / N) conj(b[i - k]),
  * i = 0 .. N - 1 with i - k taken mod N; a linear correlation has i = k .. k + N - 1. In both cases
  * the code is assumed to repeat; a single pulse differs in its sidelobes only. At e = 0, chi(k) is

@@ -61,9 +61,9 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
     return -bins * model->rate_over_carrier - stretch * (double)model->setup->plan.n_samples;
 }
 
-/* Fills walk[i] = slope[i] w / (2 pi i), w the walk in row i: a factor of slow time is a derivative
- * with respect to frequency. The model is linear in w, so w is limited to half a sample a look.
- * Returns false when w is zero in all rows. */
+/* Fills walk[k] = slope[k] w / (2 pi i), where w is the walk in row k. To multiply an echo by the
+ * slow time is to differentiate its rows with respect to frequency. The model is linear in w, so w
+ * is limited to half a sample a look. Returns false when w is zero in all rows. */
 static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       const double complex *slope, double complex *walk)
 {
@@ -162,8 +162,8 @@ static void begin_rough(pnr_echo_rough *rough, const pnr_patch_echo *echo)
     rough->bins = echo->bins;
 }
 
-/* Fills chi and its slopes near `rough`, which is filled first if it is not. rough: of this
- * rotation. */
+/* Fills chi and its slopes for an echo near the echo of `at`: the smooth ones plus the differences
+ * `rough` of this rotation. Fills `rough` first unless at->is_filled. */
 static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
                       const pnr_echo_rough *at, pnr_vector *rough, pnr_vector *chi)
 {
@@ -185,8 +185,9 @@ static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, d
     }
 }
 
-/* Fills the exact chi at the lags that matter; with_walk: and its derivative with respect to delay,
- * exact or smooth. The other lags are zero. */
+/* Fills chi[0] with the exact chi at the lags that matter, and with zero at the others. with_walk:
+ * also fills chi[1], the derivative with respect to delay. This is exact if is_exact_walk is set,
+ * else smooth; the smooth one of another code is zero. */
 static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
                        const pnr_patch_place *place, bool with_walk, bool is_exact_walk,
                        pnr_vector *chi)
@@ -205,14 +206,15 @@ static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, 
     }
 }
 
-/* The greatest power of the difference of the exact and the smooth chi: about that of two different
- * codes. */
+/* The greatest power of the difference of the exact and the smooth chi. It is about the power of
+ * the cross-correlation of two different codes. */
 static double unlike(const pnr_echo_model *model, size_t code)
 {
     return fmax(pow(model->codes[code].roughness, 2), 8 / (double)model->setup->plan.n_samples);
 }
 
-/* Linear in the shift, the difference is wrong by half of its second derivative, at most pi^2. */
+/* `rough` is linear in the shift of the echo, so it is wrong by the square of the shift times half
+ * of a second derivative. The derivative is at most pi^2; 2 is taken for its half. */
 bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
                            const pnr_patch_echo *echo, double cell)
 {

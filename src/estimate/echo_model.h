@@ -23,8 +23,8 @@ struct pnr_fit_patch {
     const pnr_plan *plan;
     pnr_echo_model *model;
     pnr_slow_time *slow;           /* owned by model */
-    struct pnr_patch_noise *noise; /* NULL: the noise is a product of a part over rows and a part
-                                    * over lags */
+    struct pnr_patch_noise *noise; /* NULL: the noise covariance is a product of a part over rows
+                                    * and a part over lags */
 };
 
 enum {
@@ -62,7 +62,7 @@ typedef struct pnr_echo_rows {
     bool needs_exact_walk;            /* and they also need those of the walk */
 } pnr_echo_rows;
 
-/* A column is the sum over n of the products x[n] (over rows) times y[n] (over lags); it holds the
+/* A column is a sum of n products, each of a vector over rows and a vector over lags. x, y: the
  * indices of these vectors. */
 typedef struct pnr_echo_column {
     int n, x[PNR_ECHO_TERMS], y[PNR_ECHO_TERMS];
@@ -75,8 +75,8 @@ typedef struct pnr_echo_columns {
     pnr_echo_column echo, by_delay, by_bins;
 } pnr_echo_columns;
 
-/* The exact chi less the smooth one near an echo, to first order: for each row that begins another
- * rotation its value and its derivatives with respect to delay and e. */
+/* The difference of the exact and the smooth chi near an echo, to first order. chi[i]: the
+ * difference and its derivatives with respect to delay and e, if row i begins another rotation. */
 typedef struct pnr_echo_rough {
     bool is_filled;
     double lag, bins; /* of the echo */
@@ -103,17 +103,19 @@ double pnr_echo_model_tone(const pnr_echo_model *model, double e);
  * pnr_echo_model_exact. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move);
-/* Fills the columns of an echo in a patch. The peak of the echo has no influence. From the smooth
- * product, echo.code being the code of the patch: */
+/* Fills the columns of an echo in a patch from the smooth product. echo.code must be the code of
+ * the patch. The peak of the echo has no influence. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
                            const pnr_patch_echo *echo, long lag, bool with_slopes,
                            pnr_echo_columns *out);
-/* With exact sums in the marked rows. rough: also the slopes; it is filled if it is not yet, and
- * otherwise serves in place of sums. NULL: no slopes. */
+/* Fills the columns of an echo in a patch, with exact sums in the marked rows. rough: NULL if no
+ * slopes are wanted. Otherwise the first call fills it with sums, and the next calls use it in
+ * place of sums. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           pnr_echo_rough *rough, pnr_echo_columns *out);
-/* True if an echo at the noise power of `cell` has moved too far for what `rough` holds. */
+/* True if an echo has moved so far that the error of `rough` matters against the noise power
+ * `cell`. */
 bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
                            const pnr_patch_echo *echo, double cell);
 

@@ -28,8 +28,8 @@ typedef struct planar {
 } planar;
 
 /*
- * W is the inverse of R(i - j)/R(0), r_j(d) = R(j - d)/R(0). The likeliest d maximises
- * J(d) = |r^H W c|^2 / (r^H W r), and then A g R(0) = r^H W c / (r^H W r). With
+ * W is the inverse of R(i - j)/R(0), r_j(d) = R(j - d)/R(0), and c has the 17 values. The likeliest
+ * d maximises J(d) = |r^H W c|^2 / (r^H W r), and then A g R(0) = r^H W c / (r^H W r). With
  * v = W r / sqrt(r^H W r), J(d) = |v^H c|^2.
  */
 typedef struct step {
@@ -162,8 +162,9 @@ static void fill_basis(workshop *shop, pnr_fit *fit)
 }
 
 /*
- * Returns E |c - echo|^2 of noise. The echo's error is sum_m x_m Re(h_m^H n) with the columns x of
- * the parameters, and E n Re(h^H n) = P h / 2.
+ * Returns the mean of |c - echo|^2 that noise n of sigma = 1 leaves. The fitted echo differs from
+ * the true one by sum_m x_m Re(h_m^H n), where x_m is the column of parameter m. The mean of
+ * n Re(h^H n) is P h / 2.
  */
 static double rest_of(const workshop *shop, const double complex *r, const double complex *slope,
                       const pnr_vector h[3])
@@ -296,8 +297,8 @@ static inline double complex project_values(const planar *v, const planar *c)
     return CMPLX((re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3]));
 }
 
-/* Climbs J on the table from step s to a maximum or an end of the table, and returns that step.
- * Fills z and J at the five steps around it. */
+/* Climbs J(d) = |z|^2 on the table from step s to a maximum or near an end of the table. Returns
+ * the step reached. Fills z = v^H c at this step and at two steps on either side. */
 static inline int climb_table(const pnr_fit *fit, const planar *c, int s, double complex z[5])
 {
     s = s < 2 ? 2 : s > N_STEPS - 3 ? N_STEPS - 3 : s;

@@ -200,8 +200,9 @@ static void find_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     pnr_patch_noise_covariance(map->noise, map->slow, rows, place, h, 3, noise);
 }
 
-/* Fills the variances multiplied by S. The errors of delay and frequency are n Re <q, noise/A>;
- * that of the peak is <h_0, noise/A> / <h_0, c_0> - sum_i alpha_i times them. */
+/* Fills the variances multiplied by S. A is the peak. The errors of delay and frequency are
+ * n Re <q, noise/A>. The relative error of the peak is <h_0, noise/A> / <h_0, c_0> minus alpha_1
+ * times the error of the delay, minus alpha_2 times the error of the frequency. */
 static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
                            const pnr_patch_place *place, fit_state *s, pnr_patch_fitted *out)
 {
@@ -226,9 +227,9 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     out->bins_variance = variance_of(noise, error[1]);
     out->at.amplitude_variance = variance_of(noise, re);
     out->at.phase_variance = variance_of(noise, im);
-    /* The gain is the least of three: the power of the peak, the energy that it explains, and its
-     * power relative to noise in the same sum. Outside the rows noise alone may have a large
-     * peak. */
+    /* The gain is the least of three: the power of the peak, the energy that the echo explains, and
+     * the power of <h_0, patch> relative to that of <h_0, noise>. Beyond the rows of the map noise
+     * alone may have a large peak. */
     out->at.gain = pnr_power(s->on[0]) / creal(noise[0][0]);
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
     /* The maximisation over delay and the maximisation over frequency add half a cell each. */
@@ -262,9 +263,9 @@ static double clamp(double x, double limit)
     return x < -limit ? -limit : x > limit ? limit : x;
 }
 
-/* Climbs from *echo to the maximum; s: the state at the maximum. enough: the square of a remaining
- * step in sigmas, multiplied by the noise of a cell, that ends the climb. *least: the least <echo, echo>;
- * the first climb, which finds 0, sets it. */
+/* Climbs from *echo to the maximum. s: the state at the maximum. The climb ends when the square of
+ * the next step in sigmas, times the noise of a cell, is below `enough`. *least: the least
+ * <echo, echo> that is allowed; if it is 0, this climb sets it. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
                         const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,
                         double *least, fit_state *s)

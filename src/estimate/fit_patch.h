@@ -43,8 +43,8 @@ typedef struct pnr_patch_echo {
     double complex peak; /* A R(0) G */
 } pnr_patch_echo;
 
-/* The power of the change of an echo; before: NULL: it was not there. A shift by x of what has the
- * bandwidth pi changes it by up to pi x. */
+/* The power of the change of an echo. before: NULL if the echo was not there. A signal of bandwidth
+ * pi that is shifted by x changes by up to pi x of its amplitude. */
 static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
                                            const pnr_patch_echo *after, double n_periods)
 {
@@ -93,12 +93,13 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_
  * of several looks it subtracts the contribution of the noise, whose mean power is `floor`. */
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
                         double floor, pnr_vector *out);
-/* Finds the likeliest echo near the middle. start: its lag; with a peak: an echo near the likeliest
- * one. cell: the approximate noise power of one cell. */
+/* Finds the likeliest echo near the middle. start: with peak 0 only the lag where the search
+ * begins, else a whole echo near the likeliest one. cell: the approximate noise power of one
+ * cell. */
 void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_vector *patch,
                         const pnr_patch_echo *start, double cell, pnr_patch_fitted *out);
-/* Subtracts the model echo `after` from the patch, and adds `before` unless that is NULL. Both are
- * the same echo: their difference alone decides whether the exact sums matter. */
+/* Subtracts the model echo `after` from the patch, and adds `before` unless that is NULL. They are
+ * two states of one echo. Only the difference of the states decides whether exact sums are used. */
 void pnr_fit_patch_change(pnr_fit_patch *map, const pnr_patch_place *place,
                           const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
                           pnr_vector *patch);

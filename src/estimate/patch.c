@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Patches of a map: reads them, subtracts or adds an echo, and measures the residual; and the sums
- * over all rows. */
+/* Patches of a map: reads a patch, subtracts or adds an echo, and measures the residual. Also
+ * computes sums over all rows of the map. */
 #include "base/complex.h"
 #include "engine/plan.h"
 #include "estimate/echo_model.h"
@@ -113,9 +113,9 @@ static double share_of_rows(double n, double k, double x)
     return fmin(sum, 1);
 }
 
-/* Over the rows of a whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). The tone
- * of a rotation that differs by e from the frequency keeps tone(e)^2 of the power in the shape of
- * R, and spreads the rest. */
+/* Over the rows of a whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). A
+ * rotation that differs by e from the echo's frequency leaves tone(e)^2 of the power in the shape
+ * of R, and spreads the rest over all lags. */
 pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_place *place,
                                       double bins)
 {

@@ -105,8 +105,8 @@ void pnr_patch_noise_destroy(pnr_patch_noise *noise)
     free(noise);
 }
 
-/* Factors g = l l^H of slow time column by column; returns the rank, which is one for a single
- * period. */
+/* Factors the covariance g of slow time into l l^H, column by column. Returns the rank, which is
+ * one for a single period. */
 static int factor(const pnr_slow_time *slow, const pnr_echo_rows *rows, pnr_vector *l)
 {
     const double least = 1e-6;
@@ -133,8 +133,8 @@ static int factor(const pnr_slow_time *slow, const pnr_echo_rows *rows, pnr_vect
     return rank;
 }
 
-/* Returns the time from the middle of the window to the middle of block b, divided by N. lag: that
- * of the middle cell. */
+/* Returns the time from the middle of the window to the middle of block b, divided by N. lag: the
+ * lag of the middle cell. */
 static double time_of(const pnr_patch_noise *noise, size_t b, long lag)
 {
     const double n = (double)noise->plan->n_samples;

@@ -8,14 +8,15 @@
 #include "setup/setup.h"
 
 /*
- * White noise that gives each cell the power 1 gives the cells (row r, lag l) and (r', l') the
+ * If white noise has the power 1 in each cell, the cells (row r, lag l) and (r', l') have the
  * covariance
  *
  *     g(r, r') 1/R(0) sum_n exp(-2 pi i (f_r - f_r') t_n / N) conj(a(n - l)) a(n - l'),
  *
- * where g is the covariance of slow time, and t_n the time from the middle of the window. Rows with
- * different rotations share noise also at different lags, which a product over rows and lags cannot
- * describe. The sum is made in blocks of time; within a block the rotations are taken as constant.
+ * where g is the covariance of slow time, f_r the rotation of row r, and t_n the time of sample n
+ * from the middle of the window. Rows with different rotations share noise also at different lags,
+ * which a product over rows and lags cannot describe. The sum is made in blocks of
+ * time. Within a block the rotations are taken as constant.
  */
 typedef struct pnr_patch_noise pnr_patch_noise;
 
@@ -23,7 +24,8 @@ typedef struct pnr_patch_noise pnr_patch_noise;
 int pnr_patch_noise_create(const pnr_setup *setup, pnr_patch_noise **out);
 void pnr_patch_noise_destroy(pnr_patch_noise *noise);
 
-/* out[i][j] = h_i^H C h_j for n vectors h of weights of the cells, n <= PNR_PATCH_SUMS. */
+/* out[i][j] = h_i^H C h_j for i, j < n <= PNR_PATCH_SUMS. C: the covariance above. h_i: the weights
+ * of the cells in sum i. */
 enum { PNR_PATCH_SUMS = 3 };
 void pnr_patch_noise_covariance(const pnr_patch_noise *noise, const pnr_slow_time *slow,
                                 const pnr_echo_rows *rows, const pnr_patch_place *place,

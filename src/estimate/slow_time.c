@@ -32,8 +32,8 @@ static double weight_of(const pnr_slow_time *slow, size_t p)
     return slow->taper != NULL ? slow->taper[p] : 1;
 }
 
-/* sum_p w_p^power exp(2 pi i x (p - floor(K/2))) as a periodic waveform over x = 0 .. 1, which is a
- * polynomial of K harmonics through an odd number of points. */
+/* Tabulates sum_p w_p^power exp(2 pi i x (p - floor(K/2))) as a periodic waveform over x = 0 .. 1.
+ * The sum has K harmonics, and an odd number of points determines it. */
 static int tabulate(const pnr_slow_time *slow, int power, pnr_waveform **out)
 {
     const size_t n_periods = slow->n_periods, n = n_periods | 1, middle = n_periods / 2;

@@ -30,8 +30,8 @@ double pnr_slow_time_looks(const pnr_slow_time *slow);
 
 /* The response of a row to an echo; 1 at v = F when no mean is removed. */
 double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row);
-/* The share of an echo's energy that remains after the mean is removed, times U / (U - 1) for U
- * windows as in the engines; 1 when no mean is removed. */
+/* The share of an echo's energy that remains after the mean of U windows is removed, multiplied by
+ * U / (U - 1) as in the engines; 1 when no mean is removed. */
 double pnr_slow_time_energy(const pnr_slow_time *slow, double v);
 /* The covariance E n conj(n') of white noise in two rows; 1 in the same row when no mean is
  * removed. */

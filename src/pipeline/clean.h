@@ -9,8 +9,8 @@
 typedef struct pnr_clean pnr_clean;
 
 /* Prepares at most config->detector.subtract searches, each without all echoes found so far. Keeps
- * the pointers. Allocates two copies of the code for each of setup->max_echoes echoes. PNR_OK or
- * PNR_ENOMEMORY. The caller owns *out. */
+ * the pointers setup and detector. Allocates two copies of the code for each of setup->max_echoes
+ * echoes. PNR_OK or PNR_ENOMEMORY. The caller owns *out. */
 int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr_detector *detector,
                      pnr_clean **out, pnr_error *error);
 void pnr_clean_destroy(pnr_clean *clean);

@@ -12,8 +12,8 @@ typedef struct pnr_deadline {
     uint64_t n_unlogged, worst_ns; /* late results, and greatest latency, since the last line */
 } pnr_deadline;
 
-/* wanted_s: engine.deadline; 0: one period for a live stream, none for a recording that plays as
- * fast as possible. */
+/* wanted_s: engine.deadline; 0 means period_s for a live stream, and no deadline for a recording
+ * that plays as fast as possible. */
 pnr_deadline pnr_deadline_of(double wanted_s, double period_s, bool is_live);
 /* Counts a result that took latency_ns; true when it is late. */
 bool pnr_deadline_is_missed(pnr_deadline *deadline, uint64_t latency_ns);

@@ -109,8 +109,8 @@ static size_t ahead_samples(const pnr_pipeline *p)
     return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
 }
 
-/* Returns a chunk that is a fraction of a dwell. Earlier chunks are uploaded ahead, so only the
- * last one remains at the end of the dwell. */
+/* Returns the most samples of a live read, a fraction of a dwell. Earlier reads are uploaded ahead,
+ * so only the last one remains at the end of the dwell. */
 static size_t live_chunk(size_t dwell)
 {
     enum { CHUNK_SAMPLES = 4096, PARTS = 8 };
@@ -147,8 +147,8 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Splits the rows into runs at even steps. In units of 1 / (4 K Tr) the Doppler of each row is an
- * integer. */
+/* Splits the rows of the map into runs with one step of Doppler each. K is plan.n_periods, and Tr
+ * is the period. In units of 1 / (4 K Tr) the Doppler of each row is an integer. */
 static int fill_doppler(const pnr_pipeline *p, pnr_map_info *map, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;

@@ -89,8 +89,9 @@ static int upload_ahead(pnr_pipeline *p)
     return pnr_correlator_upload_ahead(p->correlator, &part) == PNR_ELOST ? PNR_ELOST : PNR_OK;
 }
 
-/* Waits for a result or for samples. With engine.wait = spin it waits inside the engine only if the
- * engine could not take new samples anyway. is_over: no more samples will arrive. */
+/* Waits for a result or for samples. With engine.wait = spin, the function waits for the engine
+ * only if the engine cannot take more samples now or no more will come. is_over: no more samples
+ * will arrive. */
 static int wait_for_work(pnr_pipeline *p, bool is_over)
 {
     const bool spins = p->setup->plan.spin;

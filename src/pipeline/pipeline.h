@@ -14,9 +14,10 @@
 /* The processing thread calls this with each result after its publication. It must be quick. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
-/* Fills the ring in place of the source until *stop is not 0 or its stream ends; for benchmarks.
- * The acquisition thread calls it. The stream is live when source.pace is real-time. memory: the
- * memory of the ring, [capacity] samples of plan->format (source.format of the configuration). */
+/* A function that fills the ring in place of the source, for benchmarks. It returns when *stop is
+ * not 0 or its stream ends. The acquisition thread calls it. The stream is live when source.pace is
+ * real-time. memory: the memory of the ring, [capacity] samples of plan->format (source.format of
+ * the configuration). */
 typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                                   size_t capacity, const volatile int *stop);
 

@@ -25,8 +25,8 @@ typedef struct pnr_realtime {
  * allocation beyond the limit would fail, and libzmq would end the program. */
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
 /* Sets the processors and priorities of both threads. The processing thread calls this when the
- * acquisition thread runs. The threads of libzmq and of the engine are not changed: libzmq ends the
- * program if the system refuses its options for that. */
+ * acquisition thread runs. The threads of libzmq and of the engine are not changed: libzmq has
+ * options for its own, but ends the program if the system refuses them. */
 void pnr_realtime_enter(pnr_realtime *realtime, const pnr_config *config, pthread_t acquisition);
 /* Restores the state before begin. The processing thread calls this. */
 void pnr_realtime_end(pnr_realtime *realtime);

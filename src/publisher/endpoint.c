@@ -101,8 +101,8 @@ static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
                                               : zmq_strerror(reason));
 }
 
-/* Refuses an ipc path with a file or a used socket, because ZeroMQ would remove it before it
- * binds. */
+/* Refuses an ipc path where a file or a used socket exists: ZeroMQ would remove this file or socket
+ * and then bind. */
 static int check_ipc(const char *endpoint, pnr_error *error)
 {
     const char *path = endpoint + strlen("ipc://");

@@ -20,9 +20,10 @@ int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_rea
 
 /*
  * Binds a ZeroMQ socket to publisher.endpoint, with CURVE when publisher.curve_secret_path is set.
- * bound: the endpoint with the port instead of "*". PNR_OK; PNR_ECONFIG: bad endpoint, or one
- * beyond this machine without CURVE and without publisher.expose; PNR_EUNAVAILABLE: in use, or not
- * an address of this machine; PNR_EPERMISSION; PNR_ENOINPUT or PNR_EDATA: the key file.
+ * bound: the endpoint with the port instead of "*". PNR_OK; PNR_ECONFIG: the endpoint is malformed,
+ * or other machines can reach it although neither publisher.curve_secret_path nor publisher.expose
+ * is set; PNR_EUNAVAILABLE: the address is in use, or is not one of this machine; PNR_EPERMISSION;
+ * PNR_ENOINPUT or PNR_EDATA: the key file is missing or bad.
  */
 int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_ENDPOINT_LEN],
                       pnr_error *error);

@@ -20,7 +20,8 @@
 /* Flags of a dwell, as words on the wire. PARTIAL: fewer periods than configured were used; LATE:
  * latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond radar.zero_alarm_m;
  * UNRESOLVED: the residual of an echo's fit is beyond the noise, and its sigmas are widened;
- * COLOURED: the cells hold 0.5 dB more or less noise than the samples' energy gives them. */
+ * COLOURED: the noise of the cells differs by 0.5 dB or more from what the energy of the samples
+ * predicts. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -218,7 +219,7 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
 int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
                          pnr_map_info *info, pnr_error *error);
 /* Reads one dwell at *offset (bytes, 0 at first) and advances *offset; PNR_EEND after the last
- * dwell. Checks the whole array at offset 0. */
+ * dwell. The call with *offset = 0 checks the whole array. */
 int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
                           size_t *offset, pnr_report *out, pnr_error *error);
 

@@ -336,8 +336,8 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
     return close_message(&r);
 }
 
-/* Reads the shape, which must have as many cells as arrived. It divides the number of cells that
- * arrived by each size, because a product of the sizes may overflow. */
+/* Reads the shape, which must have as many cells as arrived. The function divides the number of
+ * cells that arrived by each size, because a product of the sizes may overflow. */
 static void read_shape(reader *r, size_t bytes, size_t each, pnr_map_info *out)
 {
     const json_t *shape = get_member(r, r->root, "shape"), *codes = get_member(r, r->root, "codes");

@@ -272,10 +272,11 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
     return PNR_OK;
 }
 
-/* Moves the libzmq thread to the processor of the processing thread, if that thread spins. Its
- * processor is awake; an idle processor takes tens of microseconds to wake up. If the processing
- * thread has a real-time priority, nothing is moved, because the libzmq thread would never run. The
- * affinity is checked first, because libzmq aborts on a forbidden processor. */
+/* Moves the libzmq thread to the processor of the processing thread, if that thread spins. The
+ * processor of a thread that spins is awake; an idle processor takes tens of microseconds to wake
+ * up. If the processing thread has a real-time priority, nothing is moved, because the libzmq
+ * thread would never run. The affinity is checked first, because libzmq aborts on a forbidden
+ * processor. */
 static void share_processor(void *context, const pnr_config *config)
 {
     const int cpu = config->realtime.processing_cpu;

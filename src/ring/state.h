@@ -47,9 +47,10 @@ typedef struct pnr_ring_sleeper {
 
 /*
  * The writer stores a sample at memory[position mod capacity], and only while position < tail +
- * capacity. A lost position needs no memory, so head may exceed that limit; then the reader waits
- * until a view is within [tail, tail + capacity), because it zeroes the lost positions of the view.
- * The members that one side writes share no cache line with those of the other.
+ * capacity. A lost position needs no memory, so head may exceed tail + capacity. The reader zeroes
+ * the lost positions of a view. So the reader waits until the view is within
+ * [tail, tail + capacity). The members that one side writes share no cache line with the members
+ * that the other side writes.
  */
 struct pnr_ring {
     pnr_ring_shape shape;

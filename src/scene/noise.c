@@ -34,8 +34,9 @@ void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 }
 
 /*
- * ln u = e ln 2 + 2 atanh s, s = (m - 1) / (m + 1), for u = m 2^e normal, 1/sqrt 2 <= m < sqrt 2:
- * |s| < 0.172, and the first neglected term of the series is below 2e-17 of the sum.
+ * Returns ln u for a normal number u = m 2^e with 1/sqrt 2 <= m < sqrt 2. With s =
+ * (m - 1) / (m + 1), ln u = e ln 2 + 2 atanh s. As |s| < 0.172, the first neglected term of the
+ * series is below 2e-17 of the sum.
  */
 static double log_uniform(double u)
 {
@@ -58,8 +59,8 @@ static double log_uniform(double u)
     return e * ln_2 + (2 * s + 2 * s * (sum * z));
 }
 
-/* Computes exp(2 pi i f) for 0 <= f < 1: f = quadrant / 4 + r with |r| <= 1/8, and Taylor's series
- * at |x| <= pi / 4. */
+/* Computes exp(2 pi i f) for 0 <= f < 1: splits f into quadrant / 4 + r with |r| <= 1/8, and uses
+ * Taylor's series at x = 2 pi r. */
 static void unit_vector(double f, double value[2])
 {
     static const double sine[] = {
@@ -141,8 +142,8 @@ void pnr_noise_filter(double bandwidth, double centre, double (*taps)[2])
     }
 }
 
-/* Makes filtered noise. Indices wrap: the noise before sample 0 is that of the greatest
- * counters. */
+/* Makes filtered noise. The filter also reads noise before sample 0. The numbers of these samples
+ * wrap to the greatest 64-bit numbers. */
 void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel, uint64_t first,
                         size_t n_samples, double (*out)[2])
 {

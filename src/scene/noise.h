@@ -22,16 +22,16 @@ void pnr_noise_gaussian(uint64_t seed, uint32_t channel, uint64_t first, size_t 
 /* The channels from here on make random walks and data bits. */
 enum { PNR_NOISE_FIRST_INNER = 0x10000, PNR_NOISE_TAPS = 101 };
 
-/* A low-pass filter of linear phase, the sinc within a Hamming window, moved to the frequency
- * `centre`: taps[PNR_NOISE_TAPS]. bandwidth: 0..1, both in cycles a sample. White noise keeps its
- * power: sum |taps|^2 = 1. */
+/* Fills taps[PNR_NOISE_TAPS] with a low-pass filter of linear phase, a sinc in a Hamming window,
+ * that is moved to the frequency `centre`. centre and bandwidth (0..1) are in cycles a sample.
+ * White noise keeps its power: sum |taps|^2 = 1. */
 void pnr_noise_filter(double bandwidth, double centre, double (*taps)[2]);
 /* Makes the same noise after it has passed the filter. */
 void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel, uint64_t first,
                         size_t n_samples, double (*out)[2]);
 
 /* A Wiener process: walk[j] = W(block + j), W(0) = 0, E(W(n) - W(m))^2 = |n - m|. It is refined by
- * midpoints (P. Levy, 1948), so the cost does not depend on the block. block: a multiple of
+ * midpoints (P. Levy, 1948), so the cost is the same for every block. block: a multiple of
  * PNR_NOISE_WALK. */
 enum { PNR_NOISE_WALK = 256 };
 void pnr_noise_walk(uint64_t seed, uint64_t block, double walk[PNR_NOISE_WALK]);

@@ -18,21 +18,21 @@
  *     psi = phase_rad - 2 pi carrier (tau(t) - tau(0))
  *     tau = k (range_m - velocity_mps t) / (v - velocity_mps) + zero_delay
  * k = 2 two-way, 1 one-way; v = radar.speed_mps. tau is exact for reception at t from a reflector
- * (two-way) or emitter (one-way) in uniform motion. The wave leaves it at t - s, s = r / v,
- * r = range_m - velocity_mps (t - s). The stretch of the code and the Doppler,
- * k velocity_mps carrier / (v - velocity_mps), follow from tau. The one-way formula neglects the
- * time dilation of the emitter, (velocity / speed of light)^2 / 2.
+ * (two-way) or emitter (one-way) in uniform motion. The wave leaves the target at t - s, with s =
+ * r / v and r = range_m - velocity_mps (t - s). The stretch of the code and the Doppler, k
+ * velocity_mps carrier / (v - velocity_mps), follow from tau. The one-way formula neglects the time
+ * dilation of the emitter, (velocity / speed of light)^2 / 2.
  *
  * a is the waveform (waveform.h) of the target's code; the leak and the transmitter use the first
  * code.
  *
  * Leak: leak_amplitude at range 0, phase 0. CW: cw_amplitude exp(2 pi i cw_hz t). Leak, CW and
- * targets are then multiplied by exp(+2 pi i frac(tune_hz n / rate)). They turn by the phase of the
- * oscillator, phase_noise_rad W(n / rate) with W of noise.h. If source.spectrum is inverted, they
- * are conjugated after that. Noise: white, or low-pass noise of noise_bandwidth_hz around the tuned
- * frequency; E|z|^2 = noise_rms^2, independent in every channel.
- * Then I + iQ becomes I + i g (Q cos p + I sin p) (iq_gain_db, iq_phase_rad), and the offset is
- * added. An echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
+ * targets are then multiplied by exp(+2 pi i frac(tune_hz n / rate)). Then the phase of the
+ * oscillator turns them by phase_noise_rad W(n / rate), with W of noise.h. If source.spectrum is
+ * inverted, they are conjugated after that. Noise: white, or low-pass noise of noise_bandwidth_hz
+ * around the tuned frequency; E|z|^2 = noise_rms^2, independent in every channel.
+ * Then I + iQ becomes I + i g (Q cos p + I sin p), with g of iq_gain_db and p = iq_phase_rad, and
+ * the offset is added. An echo with snr_db and no amplitude has A = noise_rms 10^(snr_db / 20).
  *
  * A target with data changes its sign with the bits. Bit b begins at the code time
  * b * data_bit_periods * N. A slip removes samples of the scene from the recording. The recording
@@ -53,8 +53,8 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
 void pnr_scene_destroy(pnr_scene *scene);
 
 /* Fills out[n_samples][2] with samples first .. first + n_samples - 1 of one channel, full scale =
- * 1, before any ADC. Channels other than source.channel hold noise only. A sample has the same bits
- * in every block. */
+ * 1, before any ADC. Channels other than source.channel hold noise only. Sample n has the same bits
+ * in every call that contains it. */
 void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, size_t n_samples,
                         double (*out)[2]);
 

@@ -21,12 +21,12 @@ enum {
     PATIENCE_MS = 50   /* between two checks of the stop flag */
 };
 
-/* libsndfile expects integers in host order, and pnr_format_write writes little endian. Here both
- * are the same. */
+/* libsndfile expects integers in host order, and pnr_format_write writes little endian. On such a
+ * host both are the same. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sound files need a little-endian host");
 
-/* Sound files by extension. eight: the 8-bit subtype of libsndfile; wide: the file holds floats;
- * short_size: its sizes have 32 bits. */
+/* The kinds of sound file, by extension. eight: the 8-bit subtype of libsndfile; wide: the file can
+ * have floats; short_size: the sizes in its header have 32 bits. */
 typedef struct container {
     const char *extension;
     int type;

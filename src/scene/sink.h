@@ -46,7 +46,7 @@ int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples
 const pnr_sink_info *pnr_sink_get_info(const pnr_sink *sink);
 
 /* samples[n_samples][n_channels][2], full scale = 1; real formats take the real part. PNR_OK;
- * PNR_EEND: the reader has closed its end, or *stop; PNR_EIO with the reason. */
+ * PNR_EEND: the reader has closed its end, or *stop is not 0; PNR_EIO with the reason. */
 int pnr_sink_write(pnr_sink *sink, const double (*samples)[2], size_t n_samples, pnr_error *error);
 
 /* Completes and closes the output. Removes a regular file when !keep or when the output cannot be

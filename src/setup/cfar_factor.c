@@ -11,8 +11,8 @@
 
 enum { HALF = 4096, EXACT_LOOKS = 32, MAX_STEPS = 100 };
 
-/* The statistic Z of one neighbourhood. Its density is sampled at z = n_looks exp(i step), at each
- * node when it is first used. */
+/* The statistic Z of one neighbourhood. Its density is computed at the nodes z = n_looks exp(i
+ * step), and for each node only when the node is first used. */
 typedef struct statistic {
     pnr_cfar_kind kind;
     double n_looks; /* the mean of a cell */
@@ -74,8 +74,8 @@ static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, si
         s->log_density[i] = NAN;
 }
 
-/* At node i: the logarithms of the integrand of Pfa and of the integrand of its derivative, p(z) d
- * Q(L, f z) / d log f. */
+/* The logarithms, at one node, of two integrands over log z: that of Pfa, and that of -d Pfa / d
+ * log f. */
 typedef struct node {
     double log_value, log_slope;
 } node;
@@ -160,9 +160,9 @@ static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
     return fitting < cfar->training ? fitting : cfar->training;
 }
 
-/* Fills the table of one number of looks. It computes the pairs (before, after) in the order of
- * the line, so that each factor is the initial guess of the next one. The second half of the line
- * is the mirror image of the first. */
+/* Fills the table for one number of looks. It takes the pairs (before, after) in the order in which
+ * they occur along the line of cells, so that each factor is the initial guess of the next one. The
+ * second half of the line is the mirror image of the first. */
 static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
                        double *factor)
 {

@@ -18,8 +18,9 @@ enum { PNR_MAX_FILTER_GATES = 4096 }; /* a matrix of 256 MiB */
  * correlation c at the gates and T = A^H A the Toeplitz matrix R(k - j). Each row is scaled so that
  * white noise has the variance R(0) sigma^2 in it, as in the correlation:
  *     c'[k] = sum_j filter[k][j] c[j],   filter[k][j] = sqrt(R(0) / T^-1[k][k]) T^-1[k][j].
- * An echo A at gate k gives c'[k] = A R(0) / sqrt(loss[k]), and 0 at all other gates. The total
- * loss of SNR is loss[k] = R(0) T^-1[k][k] >= 1. Echoes from outside the gates are not modelled.
+ * An echo of amplitude h at gate k gives c'[k] = h R(0) / sqrt(loss[k]), and 0 at all other gates.
+ * The total loss of SNR is loss[k] = R(0) T^-1[k][k] >= 1. Echoes from outside the gates are not
+ * modelled.
  */
 typedef struct pnr_least_squares {
     size_t n_gates;
@@ -44,8 +45,8 @@ int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates
 void pnr_least_squares_destroy(pnr_least_squares *least_squares);
 
 /*
- * Fills out with the filtered values of an echo with A R(0) = 1 at the gates `gate` - 8 .. + 8. The
- * echo lies `delay` gates after `gate`; `delay` may have a fraction. Gates count from 0:
+ * Fills `out` with the filtered values of an echo of amplitude 1 / R(0) at the gates `gate` - 8 ..
+ * + 8. The echo lies `delay` gates after `gate`; `delay` may have a fraction. Gates count from 0:
  *     out[i] = sum_j filter[k][j] R(j - gate - delay)/R(0),   k = gate + i - 8.
  * Beyond the ends of gates that are not cyclic out[i] is 0. At delays of whole gates out is
  * 1 / sqrt(loss) at the echo and 0 around it. Takes 17 n_gates steps.
@@ -57,16 +58,16 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
  * Fills out with the correlation of the echoes of the gates `gate` - 8 .. + 8 alone, without the
  * sidelobes of all other gates. It is computed from the filtered values at these gates:
  *     out[i] = sum_j R(i - j)/R(0) sqrt(loss[j]) filtered[j].
- * The formulas of the correlation hold for out: an echo of delay d gives A R(0) times
- * R(i - d)/R(0), and the noise is loss[gate] times that of one cell. At fractions of a gate the
- * filtered echo reaches beyond the 17 gates. About 1/20 of it, times the code's sidelobes, is then
- * missing (a thousandth of a sample for 1000 chips).
+ * The formulas of the correlation hold for out: an echo of amplitude h and delay d gives h
+ * R(i - d), and the noise is loss[gate] times that of one cell. At fractions of a gate the filtered
+ * echo reaches beyond the 17 gates. About 1/20 of it, times the code's sidelobes, is then missing
+ * (a thousandth of a sample for 1000 chips).
  */
 void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
                                const double complex *filtered, double complex *out);
 
-/* Does both: restores the response to an echo with A R(0) = 1. The restored values of a candidate
- * with this echo are too small by R(i - d)/R(0) - out[i]. */
+/* Does both: restores the response to an echo of amplitude 1 / R(0). The restored values of a
+ * candidate that is such an echo are too small by R(i - d)/R(0) - out[i]. */
 void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
                             double complex *out);
 

@@ -20,9 +20,11 @@ typedef struct pnr_setup_code {
     double removed;                /* part of that energy that window.dc and window.notch removed */
 } pnr_setup_code;
 
-/* The band of a waveform (see code/band.h). Scenes have the whole code, or the half that real
- * samples show once. Receivers have either without DC and notches, scaled to the energy of the
- * whole code, so that engines and estimates see neither an image nor what is removed. */
+/* The band of a waveform (see code/band.h). Scenes use the whole band of the code, or for real
+ * samples on a carrier only its positive frequencies. Receivers use the whole band, or for real
+ * samples only the positive frequencies, without the notches of window.dc and window.notch, scaled
+ * to the energy of the whole code. So engines and estimates see neither an image nor what is
+ * removed. */
 typedef enum pnr_code_band {
     PNR_BAND_WHOLE,
     PNR_BAND_SHOWN,
@@ -30,8 +32,8 @@ typedef enum pnr_code_band {
     PNR_BAND_RECEIVED_REAL
 } pnr_code_band;
 
-/* Owns all that it points to except plan.method, which the configuration owns. plan is ready for
- * the describe and create of an engine. */
+/* Owns all that it points to except plan.method, which the configuration owns. `plan` is ready for
+ * the functions describe and create of an engine. */
 typedef struct pnr_setup {
     pnr_radar radar;
     size_t n_codes;
@@ -52,11 +54,11 @@ typedef struct pnr_setup {
  * engine.depth, its batch engine.batch. If engine.batch is 0, the batch is 1 to 4096 dwells, with
  * about 2^23 samples and at most 256 MiB of powers.
  *
- * The threshold holds detector.pfa for one search over all lags, Doppler rows and codes of a dwell.
- * The correlation of neighbouring lags is that of the code. Rows and codes count as independent;
- * rows closer than 1 / (K Tr) or under a taper are correlated, and have fewer false alarms. If a
- * dwell of several looks lost windows, the windows left make a number of whole looks. The dwell has
- * the threshold of that number.
+ * With the threshold, detector.pfa is the false-alarm probability of one search over all lags,
+ * Doppler rows and codes of a dwell. The correlation of neighbouring lags is that of the code. Rows
+ * and codes count as independent; rows closer than 1 / (K Tr) or under a taper are correlated, and
+ * have fewer false alarms. If a dwell of several looks lost windows, the windows left make a number
+ * of whole looks. The dwell has the threshold of that number.
  */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);
@@ -66,8 +68,8 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
                            pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);
 
-/* Returns the samples of the ring: ring.bytes, else ring.seconds, else the submits in flight and
- * one. */
+/* Returns the number of samples of the ring: as many as ring.bytes or else ring.seconds says. If
+ * neither is set, the ring has space for the submits in flight and one more. */
 size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config);
 
 #endif

@@ -30,8 +30,8 @@ static double gamma_series(double a, double x)
     return sum;
 }
 
-/* Q(a, x) divided by its front factor, by the continued fraction (6.5.31), Lentz's method,
- * best for x >= a + 1. */
+/* Returns Q(a, x) divided by x^a exp(-x) / Gamma(a). Uses Lentz's method on the continued fraction
+ * (6.5.31); best for x >= a + 1. */
 static double gamma_fraction(double a, double x)
 {
     double b = x + 1 - a, c = 1 / DBL_MIN, d = 1 / b, h = d;
@@ -125,7 +125,8 @@ static double beta_upper(double a, double b, double x)
 /*
  * Returns P(both of two neighbouring cells > t). Each cell is the sum of K exponential looks of
  * unit mean. In each look the two cells have the squared correlation rho2. The pair is then a
- * mixture of independent gammas (Kibble 1941):
+ * mixture of independent gammas (Kibble 1941), with the probabilities NB of a negative binomial
+ * distribution:
  *     sum over j of NB(j; K, rho2) Q(K + j, t / (1 - rho2))^2
  */
 static double both_above(double t, double rho2, size_t n_looks)
@@ -159,7 +160,7 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    if (rho2 > 0.9999) /* the grid is so fine that the difference in false_alarms loses its
+    if (rho2 > 0.9999) /* the grid is so fine that the difference in `false_alarms` loses its
                         * digits */
         rho2 = 0.9999;
     /* Above the mean the expected number of upcrossings falls with t. */

@@ -6,26 +6,27 @@
 #include <stddef.h>
 
 /*
- * Returns the false-alarm probability Q(K, t) of one cell. pfa: that of a search over n_cells
- * neighbouring cells of the grid; rho2: the squared correlation coefficient of adjacent cells;
- * n_looks: K, the number of powers that are summed. Solves for t
+ * Returns the false-alarm probability Q(K, t) of one cell. pfa: the false-alarm probability of a
+ * search over n_cells neighbouring cells of the grid; rho2: the squared correlation coefficient of
+ * adjacent cells; n_looks: K, the number of powers that are summed. Solves for t
  *     1 - exp(-n_cells (Q(K, t) - S2(t; K, rho2))) = pfa.
- * The exponent counts the expected upcrossings of t along the grid; S2 is the joint survival of
- * W. F. Kibble's bivariate gamma (1941).
+ * The exponent counts the expected upcrossings of t along the grid; S2 is the probability that two
+ * neighbouring cells both exceed t, by W. F. Kibble's bivariate gamma distribution (1941).
  */
 double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_looks);
 
 /*
- * Returns the ratio of a cell's power to its mean that noise exceeds with probability pfa_cell. The
- * mean comes from the same n samples of each look, so that the cell's share of their energy is a
- * Beta variable (K of K n complex dimensions):
+ * Returns the ratio of a cell's power to its mean that noise exceeds with probability pfa_cell. K
+ * is n_looks, and n is n_samples. The mean comes from the same n samples of each look, so the
+ * cell's part of their energy is a Beta variable (K of K n complex dimensions):
  *     threshold = n * quantile of Beta(K, K (n - 1)),
  * scaled so that the mean of P / floor is 1. For coherent dwells K = 1, and n counts all samples.
  */
 double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples);
-/* Returns this ratio if the mean comes from other noise of K n complex dimensions: n B / (1 - B),
- * with B the quantile of Beta(K, K n). A linear correlation reads samples that its floor does not
- * count: the ratio is right for lags of N or more, and gives fewer false alarms at smaller lags. */
+/* Returns the ratio of pnr_threshold_ratio if the mean comes from other noise of K n complex
+ * dimensions: n B / (1 - B), with B the quantile of Beta(K, K n). A linear correlation reads
+ * samples that its floor does not count: the ratio is right for lags of N or more, and gives fewer
+ * false alarms at smaller lags. */
 double pnr_threshold_ratio_apart(double pfa_cell, size_t n_looks, double n_samples);
 
 /* Regularised incomplete gamma Q(a, x) and beta I_x(a, b); relative error below 1e-12. */

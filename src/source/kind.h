@@ -20,8 +20,8 @@ typedef struct pnr_source_input {
 
 typedef struct pnr_source_kind {
     /* Makes *state and fills *info: format, n_channels, n_samples (of the file, without lost runs),
-     * rate_hz, n_trailing_bytes, and in text the words before the count of samples. *info keeps its
-     * address until close; read may still set n_trailing_bytes. */
+     * rate_hz, n_trailing_bytes, and `text` (the words before the count of samples). *info keeps
+     * its address until close; read may still set n_trailing_bytes. */
     int (*open)(const pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
                 void **state, pnr_error *error);
     /* Reads as pnr_source_read does, but without gaps. After the end it always returns PNR_EEND. */

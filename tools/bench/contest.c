@@ -101,7 +101,7 @@ static int check_set(contest *c, size_t set, pnr_error *error)
 }
 
 /* Times the entries in rounds. In a round each entry uses each set once. Ends when each entry has
- * at least `runs` times. Discards the rounds before the clocks have risen. */
+ * been timed at least `runs` times. Discards the rounds before the clocks have risen. */
 static int time_entries(contest *c, pnr_error *error)
 {
     const uint64_t start_ns = pnr_clock_ns();

@@ -55,8 +55,8 @@ static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
            (double)plan->n_samples;
 }
 
-/* True if rounding alone decides the floor. Then the floors have a ratio of 0.95 within rounding:
- * only one of the two methods has lowered the floor to the mean without the echo. See plan.h. */
+/* True if the ratio of the two floors is 0.95 within rounding. Then rounding alone has decided that
+ * only one of the two methods lowered the floor to the mean without the echo. See plan.h. */
 static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_dwell *want)
 {
     const double low = fmin(dwell->floor, want->floor), high = fmax(dwell->floor, want->floor);
@@ -64,9 +64,9 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
     return fabs(low - 0.95 * high) <= deviation_limit * floor_unit(plan, want);
 }
 
-/* Returns the greatest deviation of the values of a dwell from those of the first method. The unit
- * is u sqrt(sum |x|^2 sum |a|^2), or u times the value for sums of powers, with u = eps sqrt(log2 N
- * + 1). */
+/* Returns the greatest deviation of the values of a dwell from those of the first method. With u =
+ * eps sqrt(log2 N + 1), the unit is u sqrt(sum |x|^2 sum |a|^2). For sums of powers the unit is u
+ * times the value. */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
 {
@@ -223,8 +223,8 @@ static int hold_contest(const bench *b, contest *c, const load *l, bench_table *
     return PNR_OK;
 }
 
-/* Measures one load. batch 0: as many dwells as fit in b->points samples, or in the default. The
- * length of a window counts as the next power of two. */
+/* Measures one load. batch 0: as many dwells as fit in b->points samples, or if that is 0 in
+ * HOST_POINTS or DEVICE_POINTS. The length of a window counts as the next power of two. */
 static int measure_load(const bench *b, const load *l, size_t n_samples, size_t batch,
                         bench_table *table, pnr_error *error)
 {

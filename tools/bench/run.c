@@ -165,9 +165,10 @@ void bench_subscriber_finish(bench_subscriber *s, double patience, bench_receive
 
 /* --- the run --- */
 
-/* Returns ring.bytes, rounded down to whole dwells, if it holds a dwell. Else returns more space
- * than the dwells in flight need. A live feed gets still more, since its ring drops samples when it
- * is full. With whole dwells repeated commits continue without a seam. */
+/* Returns the size of the ring: ring.bytes rounded down to whole dwells, if that is at least one
+ * dwell. Else returns more than the dwells in flight need, and still more for a live feed, since a
+ * full ring would drop samples. The ring has whole dwells, so that samples committed repeatedly
+ * continue without a seam. */
 static size_t ring_bytes(const pnr_config *config, const pnr_plan *plan, double rate_hz)
 {
     const size_t dwell = pnr_plan_dwell_samples(plan);

@@ -54,7 +54,7 @@ static const struct scene_case {
     {"gps", GPS, "prn", 32, 10, 14e3, false},
 };
 
-/* The samples. Real samples are on a carrier of a quarter of the rate. The filters of coloured
+/* The kinds of samples. Real samples are on a carrier of a quarter of the rate. The filters of coloured
  * noise pass 5/8 of the band. */
 static const struct variant {
     const char *form, *noise, *text;

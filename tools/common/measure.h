@@ -60,10 +60,11 @@ typedef enum {
 } pnr_measure_mode;
 
 /*
- * Makes a configuration for N = n_samples from base. The code is an m-sequence when N = 2^k - 1 (k
- * = 2..24), or N = q (2^k - 1) if the rates of base give q whole samples a chip; else it is a
- * random-phase code. The gate is the whole period. There is no tune. The format is ci16 and the
- * rate 1 MHz where base has none. *out borrows the arrays of base: do not clear it.
+ * Makes a configuration for N = n_samples from `base`. The code is an m-sequence if N = 2^k - 1
+ * (k = 2..24), or if N = q (2^k - 1), where `base` has a whole number q of samples a chip. Else it
+ * is a random-phase code. The gate is the whole period. There is no tune. If `base` has no format,
+ * the format is ci16. If `base` has no rate, the rate is 1 MHz. *out borrows the arrays of `base`:
+ * do not clear *out.
  */
 void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config *out);
 

@@ -98,8 +98,8 @@ static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_
     }
 }
 
-/* Adds the limits of a stretched code. The factor 1 + F / carrier stretches the code. The limit is
- * half a sample in a look of K N samples. */
+/* Adds the limits of a stretched code. A Doppler shift F stretches the code by the factor
+ * 1 + F / carrier. The limit is half a sample in a look of n_periods * n_samples samples. */
 static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                           rows r)
 {

@@ -126,8 +126,8 @@ static void detection_section(plan_sheet *sheet, const pnr_config *config, const
                       "dB");
 }
 
-/* Returns the Pfa of GO at the edge of clutter over that in uniform noise. At the edge GO uses the
- * training cells of one side alone, with the factor for both sides. */
+/* Returns a ratio for GO: the Pfa at the edge of clutter, divided by the Pfa in uniform noise. At
+ * the edge GO uses the training cells of one side alone, but the factor for both sides. */
 static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, double looks)
 {
     const double training = (double)cfar->training;

@@ -71,7 +71,7 @@ static shift_kind choose_shift(const pnr_plan *plan, size_t n_transform)
     return plan->n_codes <= MOST_ROTATED_CODES ? ROTATED_CODE : ROTATED_SAMPLES;
 }
 
-/* One transform gives all bins of a set, but needs columns turned into rows and back. In
+/* One transform gives all bins of a set, but the columns must be transposed to rows and back. In
  * measurements at 64 and 512 periods the transform is faster than sums from about
  * FEWEST_TRANSFORMED bins on. */
 enum { FEWEST_TRANSFORMED = 13, FEWEST_PERIODS = 8 };

@@ -47,8 +47,8 @@ bool pnr_cpu_columns_can(size_t n)
     return split(n, radix) > 0;
 }
 
-/* Returns the room for the roots of all stages but the last. The first stage has n roots, and the
- * next has n / R0 <= n / 8. */
+/* Returns how many roots fit in the table. It stores the roots of all stages but the last. The
+ * first stage has n roots. The second has n / R0 <= n / 8, where R0 is the radix of the first. */
 static size_t roots_of(size_t n)
 {
     return n + n / 8;
@@ -332,7 +332,7 @@ INLINE void last_forward(size_t radix, const pnr_cpu_line *tile,
 }
 
 /* Transforms tile[0 .. radix - 1] to lines 0, step, ... of out. Writes |c|^2 of output p to
- * power[p], or adds it. */
+ * power[p], or adds |c|^2 to power[p]. */
 INLINE void last_inverse(size_t radix, const pnr_cpu_line *tile, size_t step, float (*out)[2],
                          size_t row, float *const *power, bool add)
 {

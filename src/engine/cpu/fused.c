@@ -160,8 +160,8 @@ static bool suits_walsh(const pnr_plan *plan, size_t n_transform)
 }
 
 /* At one sample per chip, c and its powers stay in the order of places of walsh. To put them into
- * the order of lags would take as long as the columns. CFAR needs the order of lags for its
- * training cells. */
+ * the order of lags would take as long as to transform the columns. CFAR needs the order of lags
+ * for its training cells. */
 static void shape_walsh(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;

@@ -10,8 +10,8 @@
 enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
 
 /* Converts packed integers: one value in each sample, or two in a complex format. Nearly every
- * block has no clipped value; one comparison of a block shows this. A sample whose I and Q are both
- * clipped counts once. */
+ * block has no clipped value; one test of the whole block shows this. A sample whose I and Q are
+ * both clipped counts once. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
     static uint64_t name##_clipped(const type *in, size_t count, size_t values)                    \
     {                                                                                              \
@@ -130,8 +130,9 @@ void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n
             out[i][1] = -out[i][1];
 }
 
-/* Adds the squares of each block of 2 * SUM_BLOCK floats in LANES sums, so that no addition waits
- * for the previous one. Adds the LANES sums by halves, and the sums of the blocks in double. */
+/* Adds the squares of each block of 2 * SUM_BLOCK floats to LANES separate sums, so that no
+ * addition waits for the previous one. Then adds one half of the sums to the other half, until one
+ * sum is left. Adds the sums of the blocks in double. */
 PNR_MULTIVERSION double pnr_cpu_energy(size_t n, const float (*samples)[2])
 {
     const float *x = &samples[0][0];
@@ -268,8 +269,9 @@ PNR_MULTIVERSION void pnr_cpu_transpose(size_t rows, size_t columns, const float
         }
 }
 
-/* Writes |c|^2 of 4 columns of c at 4 places as 4 rows. Squares the parts, adds neighbours, and
- * then transposes 4 x 4 powers. */
+/* Reads 4 columns of c, each of 4 adjacent values. Writes their |c|^2 as 4 rows of 4 powers.
+ * Squares the real and imaginary parts, adds the two squares of each value, and then transposes the
+ * 4 x 4 powers. */
 typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 

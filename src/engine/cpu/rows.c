@@ -43,9 +43,9 @@ static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t fir
                        pnr_rational_phase(phase, 1), n, c);
 }
 
-/* Correlates a row of one look with a code, at the integer lags (h = 0) or the half lags above
- * them. c stays in the scratch memory of the worker. Writes |c|^2 to `power`, or adds it there.
- * `power` NULL: computes no |c|^2. */
+/* Correlates a row of one look with a code, at the integer lags (h = 0) or at the half lags above
+ * these (h = 1). c stays in the scratch memory of the worker. Writes |c|^2 to `power`, or adds it
+ * there. `power` NULL: computes no |c|^2. */
 static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size_t number, size_t h,
                            float *power, bool add, size_t worker)
 {
@@ -204,7 +204,8 @@ static void gather_centres(void *context, size_t task, size_t worker)
 }
 
 /* Sets the values of one line around all candidates near this line. With one look a value is c.
- * With several looks it is the sum of c[j] conj(c[0]), which scale_values divides by sqrt(P[0]). */
+ * With several looks it is the sum of c[j] conj(c[0]) over the looks, where c[0] is at the centre.
+ * Later scale_values divides the sum by sqrt(P[0]). */
 static void gather_row(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;

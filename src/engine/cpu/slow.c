@@ -8,9 +8,9 @@
 
 typedef pnr_cpu_value value;
 
-/* SUM_COLUMNS: columns of a task when bins are sums. SUM_PERIODS: periods that are added before
- * their sum is added to the total. The samples of these periods stay in the first-level cache. The
- * rounding error grows with the square root of the number of periods. */
+/* SUM_COLUMNS: columns of one task if bins are computed as sums. SUM_PERIODS: periods that are
+ * added before their sum is added to the total. The samples of these periods stay in the
+ * first-level cache. The rounding error grows with the square root of the number of periods. */
 enum { SUM_COLUMNS = 128, SUM_PERIODS = 32 };
 
 typedef pnr_cpu_wide wide;

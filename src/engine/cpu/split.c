@@ -25,7 +25,7 @@ static bool factors(size_t length, size_t *n1, size_t *n2)
     size_t small = (root_of_length + 1) / 2;
 
     /* N1, the length of a column, is the least factor of L from sqrt(L) / 2 to sqrt(L). If there is
-     * none, N1 is the greatest factor below. So COLUMNS columns fit a tile. */
+     * none, N1 is the greatest factor below sqrt(L) / 2. So COLUMNS columns fit a tile. */
     while (small <= root_of_length && length % small != 0)
         small++;
     while (length % small != 0)
@@ -207,8 +207,9 @@ static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first,
         }
 }
 
-/* Pass A in lanes. A line is read from x, or is zero, or is assembled in `edge` when it contains
- * the end of a period. Lanes after the last column hold values that are never read. */
+/* Pass A with one column in each vector lane. A line is read from x, or is zero, or is assembled in
+ * `edge` when it contains the end of a period. Lanes after the last column hold values that are
+ * never read. */
 static void forward_wide(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
                          size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile)
 {

@@ -53,8 +53,8 @@ bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
 /* True if three passes by one thread are faster than a whole transform. This is also true at some
  * L that pnr_cpu_split_factors refuses, if the columns are computed in lanes. */
 bool pnr_cpu_split_pays(size_t length);
-/* Set or return the sizes that follow from L: bytes of the tables; values of Z or H, of c, and of
- * the tile of a thread. */
+/* pnr_cpu_split_shape sets the sizes that follow from L. The others return sizes: the bytes of the
+ * tables, and how many values Z or H has, c has, and the tile of a thread has. */
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
 size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
 size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
@@ -85,7 +85,8 @@ void pnr_cpu_split_order(const pnr_cpu_split *split, const double (*natural)[2],
  * is 2 n_samples - 1 if the period is extended, otherwise n_samples. */
 void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
                            size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile);
-/* Pass B of one block of rows with n codes h[i]: from z[0], the result of pass A, to each z[i].
+/* Pass B of one block of rows. Transforms z[0], the result of pass A. For each of the n codes,
+ * multiplies the spectrum by h[i], transforms the product back, and writes it to z[i].
  * stage_ns: [PNR_STAGE_COUNT]; NULL: nothing is measured. */
 void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
                         pnr_cpu_value *const z[2], pnr_cpu_value *const h[2], pnr_cpu_value *tile,

@@ -47,21 +47,22 @@ void pnr_cpu_do(const pnr_cpu_step *step, pnr_cpu_task *task, size_t n_tasks);
 size_t pnr_cpu_read_blocks(const pnr_cpu *cpu);
 size_t pnr_cpu_mean_blocks(const pnr_cpu *cpu);
 
-/* Fused: reads one look, counts its samples and adds its used windows in memory->y. Returns false
- * if no window is used. */
+/* Way `fused`: reads one look and counts its samples. Writes the sum of its used windows to
+ * memory->y, unless `correlate` gathers the window from the ring. Returns false if no window is
+ * used. */
 bool pnr_cpu_read_fused(pnr_cpu_step *step);
-/* Kept: reads the looks of the step to memory->x, counts their samples, removes their mean and
- * lists the used looks. */
+/* Way `kept`: reads the looks of the step to memory->x, counts their samples, removes their mean
+ * and lists the used looks. */
 void pnr_cpu_read_kept(pnr_cpu_step *step);
-/* Kept: sums from memory->x to y, and transforms y to spectra unless this is done late. */
+/* Way `kept`: sums from memory->x to y, and transforms y to spectra unless this is done late. */
 void pnr_cpu_slow_time(pnr_cpu_step *step);
-/* Kept: resamples the looks of the step to memory->stretched. The unused windows become 0. */
+/* Way `kept`: resamples the looks of the step to memory->stretched. The unused windows become 0. */
 void pnr_cpu_stretch(pnr_cpu_step *step, double stretch);
-/* Kept: transforms y of a spectrum in place. */
+/* Way `kept`: transforms y of a spectrum in place. */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker);
-/* Kept: computes the powers of every line and scans it for the search. */
+/* Way `kept`: computes the powers of every line and scans it for the search. */
 void pnr_cpu_rows(pnr_cpu_step *step);
-/* Kept: sets the values around the candidates. */
+/* Way `kept`: sets the values around the candidates. */
 void pnr_cpu_gather(pnr_cpu_step *step);
 
 /* True if a look is used. */

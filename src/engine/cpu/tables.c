@@ -38,8 +38,8 @@ static void fill_weights(const pnr_cpu *cpu, size_t number)
         }
 }
 
-/* Computes conj(DFT of a[n] exp(2 pi i m n / N), 0 beyond N) / length in double, then rounds it
- * once. */
+/* Computes conj(DFT of a[n] exp(2 pi i m n / N)) / length in double, where a[n] is 0 for n >= N.
+ * Then rounds each value once. */
 static int fill_code(const pnr_cpu *cpu, size_t code, double complex *spectrum)
 {
     const size_t n = cpu->plan->n_samples, length = cpu->axes.n_transform;

@@ -51,8 +51,8 @@ void pnr_cpu_team_wait(pnr_cpu_team *team);
 /* Ends the threads after they have finished all submitted dwells, then clears the team. */
 void pnr_cpu_team_stop(pnr_cpu_team *team);
 
-/* Runs tasks 0 .. n_tasks - 1. The caller, which is thread `worker` and leads a dwell, computes
- * them together with idle threads. Returns when all have finished. */
+/* Runs tasks 0 .. n_tasks - 1. The caller is thread `worker`, which leads a dwell. It computes
+ * the tasks together with idle threads. Returns when all tasks have finished. */
 void pnr_cpu_team_do(pnr_cpu_team *team, size_t worker, pnr_cpu_task *task, void *context,
                      size_t n_tasks);
 

@@ -64,8 +64,8 @@ bool pnr_cpu_walsh_reads(const pnr_plan *plan);
  * and unconverted input. */
 void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row, const pnr_cpu_walsh_input *input,
                        float (*X)[2]);
-/* Runs after all rows. Task `task` of the columns sets power = |W|^2 at the places of X, or adds
- * it, and sets the power of W[0] to 0. X does not change. */
+/* Runs after all rows. Transforms the columns of task `task`. Writes |W|^2 to `power` at the places
+ * of X, or adds it there. Sets the power of W[0] to 0. X does not change. */
 void pnr_cpu_walsh_columns(const pnr_cpu_walsh *walsh, size_t task, const float (*X)[2], bool add,
                            float *power);
 /* Computes c[k] from the X that pnr_cpu_walsh_columns reads: |c|^2 is the power at that lag. */
@@ -76,8 +76,8 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
 /* Runs after all rows of one of several parts. Task `task` of the columns replaces X by W. */
 void pnr_cpu_walsh_part(const pnr_cpu_walsh *walsh, size_t task, float (*X)[2]);
 size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh);
-/* Runs after all columns. Task `task` of the sums sets its lags of c, in order, and power = |c|^2,
- * or adds it. W: [n_parts][pnr_cpu_walsh_values]. */
+/* Runs after all columns. Computes c at the lags of task `task`, in the order of lags. Writes |c|^2
+ * to `power`, or adds it there. W: [n_parts][pnr_cpu_walsh_values]. */
 void pnr_cpu_walsh_sum(const pnr_cpu_walsh *walsh, size_t task, const float (*W)[2], bool add,
                        float (*c)[2], float *power);
 

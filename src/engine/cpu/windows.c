@@ -15,8 +15,8 @@ typedef pnr_cpu_value value;
  * the sample at which the view wraps. */
 enum { READ_BLOCK = PNR_CPU_READ_MOST, MEAN_BLOCK = PNR_CPU_MEAN_BLOCK };
 
-/* blocks_of: the number of blocks of n samples. blocks_of_window: those of the first N samples of a
- * window, and those of its other samples. */
+/* blocks_of: the number of blocks in n samples. blocks_of_window: the number of blocks in a window.
+ * The first N samples of the window and its other samples are divided separately. */
 static size_t blocks_of(size_t n, size_t size)
 {
     return (n + size - 1) / size;
@@ -163,8 +163,9 @@ bool pnr_cpu_read_fused(pnr_cpu_step *s)
 
 /* --- way `kept`: the mean over the used windows --- */
 
-/* A mark is NaN. The compiler makes vectors of a loop that compares bits, but not of one that
- * compares floats. unmarked(x) has all bits 1 when x is not a mark, else all bits 0. */
+/* A mark is a NaN in place of a sample. The compiler makes vectors of a loop that compares bits,
+ * but not of a loop that compares floats. unmarked(x) has all bits 1 when x is not a mark, else all
+ * bits 0. */
 typedef uint32_t bits __attribute__((may_alias));
 
 static inline uint32_t unmarked(uint32_t x)

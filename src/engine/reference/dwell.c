@@ -157,8 +157,8 @@ static void fill_own_samples(pnr_engine *engine)
     }
 }
 
-/* Adds the energy of the windows of a look to the dwell. Adds the mean of P for noise of this
- * energy to the floor. */
+/* Adds the energy of the windows of a look to the dwell. Adds to the floor the mean of P that noise
+ * of this energy would have. */
 static void add_energy(const pnr_engine *engine, size_t used, pnr_dwell *dwell)
 {
     const pnr_plan *plan = engine->plan;
