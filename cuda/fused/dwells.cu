@@ -9,10 +9,10 @@
 
 /*
  * A window of N samples is extended periodically if the transform has L > N points: x[n mod N] for
- * n < 2N - 1 <= L, then 0. The code is padded with zeros, and the lags below N are exact. For the search, shared
- * memory holds the sum of powers over the windows of a dwell, in the order of the cells. The
- * neighbours of an incoherent dwell need the values of all its windows. So the windows are
- * transformed a second time if the dwell has a candidate.
+ * n < 2N - 1 <= L, then 0. The code is padded with zeros, and the lags below N are exact. For the
+ * search, shared memory holds the sum of powers over the windows of a dwell, in the order of the
+ * cells. The neighbours of an incoherent dwell need the values of all its windows. So the windows
+ * are transformed a second time if the dwell has a candidate.
  */
 
 /* True when the windows are added before the transform. */

@@ -173,8 +173,9 @@ template <int M> struct row_thread {
     }
 };
 
-/* In the first blocks each warp calls begin_window for one window. The other blocks transform rows: row 0 of all
- * windows, then row 1 and so on, so that each row of the code's spectrum is read once. */
+/* In the first blocks each warp calls begin_window for one window. The other blocks transform rows:
+ * row 0 of all windows, then row 1 and so on, so that each row of the code's spectrum is read
+ * once. */
 template <int M>
 __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_size<M>::BLOCKS)
     fused_rows(pnr_fused_long p, uint32_t first, uint32_t count)

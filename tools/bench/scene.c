@@ -54,8 +54,8 @@ static const struct scene_case {
     {"gps", GPS, "prn", 32, 10, 14e3, false},
 };
 
-/* The kinds of samples. Real samples are on a carrier of a quarter of the rate. The filters of coloured
- * noise pass 5/8 of the band. */
+/* The kinds of samples. Real samples are on a carrier of a quarter of the rate. The filters of
+ * coloured noise pass 5/8 of the band. */
 static const struct variant {
     const char *form, *noise, *text;
     double bandwidth; /* bandwidth of the noise over the rate; 0: white */
