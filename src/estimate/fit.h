@@ -35,8 +35,8 @@ void pnr_fit_destroy(pnr_fit *fit);
  * Allocates nothing. */
 void pnr_fit_find(const pnr_fit *fit, const double complex *c, double start, pnr_fitted *out);
 
-/* The vertex of the parabola through (-1, a), (0, b), (1, c): within -1/2..1/2 if b is the greatest,
- * else 0. */
+/* The vertex of the parabola through (-1, a), (0, b), (1, c), within -1/2..1/2, if b is the
+ * greatest; else 0. */
 static inline double pnr_parabola_vertex(double a, double b, double c)
 {
     const double curvature = a - 2 * b + c;
