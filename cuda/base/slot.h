@@ -78,7 +78,8 @@ void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot);
  * the shape, and 4 more. */
 int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage, pnr_error *error);
 
-/* Enqueues the upload of the samples of the next submit that have arrived since the last call. */
+/* Enqueues the upload of the samples that have arrived since the last call. They belong to the
+ * next submit. */
 int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, pnr_error *error);
 /* Sets one bit for each lost sample of [first, first + n_samples) of a view; clears the others. */

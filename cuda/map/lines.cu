@@ -261,7 +261,7 @@ search_line(const pnr_map &m, const pnr_map_searcher<M> &searcher, dwell_memory<
     searcher.sum_lines();
     searcher.search();
     if (own.crew.dwell.sums.n_candidates == 0)
-        return; /* the whole group */
+        return; /* all threads of the group return */
 #pragma unroll
     for (int j = 0; j < 32; j++)
         own.buffer[u + THREADS * j] = make_float2(v[j].y, v[j].x);

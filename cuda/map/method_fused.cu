@@ -109,7 +109,7 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
     if ((code = pnr_map_plan_create(plan, true, &own->tables, error)) != PNR_OK)
         return code;
     *m = pnr_map_of(plan, shape, &own->tables, UINT32_MAX);
-    m->n_transform = m->n_window; /* points of a base; the lines extend it */
+    m->n_transform = m->n_window; /* samples of a base; lines.cu extends it to L */
     m->row_stride = (m->n_window + 31) / 32 * 32;
     own->has_slow = pnr_map_has_slow(plan, &own->tables, block_bytes);
     own->is_whole = plan->want_profile == PNR_WANT_NONE &&

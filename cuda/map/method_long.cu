@@ -84,7 +84,7 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
     return PNR_OK;
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
 static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
 {

@@ -306,7 +306,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     uint32_t n_used = 0, n_looks = 0, last_look = 0; /* last_look counts from 1 */
 
     if (dwell >= n_dwells)
-        return; /* a whole warp returns, never a block */
+        return; /* only if a warp takes a dwell; then the whole warp returns */
     if (thread == 0)
         *last = 0;
     if constexpr (THREADS == PNR_CUDA_WARP)

@@ -18,7 +18,8 @@ static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t 
 
 /* --- columns --- */
 
-/* A tile: all 2^ROWS rows of 2^(13 - ROWS) columns, value e = row << (13 - ROWS) | column. */
+/* A tile has all 2^ROWS rows of 2^(13 - ROWS) columns. Its value number e is in row
+ * e >> (13 - ROWS); the low 13 - ROWS bits of e are the column. */
 template <int ROWS> struct tile_size {
     static constexpr int COLUMN_BITS = PNR_WALSH_TILE_BITS - ROWS;
     static constexpr int SHIFT = ROWS > 5 ? 3 : 8; /* layout of the result */

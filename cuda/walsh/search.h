@@ -126,7 +126,8 @@ pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
     return list.n < p.max_candidates;
 }
 
-/* Writes the kept candidates in full scale. value(i, j): raw c of neighbour j of candidate i. */
+/* Writes the kept candidates, scaled so that full scale is 1. value(i, j): c of neighbour j of
+ * candidate i before this scaling. */
 template <typename VALUE>
 static __device__ __forceinline__ void
 pnr_walsh_write_candidates(const pnr_cuda_walsh &p, size_t dwell, const pnr_walsh_list &list,

@@ -23,7 +23,7 @@ enum {
     PNR_WALSH_QUAD = 4,                          /* samples that are written together */
     PNR_WALSH_CHUNK_QUADS =
         4608,                  /* CHUNK + 1 samples and up to 3 empty places in each of 512 rows */
-    PNR_WALSH_ROW_QUADS = 2304 /* TILE + 1 samples and up to 3 empty places in each of 256 chunks */
+    PNR_WALSH_ROW_QUADS = 2304 /* TILE + 1 samples; each of 256 chunks adds up to 3 empty places */
 };
 
 /*

@@ -71,9 +71,10 @@ typedef struct pnr_observed {
     const uint32_t *nonfinite; /* [windows of the dwell] samples not finite; NULL: none */
 } pnr_observed;
 
-/* Describes how to subtract an echo from the samples: one removal of the code, and two more of its
- * slope if the echo walks. Returns the number of removals. replica, slope: [N], filled here and
- * referenced by the removals; work: [2 N]. The waveforms must be prepared. */
+/* Describes how to subtract an echo from the samples. The first removal subtracts the delayed code.
+ * If the delay changes from period to period, two more removals subtract the slope of the code.
+ * Returns the number of removals. replica, slope: [N], filled here and referenced by the removals;
+ * work: [2 N]. The waveforms must be prepared. */
 enum { PNR_MAX_REMOVALS = 3 }; /* of one echo */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
                              float (*replica)[2], float (*slope)[2], double complex *work,

@@ -37,14 +37,14 @@ typedef enum pnr_code_band {
 typedef struct pnr_setup {
     pnr_radar radar;
     size_t n_codes;
-    pnr_setup_code *codes;      /* [n_codes] */
-    double (*references)[2];    /* [n_codes][oversample][N][2] */
-    double *threshold;          /* [windows of a dwell] */
-    double pfa_cell;            /* of a cell of a whole dwell */
-    size_t max_echoes;          /* most echoes of a search, including those that zero.h removes */
-    pnr_hypothesis *hypotheses; /* [plan.n_hypotheses] */
-    double *taper;              /* [plan.n_periods]; NULL: none */
-    double *cfar_factor;        /* [n_looks][training + 1][training + 1]; NULL: no CFAR */
+    pnr_setup_code *codes;            /* [n_codes] */
+    double (*references)[2];          /* [n_codes][oversample][N][2] */
+    double *threshold;                /* [windows of a dwell] */
+    double pfa_cell;                  /* of a cell of a whole dwell */
+    size_t max_echoes;                /* limit of one search; the zero tracker removes some later */
+    pnr_hypothesis *hypotheses;       /* [plan.n_hypotheses] */
+    double *taper;                    /* [plan.n_periods]; NULL: none */
+    double *cfar_factor;              /* [n_looks][training + 1][training + 1]; NULL: no CFAR */
     pnr_least_squares *least_squares; /* NULL: the filter is matched */
     pnr_plan plan;
 } pnr_setup;

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ECHOES = 32, SETS = 16 /* places in one submit */, CHUNK = 4096, PACK = 256 };
+enum { MAX_ECHOES = 32, SETS = 16 /* new target positions per submit */, CHUNK = 4096, PACK = 256 };
 enum { LONG_DWELL = 1 << 16 /* samples; results of shorter dwells are packed */ };
 static const double weakest_db = 20;     /* SNR of one look */
 static const double leak_db = 10;        /* above the strongest echo */

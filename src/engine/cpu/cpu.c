@@ -132,7 +132,7 @@ static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t
     return PNR_OK;
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
 static void destroy(pnr_engine *engine)
 {

@@ -300,7 +300,7 @@ int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engi
     return bytes > available ? refuse(plan, bytes, available, error) : PNR_OK;
 }
 
-/* --- life --- */
+/* --- create and destroy --- */
 
 int pnr_cpu_memory_create(const pnr_cpu *cpu, pnr_cpu_memory *memory)
 {
