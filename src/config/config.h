@@ -189,8 +189,8 @@ typedef struct pnr_config {
         int cfar_axis;                          /* pnr_cfar_axis of plan.h */
         size_t cfar_guard, cfar_training;       /* cells on either side */
         size_t exclusion_cells, exclusion_rows; /* no weaker cell within this distance is an echo */
-        size_t subtract;                        /* number of further searches, each without the
-                                                 * echoes found so far */
+        size_t subtract; /* number of further searches, each without the echoes found so far */
+        size_t threads;  /* that detect; 0: one for each core */
     } detector;
     struct {
         char name[PNR_TEXT_LEN];

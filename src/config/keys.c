@@ -249,6 +249,9 @@ const pnr_key pnr_config_keys[] = {
     {KEY(detector, subtract, SIZE, "0",
          "More searches, each without the echoes found so far; 0 is none."),
      RANGE(0, 16)},
+    {KEY(detector, threads, SIZE, "0",
+         "Threads that detect the dwells of a result; 0 is one for each core, at most 16."),
+     RANGE(0, 256)},
 
     {KEY(engine, name, TEXT, "auto",
          "Auto takes the best that works here, but never reference; see pnradar --list-engines.")},

@@ -251,6 +251,13 @@ static bool needs_patch_fit(const pnr_plan *plan)
            (plan->n_looks > 1 && plan->n_periods > 1);
 }
 
+static int allocate_patches(pnr_detector *detector)
+{
+    if (detector->has_rows)
+        detector->patches = calloc((size_t)2 * PNR_MAX_CANDIDATES, sizeof *detector->patches);
+    return detector->has_rows && detector->patches == NULL ? PNR_ENOMEMORY : PNR_OK;
+}
+
 int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
                         pnr_error *error)
 {
@@ -278,10 +285,8 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
         code = fill_code(setup, &setup->codes[c], &detector->codes[c]);
     if (code == PNR_OK && needs_patch_fit(plan))
         code = pnr_fit_patch_create(setup, config->radar.carrier_hz, &detector->map);
-    if (code == PNR_OK && detector->has_rows &&
-        (detector->patches = calloc((size_t)2 * PNR_MAX_CANDIDATES, sizeof *detector->patches)) ==
-            NULL)
-        code = PNR_ENOMEMORY;
+    if (code == PNR_OK)
+        code = allocate_patches(detector);
     if (code != PNR_OK)
         goto fail;
     pnr_cells_fill(detector, setup->pfa_cell, &detector->cells);
@@ -292,14 +297,41 @@ fail:
     return pnr_error_set(error, code, "detector: out of memory");
 }
 
+int pnr_detector_share(const pnr_detector *from, pnr_detector **out)
+{
+    pnr_detector *detector = malloc(sizeof *detector);
+
+    *out = NULL;
+    if (detector == NULL)
+        return PNR_ENOMEMORY;
+    *detector = *from;
+    detector->is_shared = true;
+    detector->map = NULL;
+    detector->patches = NULL;
+    if ((from->map != NULL && pnr_fit_patch_share(from->map, &detector->map) != PNR_OK) ||
+        allocate_patches(detector) != PNR_OK) {
+        pnr_detector_destroy(detector);
+        return PNR_ENOMEMORY;
+    }
+    *out = detector;
+    return PNR_OK;
+}
+
 void pnr_detector_destroy(pnr_detector *detector)
 {
     if (detector == NULL)
         return;
-    for (size_t c = 0; detector->codes != NULL && c < detector->n_codes; c++)
-        pnr_fit_destroy(detector->codes[c].fit);
     pnr_fit_patch_destroy(detector->map);
-    free(detector->codes);
     free(detector->patches);
+    for (size_t c = 0; !detector->is_shared && detector->codes != NULL && c < detector->n_codes;
+         c++)
+        pnr_fit_destroy(detector->codes[c].fit);
+    if (!detector->is_shared)
+        free(detector->codes);
     free(detector);
+}
+
+bool pnr_detector_has_rows(const pnr_detector *detector)
+{
+    return detector->has_rows;
 }

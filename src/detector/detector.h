@@ -8,6 +8,9 @@
 #include "engine/engine.h"
 #include "setup/setup.h"
 
+#include <stddef.h>
+#include <string.h>
+
 /*
  * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
  * in double precision and NARROW ones in single precision. Each macro gets x. NAN: not estimated.
@@ -58,10 +61,22 @@ typedef struct pnr_detection {
 
 typedef struct pnr_detector pnr_detector;
 
+/* Copies the echoes that are set. */
+static inline void pnr_detection_copy(pnr_detection *to, const pnr_detection *from)
+{
+    memcpy(to, from, offsetof(pnr_detection, echoes) + from->n_echoes * sizeof *from->echoes);
+}
+
 /* Keeps pointers to config and setup. */
 int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
                         pnr_error *error);
+/* Makes a detector for another thread. It shares the tables of `from`, which is destroyed after it.
+ * PNR_OK, PNR_ENOMEMORY. */
+int pnr_detector_share(const pnr_detector *from, pnr_detector **out);
 void pnr_detector_destroy(pnr_detector *detector);
+/* True if candidates come with patches. */
+bool pnr_detector_has_rows(const pnr_detector *detector);
+
 /* One dwell of an engine's result. */
 typedef struct pnr_observed {
     const pnr_dwell *dwell;

@@ -28,6 +28,7 @@ typedef struct pnr_detector_code {
 } pnr_detector_code;
 
 struct pnr_detector {
+    bool is_shared; /* the tables belong to another detector */
     const pnr_config *config;
     const pnr_radar *radar;
     const pnr_plan *plan;

@@ -373,13 +373,35 @@ int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_mo
     return PNR_OK;
 }
 
+int pnr_echo_model_share(const pnr_echo_model *from, pnr_echo_model **out)
+{
+    pnr_echo_model *model = malloc(sizeof *model);
+
+    *out = NULL;
+    if (model == NULL)
+        return PNR_ENOMEMORY;
+    *model = *from;
+    model->is_shared = true;
+    model->slow = NULL;
+    model->ambiguity = NULL;
+    if (pnr_slow_time_share(from->slow, &model->slow) != PNR_OK ||
+        pnr_ambiguity_create(model->setup, &model->ambiguity) != PNR_OK) {
+        pnr_echo_model_destroy(model);
+        return PNR_ENOMEMORY;
+    }
+    *out = model;
+    return PNR_OK;
+}
+
 void pnr_echo_model_destroy(pnr_echo_model *model)
 {
     if (model == NULL)
         return;
     pnr_slow_time_destroy(model->slow);
     pnr_ambiguity_destroy(model->ambiguity);
-    free(model->first_row);
-    free(model->codes);
+    if (!model->is_shared) {
+        free(model->first_row);
+        free(model->codes);
+    }
     free(model);
 }

@@ -10,6 +10,7 @@
 
 /* Internal to fit_patch, whose header holds the formulas. */
 typedef struct pnr_echo_model {
+    bool is_shared; /* the tables belong to another model */
     const pnr_setup *setup;
     double rate_over_carrier; /* 0: no carrier */
     size_t n_rows;
@@ -20,6 +21,7 @@ typedef struct pnr_echo_model {
 } pnr_echo_model;
 
 struct pnr_fit_patch {
+    bool is_shared; /* `noise` belongs to another fit */
     const pnr_plan *plan;
     pnr_echo_model *model;
     pnr_slow_time *slow;           /* owned by model */
@@ -84,6 +86,7 @@ typedef struct pnr_echo_rough {
 } pnr_echo_rough;
 
 int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_model **out);
+int pnr_echo_model_share(const pnr_echo_model *from, pnr_echo_model **out);
 void pnr_echo_model_destroy(pnr_echo_model *model);
 
 pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row);

@@ -68,6 +68,9 @@ typedef struct pnr_patch_fitted {
 /* carrier_hz 0: no echo walks. Keeps a pointer to setup. PNR_OK, PNR_ENOMEMORY. The caller owns
  * *out. The functions below use its scratch memory, so they allow one caller at a time. */
 int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out);
+/* Makes a fit for another thread. It shares the tables of `from`, which is destroyed after it.
+ * PNR_OK, PNR_ENOMEMORY. */
+int pnr_fit_patch_share(const pnr_fit_patch *from, pnr_fit_patch **out);
 void pnr_fit_patch_destroy(pnr_fit_patch *map);
 
 /* Begins a dwell. lost, nonfinite: samples, [n_looks n_periods]; NULL: none. */

@@ -292,11 +292,30 @@ int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patc
     return PNR_OK;
 }
 
+int pnr_fit_patch_share(const pnr_fit_patch *from, pnr_fit_patch **out)
+{
+    pnr_fit_patch *map = malloc(sizeof *map);
+
+    *out = NULL;
+    if (map == NULL)
+        return PNR_ENOMEMORY;
+    *map = *from;
+    map->is_shared = true;
+    if (pnr_echo_model_share(from->model, &map->model) != PNR_OK) {
+        free(map);
+        return PNR_ENOMEMORY;
+    }
+    map->slow = map->model->slow;
+    *out = map;
+    return PNR_OK;
+}
+
 void pnr_fit_patch_destroy(pnr_fit_patch *map)
 {
     if (map == NULL)
         return;
     pnr_echo_model_destroy(map->model);
-    pnr_patch_noise_destroy(map->noise);
+    if (!map->is_shared)
+        pnr_patch_noise_destroy(map->noise);
     free(map);
 }

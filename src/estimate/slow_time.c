@@ -18,6 +18,7 @@ typedef struct lack {
 } lack;
 
 struct pnr_slow_time {
+    bool is_shared; /* the tables belong to another one */
     size_t n, n_periods, n_looks;
     bool is_without_mean;
     const double *taper;                  /* the plan's */
@@ -74,13 +75,34 @@ int pnr_slow_time_create(const pnr_plan *plan, pnr_slow_time **out)
     return PNR_OK;
 }
 
+int pnr_slow_time_share(const pnr_slow_time *from, pnr_slow_time **out)
+{
+    pnr_slow_time *slow = malloc(sizeof *slow);
+
+    *out = NULL;
+    if (slow == NULL)
+        return PNR_ENOMEMORY;
+    *slow = *from;
+    slow->is_shared = true;
+    slow->lacks = malloc(slow->n_periods * sizeof *slow->lacks);
+    if (slow->lacks == NULL) {
+        free(slow);
+        return PNR_ENOMEMORY;
+    }
+    pnr_slow_time_begin(slow, NULL, NULL);
+    *out = slow;
+    return PNR_OK;
+}
+
 void pnr_slow_time_destroy(pnr_slow_time *slow)
 {
     if (slow == NULL)
         return;
-    pnr_waveform_destroy(slow->once);
-    pnr_waveform_destroy(slow->twice);
-    pnr_waveform_destroy(slow->not_any);
+    if (!slow->is_shared) {
+        pnr_waveform_destroy(slow->once);
+        pnr_waveform_destroy(slow->twice);
+        pnr_waveform_destroy(slow->not_any);
+    }
     free(slow->lacks);
     free(slow);
 }

@@ -18,6 +18,8 @@ typedef struct pnr_slow_time pnr_slow_time;
 
 /* PNR_OK, PNR_ENOMEMORY. The caller owns *out. */
 int pnr_slow_time_create(const pnr_plan *plan, pnr_slow_time **out);
+/* Shares the tables of `from`, which is destroyed after it. PNR_OK, PNR_ENOMEMORY. */
+int pnr_slow_time_share(const pnr_slow_time *from, pnr_slow_time **out);
 void pnr_slow_time_destroy(pnr_slow_time *slow);
 
 /* Begins a dwell. lost, nonfinite: samples, [n_looks n_periods]; NULL: none. */

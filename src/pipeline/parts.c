@@ -12,6 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The most detection threads that the program starts unless the user asks for more. */
+enum { MAX_DETECTION_THREADS = 16 };
+
 /* Finds how many dwells a submit may hold so that the ring has space for all submits in flight and
  * for the source. Also finds the number of samples of that ring. */
 static int shape_ring(pnr_pipeline *p, pnr_error *error)
@@ -214,6 +217,22 @@ static int fill_map(pnr_pipeline *p, pnr_error *error)
     return plan->want_profile != PNR_WANT_NONE ? fill_doppler(p, map, error) : PNR_OK;
 }
 
+static int open_detector(pnr_pipeline *p, pnr_error *error)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t wanted = p->config->detector.threads;
+    const int code = pnr_detector_create(p->config, p->setup, &p->detector, error);
+    size_t n = wanted > 0 ? wanted : cores > 0 ? (size_t)cores : 1;
+
+    if (code != PNR_OK)
+        return code;
+    if (wanted == 0 && n > MAX_DETECTION_THREADS)
+        n = MAX_DETECTION_THREADS;
+    return pnr_team_create(p->detector, n, &p->team) == PNR_OK
+               ? PNR_OK
+               : pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu detection threads", n);
+}
+
 static int open_clean(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -344,9 +363,8 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
         (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
         (code = open_acquisition(p, error)) != PNR_OK ||
-        (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
-        (code = open_clean(p, error)) != PNR_OK || (code = open_zero(p, error)) != PNR_OK ||
-        (code = fill_map(p, error)) != PNR_OK ||
+        (code = open_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
+        (code = open_zero(p, error)) != PNR_OK || (code = fill_map(p, error)) != PNR_OK ||
         (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
         return code;
     strncpy(p->report.engine, pnr_correlator_name(p->correlator), sizeof p->report.engine - 1);
@@ -362,6 +380,7 @@ void pnr_pipeline_close(pnr_pipeline *p)
 {
     pnr_publisher_destroy(p->publisher);
     pnr_clean_destroy(p->clean);
+    pnr_team_destroy(p->team);
     pnr_detector_destroy(p->detector);
     pnr_correlator_destroy(p->correlator);
     pnr_ring_destroy(p->ring);

@@ -116,12 +116,22 @@ static void publish_dwell(pnr_pipeline *p, const pnr_result *result, size_t d)
         publish_cells(p, result, d);
 }
 
-static pnr_observed observed_dwell(const pnr_plan *plan, const pnr_windows *windows,
-                                   const pnr_result *result, size_t d)
+/* A result, for the detection threads. */
+typedef struct result_view {
+    const pnr_plan *plan;
+    const pnr_windows *windows;
+    const pnr_result *result;
+} result_view;
+
+static void view_dwell(const void *context, size_t d, pnr_observed *out)
 {
+    const result_view *view = context;
+    const pnr_plan *plan = view->plan;
+    const pnr_windows *windows = view->windows;
+    const pnr_result *result = view->result;
     const size_t candidates = d * plan->max_candidates;
 
-    return (pnr_observed){
+    *out = (pnr_observed){
         .dwell = &result->dwells[d],
         .candidates = result->candidates + candidates,
         .patches = result->patches != NULL
@@ -132,15 +142,16 @@ static pnr_observed observed_dwell(const pnr_plan *plan, const pnr_windows *wind
     };
 }
 
-static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
-                         size_t d)
+static void report_dwell(pnr_pipeline *p, const result_view *view, size_t d)
 {
-    const pnr_plan *plan = &p->setup->plan;
-    const size_t n_dwell = pnr_plan_dwell_samples(plan);
+    const pnr_windows *windows = view->windows;
+    const pnr_result *result = view->result;
+    const size_t n_dwell = pnr_plan_dwell_samples(view->plan);
     const pnr_dwell *dwell = &result->dwells[d];
     pnr_report *report = &p->report;
     const uint64_t lost = account_for_dwell(p, windows, result, d);
 
+    pnr_team_take(p->team, &report->detection);
     if (d == 0)
         p->unreported += windows->lost_before;
     if (dwell->n_periods == 0) { /* too many samples were not finite */
@@ -156,12 +167,13 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     report->flags = flags_of(p, dwell, lost);
     report->cells_above = dwell->n_above;
 
-    const pnr_observed observed = observed_dwell(plan, windows, result, d);
+    if (p->clean != NULL) {
+        pnr_observed observed;
 
-    pnr_detector_detect(p->detector, &observed, &report->detection);
-    /* If the engine is lost here, collecting the next result fails too. */
-    if (p->clean != NULL)
+        view_dwell(view, d, &observed);
+        /* If the engine is lost here, collecting the next result fails too. */
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
+    }
     pnr_zero_track(&p->zero, report->sample, &report->detection);
     report->zero = p->zero.last;
     report->flags |= report->detection.is_coloured ? PNR_FLAG_COLOURED : 0;
@@ -202,9 +214,15 @@ static void prefetch_dwell(const pnr_plan *plan, const pnr_result *result, size_
 
 void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result)
 {
+    const result_view view = {&p->setup->plan, windows, result};
+    size_t n_candidates = 0;
+
+    for (size_t d = 0; d < result->n_dwells; d++)
+        n_candidates += result->dwells[d].n_candidates;
+    pnr_team_begin(p->team, view_dwell, &view, result->n_dwells, n_candidates);
     for (size_t d = 0; d < result->n_dwells; d++) {
         prefetch_dwell(&p->setup->plan, result, d + DWELLS_AHEAD);
-        report_dwell(p, windows, result, d);
+        report_dwell(p, &view, d);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "pipeline/deadline.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/realtime.h"
+#include "pipeline/team.h"
 #include "publisher/publisher.h"
 #include "setup/setup.h"
 #include "source/source.h"
@@ -28,6 +29,7 @@ typedef struct pnr_pipeline {
     const pnr_engine_ops *ops;
     pnr_correlator *correlator;
     pnr_detector *detector;
+    pnr_team *team;   /* detects on several threads */
     pnr_clean *clean; /* NULL: detector.subtract is 0 */
     pnr_publisher *publisher;
     void *memory; /* of the ring; owner: the engine */

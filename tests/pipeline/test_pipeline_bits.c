@@ -17,6 +17,8 @@ static const char *const batches[] = {"engine.batch=1", "engine.batch=2", "engin
                                       "engine.batch=0"};
 static const char *const depths[] = {"engine.depth=1", "engine.depth=3", "engine.depth=4"};
 static const char *const threads[] = {"engine.threads=1", "engine.threads=2"};
+static const char *const detection[] = {"detector.threads=1", "detector.threads=16",
+                                        "detector.threads=2"};
 
 /* A whole recording fits the larger rings: a live source may find a smaller one full. */
 static const char *const rings[] = {"ring.bytes=400K", "ring.bytes=150K"};
@@ -50,6 +52,7 @@ static void compare(const char *engine, const char *const *settings, size_t n_pe
                 set_stage(&s, ROW(batches, turn + round));
                 set_stage(&s, ROW(depths, turn));
                 set_stage(&s, ROW(threads, turn + turn / 3));
+                set_stage(&s, ROW(detection, turn + turn / 4));
                 set_stage(&s, p == 0 ? ROW(rings, turn + turn / 2) : rings[0]);
                 run_stage(&s, &o);
                 assert_int_equal(o.code, PNR_OK);
@@ -91,12 +94,31 @@ static void coherent(const char *engine)
     compare(engine, settings, 2);
 }
 
+/* Maps with several echoes: detection takes most of the time. */
+static void doppler(const char *engine)
+{
+    static const char *const settings[] = {"dwell.periods=4",
+                                           "dwell.combine=doppler",
+                                           "radar.carrier_hz=1e9",
+                                           "doppler.step=half",
+                                           "target.2.range_m=11000",
+                                           "target.2.amplitude=0.1",
+                                           "target.3.range_m=15000",
+                                           "target.3.amplitude=0.1",
+                                           "target.3.velocity_mps=60",
+                                           "source.lost=900+100",
+                                           NULL};
+
+    compare(engine, settings, 4);
+}
+
 #define ON(engine)                                                                                 \
     TEST(test_##engine)                                                                            \
     {                                                                                              \
         single("engine.name=" #engine);                                                            \
         incoherent("engine.name=" #engine);                                                        \
         coherent("engine.name=" #engine);                                                          \
+        doppler("engine.name=" #engine);                                                           \
     }
 ON(reference)
 ON(cpu)

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* The detection threads claim dwells from a counter, and store the detections in a ring of slots. */
+#include "pipeline/team.h"
+
+#include "base/pause.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    SLOTS = 256,      /* detections that wait to be taken */
+    CLAIM = 8,        /* dwells in one claim, at most */
+    SPINS = 4000,     /* polls before a thread sleeps or yields */
+    WORTH_NS = 40000, /* least work that is worth a wake-up */
+    ROW_NS = 500,     /* time of a candidate in one row, about */
+    PATCH_NS = 30000  /* time of a candidate in a map, about */
+};
+
+typedef struct member {
+    pnr_team *team;
+    pnr_detector *detector; /* shares the tables of the team's detector */
+    pthread_t thread;
+} member;
+
+/*
+ * Dwells are counted over all results. Dwells below `next` are claimed; those below `limit` may be
+ * claimed. A claim is valid until its last dwell is taken, so view, context and base do not change
+ * while a thread reads them.
+ */
+struct pnr_team {
+    const pnr_detector *detector; /* of the caller */
+    bool has_patches;
+    size_t n_members;
+    member *members; /* [n_members], the threads besides the caller */
+    pnr_team_view *view;
+    const void *context;
+    uint64_t base;        /* number of the first dwell of the present result */
+    uint64_t taken, last; /* the next dwell to take; the end of the present result */
+    bool is_shared;       /* the threads detect the present result */
+    atomic_uint_fast64_t next, limit;
+    atomic_uint_fast64_t done[SLOTS]; /* the number of the detected dwell plus 1 */
+    pnr_detection *slots;             /* [SLOTS] */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    atomic_uint n_asleep;
+    atomic_bool quits;
+};
+
+static bool has_work(pnr_team *team)
+{
+    return atomic_load(&team->next) < atomic_load(&team->limit);
+}
+
+/* Claims some dwells and detects them. Returns false if no dwell is left. */
+static bool detect_some(pnr_team *team, const pnr_detector *detector)
+{
+    uint64_t first = atomic_load(&team->next), end;
+
+    do {
+        const uint64_t limit = atomic_load(&team->limit);
+
+        if (first >= limit)
+            return false;
+        end = limit - first < CLAIM ? limit : first + CLAIM;
+        if (team->has_patches)
+            end = first + 1;
+    } while (!atomic_compare_exchange_weak(&team->next, &first, end));
+    for (uint64_t d = first; d < end; d++) {
+        pnr_observed observed;
+
+        team->view(team->context, (size_t)(d - team->base), &observed);
+        pnr_detector_detect(detector, &observed, &team->slots[d % SLOTS]);
+        atomic_store_explicit(&team->done[d % SLOTS], d + 1, memory_order_release);
+    }
+    return true;
+}
+
+static void sleep_until_work(pnr_team *team)
+{
+    pthread_mutex_lock(&team->lock);
+    atomic_fetch_add(&team->n_asleep, 1);
+    while (!has_work(team) && !atomic_load(&team->quits))
+        pthread_cond_wait(&team->changed, &team->lock);
+    atomic_fetch_sub(&team->n_asleep, 1);
+    pthread_mutex_unlock(&team->lock);
+}
+
+static void *run_member(void *argument)
+{
+    const member *m = argument;
+    int polls = 0;
+
+    while (!atomic_load(&m->team->quits)) {
+        if (detect_some(m->team, m->detector)) {
+            polls = 0;
+        } else if (polls++ < SPINS) {
+            pnr_pause();
+        } else {
+            sleep_until_work(m->team);
+            polls = 0;
+        }
+    }
+    return NULL;
+}
+
+static void wake_all(pnr_team *team)
+{
+    if (atomic_load(&team->n_asleep) == 0)
+        return;
+    pthread_mutex_lock(&team->lock);
+    pthread_cond_broadcast(&team->changed);
+    pthread_mutex_unlock(&team->lock);
+}
+
+/* Allows the claims of all dwells for which slots are free. */
+static void raise_limit(pnr_team *team)
+{
+    const uint64_t most = team->taken + SLOTS;
+
+    atomic_store(&team->limit, most < team->last ? most : team->last);
+    wake_all(team);
+}
+
+void pnr_team_begin(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
+                    size_t n_candidates)
+{
+    const size_t each_ns = team->has_patches ? PATCH_NS : ROW_NS;
+
+    team->view = view;
+    team->context = context;
+    team->base = team->taken;
+    team->last = team->taken + n_dwells;
+    team->is_shared =
+        team->n_members > 0 && n_dwells > 1 && (n_candidates + n_dwells) * each_ns >= WORTH_NS;
+    if (team->is_shared)
+        raise_limit(team);
+}
+
+void pnr_team_take(pnr_team *team, pnr_detection *out)
+{
+    const uint64_t d = team->taken;
+    atomic_uint_fast64_t *done = &team->done[d % SLOTS];
+    int polls = 0;
+
+    if (!team->is_shared) {
+        pnr_observed observed;
+
+        team->view(team->context, (size_t)(d - team->base), &observed);
+        pnr_detector_detect(team->detector, &observed, out);
+        team->taken++;
+        atomic_store(&team->next, team->taken);
+        return;
+    }
+    while (atomic_load_explicit(done, memory_order_acquire) != d + 1) {
+        if (detect_some(team, team->detector))
+            polls = 0;
+        else if (polls++ < SPINS)
+            pnr_pause();
+        else
+            sched_yield();
+    }
+    pnr_detection_copy(out, &team->slots[d % SLOTS]);
+    team->taken++;
+    raise_limit(team);
+}
+
+static int start_members(pnr_team *team, size_t n)
+{
+    team->members = calloc(n, sizeof *team->members);
+    if (team->members == NULL)
+        return PNR_ENOMEMORY;
+    for (size_t i = 0; i < n; i++) {
+        member *m = &team->members[i];
+
+        m->team = team;
+        if (pnr_detector_share(team->detector, &m->detector) != PNR_OK ||
+            pthread_create(&m->thread, NULL, run_member, m) != 0) {
+            pnr_detector_destroy(m->detector);
+            return PNR_ENOMEMORY;
+        }
+        team->n_members++;
+    }
+    return PNR_OK;
+}
+
+int pnr_team_create(const pnr_detector *detector, size_t n_threads, pnr_team **out)
+{
+    pnr_team *team = calloc(1, sizeof *team);
+
+    *out = NULL;
+    if (team == NULL)
+        return PNR_ENOMEMORY;
+    team->detector = detector;
+    team->has_patches = pnr_detector_has_rows(detector);
+    pthread_mutex_init(&team->lock, NULL);
+    pthread_cond_init(&team->changed, NULL);
+    if (n_threads > 1 && ((team->slots = calloc(SLOTS, sizeof *team->slots)) == NULL ||
+                          start_members(team, n_threads - 1) != PNR_OK)) {
+        pnr_team_destroy(team);
+        return PNR_ENOMEMORY;
+    }
+    *out = team;
+    return PNR_OK;
+}
+
+void pnr_team_destroy(pnr_team *team)
+{
+    if (team == NULL)
+        return;
+    atomic_store(&team->quits, true);
+    pthread_mutex_lock(&team->lock);
+    pthread_cond_broadcast(&team->changed);
+    pthread_mutex_unlock(&team->lock);
+    for (size_t i = 0; i < team->n_members; i++) {
+        pthread_join(team->members[i].thread, NULL);
+        pnr_detector_destroy(team->members[i].detector);
+    }
+    pthread_cond_destroy(&team->changed);
+    pthread_mutex_destroy(&team->lock);
+    free(team->members);
+    free(team->slots);
+    free(team);
+}
