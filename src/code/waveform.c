@@ -308,17 +308,18 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
     interpolate_all(waveform, first, (const double *)weight, n_out, slope);
 }
 
-int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out)
+int pnr_waveform_correlation(const pnr_waveform *a, const pnr_waveform *b, pnr_waveform **out)
 {
-    const size_t n = waveform->n;
+    const size_t n = a->n;
     double complex *lags = malloc(n * sizeof *lags);
     int rc = PNR_ENOMEMORY;
 
+    assert(b->n == n);
     *out = NULL;
     if (!lags)
         return rc;
     for (size_t bin = 0; bin < n; bin++)
-        lags[bin] = pnr_power(waveform->spectrum[bin]) / ((double)n * waveform->energy);
+        lags[bin] = a->spectrum[bin] * conj(b->spectrum[bin]) / ((double)n * b->energy);
     rc = pnr_transform_inverse((double(*)[2])lags, n);
     if (rc == PNR_OK)
         rc = pnr_waveform_create(lags, n, out);

@@ -38,10 +38,11 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
  * a cosine). out: [n_samples]. */
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out);
 
-/* Makes the autocorrelation R(u)/R(0), R(u) = sum_n a(n + u) conj(a(n)) (cyclic, band-limited in
- * u). The new waveform is already prepared, so pnr_waveform_at gives its value at any u. PNR_OK,
- * PNR_ENOMEMORY. The caller owns *out. */
-int pnr_waveform_autocorrelation(const pnr_waveform *waveform, pnr_waveform **out);
+/* Makes the correlation C(u) = sum_n a(n + u) conj(b(n)) / sum_n |b(n)|^2 (cyclic, band-limited in
+ * u), for a = b the autocorrelation R(u)/R(0). Both have N samples. The new waveform is already
+ * prepared, so pnr_waveform_at gives its value at any u. PNR_OK, PNR_ENOMEMORY. The caller owns
+ * *out. */
+int pnr_waveform_correlation(const pnr_waveform *a, const pnr_waveform *b, pnr_waveform **out);
 
 double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over the N samples */
 /* Returns the mean square bandwidth B = sum w^2 |C|^2 / sum |C|^2 - (sum w |C|^2 / sum |C|^2)^2. C

@@ -283,6 +283,8 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
         code = PNR_ENOMEMORY;
     for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
         code = fill_code(setup, &setup->codes[c], &detector->codes[c]);
+    if (code == PNR_OK)
+        code = pnr_cross_create(setup, &detector->cross);
     if (code == PNR_OK && needs_patch_fit(plan))
         code = pnr_fit_patch_create(setup, config->radar.carrier_hz, &detector->map);
     if (code == PNR_OK)
@@ -326,8 +328,10 @@ void pnr_detector_destroy(pnr_detector *detector)
     for (size_t c = 0; !detector->is_shared && detector->codes != NULL && c < detector->n_codes;
          c++)
         pnr_fit_destroy(detector->codes[c].fit);
-    if (!detector->is_shared)
+    if (!detector->is_shared) {
+        pnr_cross_destroy(detector->cross);
         free(detector->codes);
+    }
     free(detector);
 }
 

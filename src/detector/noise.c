@@ -176,13 +176,23 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     return fmax(total - inside, 0);
 }
 
-/* Returns the power that an echo puts into all cells of one other code. It is the power of the
- * echo's lobe, spread evenly. The cross-correlation of two unlike codes with the same spectrum has
- * this power. */
-static double crossed_by(const pnr_detector *detector, const pnr_track *t)
+/* Returns the power that an echo puts into all cells of the other codes. *is_exact: it is known from
+ * the correlations of the codes. Otherwise each code gets the power of the echo's lobe, because the
+ * cross-correlation of two unlike codes with the same spectrum has this power. */
+static double crossed_by(const pnr_detector *detector, const pnr_track *t, bool *is_exact)
 {
-    const double power = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
+    const size_t of = (size_t)(t->code - detector->codes);
+    const double lobe = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
+    const double power = (double)(detector->n_codes - 1) * lobe;
+    double exact = 0;
 
+    *is_exact = true;
+    for (size_t c = 0; c < detector->n_codes && *is_exact; c++) {
+        *is_exact = pnr_cross_is_known(detector->cross, of, c);
+        exact += c != of ? t->power * pnr_cross_total(detector->cross, of, c) : 0;
+    }
+    if (*is_exact)
+        return exact;
     if (!detector->has_rows)
         return power;
 
@@ -227,10 +237,13 @@ static sums sum_outside(const pnr_detector *detector, const pnr_observed *observ
                     holes / 2 * peak * peak;
         s.sidelobes += own;
         if (detector->n_codes > 1) {
-            const double crossed = (double)(detector->n_codes - 1) * crossed_by(detector, t);
+            bool is_exact;
+            const double crossed = crossed_by(detector, t, &is_exact);
 
             s.power -= crossed;
-            s.error2 += 0.01 * crossed * crossed;
+            s.error2 += pow((is_exact ? model : 0.1) * crossed, 2) +
+                        (is_exact ? 2 / n_samples * crossed * s.sidelobes : 0);
+            s.sidelobes += is_exact ? crossed : 0;
         }
     }
     /* the rounding of sums in single precision */
@@ -348,16 +361,22 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
     return least < 1.5 * chip ? least : 0;
 }
 
-/* Adds the echoes of other codes to the noise. They are noise in the cells of this code only. */
+/* Adds the echoes of other codes to the noise, unless they were subtracted. They are noise in the
+ * cells of this code only. */
 static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                             size_t i, pnr_noise *noise)
 {
     const double before = noise->cell;
 
-    for (size_t k = 0; k < n; k++)
-        if (tracks[k].code != tracks[i].code)
-            noise->cell +=
-                crossed_by(detector, &tracks[k]) * (double)detector->n_codes / detector->cells.n;
+    for (size_t k = 0; k < n; k++) {
+        bool is_exact = true;
+        const double crossed =
+            tracks[k].code != tracks[i].code ? crossed_by(detector, &tracks[k], &is_exact) : 0;
+
+        if (!is_exact)
+            noise->cell += crossed / (double)(detector->n_codes - 1) * (double)detector->n_codes /
+                           detector->cells.n;
+    }
     noise->variance *= before * before / (noise->cell * noise->cell);
 }
 

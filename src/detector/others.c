@@ -9,7 +9,7 @@
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 /* Moves an echo in the rest of a track. before: NULL if the echo is not yet subtracted. In one row
- * the echo has the frequency of that row, and echoes of other codes are not modelled. */
+ * the echo has the frequency of that row. */
 static void move_echo(const pnr_detector *detector, const pnr_track *from,
                       const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
                       int reach)
@@ -32,9 +32,9 @@ static void move_echo(const pnr_detector *detector, const pnr_track *from,
             pnr_track_add_filtered(detector, from, echo, sign, cell, from->rest);
             continue;
         }
-        pnr_waveform_run(from->code->autocorrelation,
-                         pnr_track_distance(detector, (double)from->centre, echo->lag) - MIDDLE, J,
-                         response, NULL);
+        pnr_cross_run(detector->cross, echo->code, place.code,
+                      pnr_track_distance(detector, (double)from->centre, echo->lag) - MIDDLE,
+                      response);
         for (int j = 0; j < J; j++)
             from->rest[0][j] += sign * echo->peak * response[j];
     }
@@ -58,8 +58,15 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
 
     if (detector->least_squares != NULL)
         return 1;
-    if (from->code != code)
-        return detector->has_rows ? far : 0;
+    if (from->code != code && detector->has_rows)
+        return far;
+    if (from->code != code) { /* no cell has more than 16 times the mean power */
+        const size_t in = (size_t)(from->code - detector->codes);
+
+        return pnr_cross_is_known(detector->cross, echo->code, in)
+                   ? 16 * pnr_cross_total(detector->cross, echo->code, in) / n
+                   : 0;
+    }
     return (lags > NEAR ? far : 1) *
            (detector->has_rows && rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
 }

@@ -118,6 +118,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
         const double bins = bins_of(detector, echo, candidate->row);
         pnr_patch_echo there = {.code = echo->code, .lag = echo->lag, .bins = bins};
         double distance = (double)centre - echo->lag;
+        pnr_vector response;
 
         there.peak = scale * amplitude_of(detector, echo, detector->has_rows ? 0 : bins);
         if (detector->least_squares != NULL) {
@@ -129,14 +130,11 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
             pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* no noise: exact sums */
             continue;
         }
-        if (echo->code != candidate->code)
+        if (!pnr_cross_is_known(detector->cross, echo->code, candidate->code))
             continue;
         distance -= n * floor(distance / n + 0.5);
-        for (int j = 0; j < J; j++) {
-            const double complex rho =
-                pnr_waveform_at(detector->codes[echo->code].autocorrelation, distance + j - MIDDLE);
-
-            ((float complex *)candidate->value)[j] += (float complex)(there.peak * rho);
-        }
+        pnr_cross_run(detector->cross, echo->code, candidate->code, distance - MIDDLE, response);
+        for (int j = 0; j < J; j++)
+            ((float complex *)candidate->value)[j] += (float complex)(there.peak * response[j]);
     }
 }

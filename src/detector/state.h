@@ -7,6 +7,7 @@
 #include "base/complex.h"
 #include "detector/detector.h"
 #include "detector/noise.h"
+#include "estimate/cross.h"
 #include "estimate/fit.h"
 #include "estimate/fit_patch.h"
 
@@ -35,6 +36,7 @@ struct pnr_detector {
     const pnr_setup_code *waveforms; /* [n_codes], owned by the setup */
     size_t n_codes;
     pnr_detector_code *codes;
+    pnr_cross *cross;   /* correlations of the codes in one row */
     pnr_fit_patch *map; /* the fit of a map; NULL: the plan is no map */
     bool has_rows;      /* several rows: candidates come with patches */
     pnr_patch *patches; /* [2 PNR_MAX_CANDIDATES] of the tracks; NULL without has_rows */

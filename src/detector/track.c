@@ -159,13 +159,16 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 
         return pnr_fit_patch_power(detector->map, &place, &echo, cell, lags_of(detector, t));
     }
-    if (t->code != other->code)
-        return 0;
 
+    const size_t of = (size_t)(other->code - detector->codes);
+    const size_t in = (size_t)(t->code - detector->codes);
     const double distance = pnr_track_distance(detector, (double)t->centre + t->fit.delay, lag);
+    pnr_vector response;
 
-    return pnr_power(pnr_waveform_at(t->code->autocorrelation, distance)) *
-           pnr_power(other->fit.peak);
+    if (!pnr_cross_is_known(detector->cross, of, in))
+        return 0;
+    pnr_cross_run(detector->cross, of, in, distance, response);
+    return pnr_power(response[0]) * pnr_power(other->fit.peak);
 }
 
 /* True if the sidelobes of stronger echoes explain a candidate. The function is for sums of powers.

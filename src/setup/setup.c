@@ -186,7 +186,7 @@ static int make_references(pnr_setup *setup, const pnr_config *config, pnr_error
         for (size_t i = 0; i < oversample && code == PNR_OK; i++, to += n)
             code = pnr_waveform_shift(of->waveform, (double)i / (double)oversample, to);
         if (code == PNR_OK)
-            code = pnr_waveform_autocorrelation(of->waveform, &of->autocorrelation);
+            code = pnr_waveform_correlation(of->waveform, of->waveform, &of->autocorrelation);
     }
     return code == PNR_OK ? code
                           : pnr_error_set(error, code, "no memory for %zu codes of %zu samples",

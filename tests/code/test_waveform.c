@@ -266,7 +266,7 @@ TEST(autocorrelation_is_its_definition)
         assert_int_equal(pnr_transform_forward((double(*)[2])spectrum, n), PNR_OK);
         waveform = create(samples, n);
         energy = pnr_waveform_energy(waveform);
-        assert_int_equal(pnr_waveform_autocorrelation(waveform, &correlation), PNR_OK);
+        assert_int_equal(pnr_waveform_correlation(waveform, waveform, &correlation), PNR_OK);
         for (double u = -10; u <= 10; u += n > 64 ? 0.625 : 0.08) {
             value = pnr_waveform_at(correlation, u);
             assert_true(cabs(value - direct_autocorrelation(samples, spectrum, n, u) / energy) <

@@ -17,7 +17,7 @@ static pnr_waveform *autocorrelation_of(const value *samples, size_t n, double *
     pnr_waveform *waveform, *autocorrelation;
 
     assert_int_equal(pnr_waveform_create(samples, n, &waveform), PNR_OK);
-    assert_int_equal(pnr_waveform_autocorrelation(waveform, &autocorrelation), PNR_OK);
+    assert_int_equal(pnr_waveform_correlation(waveform, waveform, &autocorrelation), PNR_OK);
     if (bandwidth != NULL)
         *bandwidth = pnr_waveform_bandwidth(waveform);
     pnr_waveform_destroy(waveform);

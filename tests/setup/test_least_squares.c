@@ -28,7 +28,7 @@ static pnr_waveform *autocorrelation_of(const value *code, size_t n)
     pnr_waveform *waveform, *autocorrelation;
 
     assert_int_equal(pnr_waveform_create(code, n, &waveform), PNR_OK);
-    assert_int_equal(pnr_waveform_autocorrelation(waveform, &autocorrelation), PNR_OK);
+    assert_int_equal(pnr_waveform_correlation(waveform, waveform, &autocorrelation), PNR_OK);
     pnr_waveform_destroy(waveform);
     return autocorrelation;
 }

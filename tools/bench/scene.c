@@ -122,6 +122,7 @@ static int configure(const bench *b, const struct variant *form, work *w, pnr_er
     config->ring = b->config->ring;
     config->realtime = b->config->realtime;
     config->publisher = b->config->publisher;
+    config->detector.threads = b->config->detector.threads;
     bench_set_endpoint(config);
     config->detector.max_echoes = max_echoes;
     config->echo.noise_rms = noise_rms;

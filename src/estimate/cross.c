@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* The correlations of all pairs of codes. A table of a pair serves both its orders. */
+#include "estimate/cross.h"
+
+#include "base/complex.h"
+#include "engine/plan.h"
+
+#include <stdlib.h>
+
+enum { J = PNR_NEIGHBOURS, MEMORY = 64 << 20, BYTES_A_SAMPLE = 96 };
+
+struct pnr_cross {
+    size_t n_codes;
+    const pnr_setup_code *codes;
+    pnr_waveform **pairs; /* [n_codes][n_codes]; C_ab is in row a, column b, for a < b */
+};
+
+int pnr_cross_create(const pnr_setup *setup, pnr_cross **out)
+{
+    const size_t n = setup->n_codes;
+    const double bytes =
+        (double)n * (double)(n - 1) / 2 * BYTES_A_SAMPLE * (double)setup->plan.n_samples;
+    pnr_cross *cross = calloc(1, sizeof *cross);
+    int code = PNR_OK;
+
+    *out = NULL;
+    if (cross == NULL)
+        return PNR_ENOMEMORY;
+    cross->n_codes = n;
+    cross->codes = setup->codes;
+    cross->pairs = calloc(n * n, sizeof(pnr_waveform *));
+    if (cross->pairs == NULL)
+        code = PNR_ENOMEMORY;
+    for (size_t a = 0; a < n && bytes <= MEMORY && pnr_plan_rows(&setup->plan) == 1; a++)
+        for (size_t b = a + 1; b < n && code == PNR_OK; b++)
+            code = pnr_waveform_correlation(setup->codes[a].waveform, setup->codes[b].waveform,
+                                            &cross->pairs[a * n + b]);
+    if (code == PNR_OK)
+        *out = cross;
+    else
+        pnr_cross_destroy(cross);
+    return code;
+}
+
+void pnr_cross_destroy(pnr_cross *cross)
+{
+    if (cross == NULL)
+        return;
+    for (size_t i = 0; cross->pairs != NULL && i < cross->n_codes * cross->n_codes; i++)
+        pnr_waveform_destroy(cross->pairs[i]);
+    free(cross->pairs);
+    free(cross);
+}
+
+/* The table of a pair in ascending order; NULL: none. */
+static const pnr_waveform *table_of(const pnr_cross *cross, size_t of, size_t in)
+{
+    if (of == in)
+        return cross->codes[of].autocorrelation;
+    return of < in ? cross->pairs[of * cross->n_codes + in]
+                   : cross->pairs[in * cross->n_codes + of];
+}
+
+bool pnr_cross_is_known(const pnr_cross *cross, size_t of, size_t in)
+{
+    return table_of(cross, of, in) != NULL;
+}
+
+void pnr_cross_run(const pnr_cross *cross, size_t of, size_t in, double from,
+                   double complex *values)
+{
+    const pnr_waveform *table = table_of(cross, of, in);
+    double complex reversed[J];
+
+    if (of <= in) {
+        pnr_waveform_run(table, from, J, values, NULL);
+        return;
+    }
+    pnr_waveform_run(table, -from - (J - 1), J, reversed, NULL);
+    for (int i = 0; i < J; i++)
+        values[i] = conj(reversed[J - 1 - i]);
+}
+
+double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in)
+{
+    const pnr_waveform *table = table_of(cross, of, in);
+
+    return table != NULL ? pnr_waveform_energy(table) : 1;
+}

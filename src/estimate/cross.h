@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The correlations of all pairs of codes: the response of each correlator to each code. */
+#ifndef PNR_CROSS_H
+#define PNR_CROSS_H
+
+#include "setup/setup.h"
+
+#include <complex.h>
+
+/*
+ * An echo of code a with delay d and peak A R(0) puts A R(0) C_ab(j - d) into lag j of code b,
+ *     C_ab(u) = sum_n a(n + u) conj(b(n)) / R(0).
+ * C_aa is the autocorrelation, and C_ba(u) = conj(C_ab(-u)). All codes have the energy R(0).
+ */
+typedef struct pnr_cross pnr_cross;
+
+/* Keeps pointers to the autocorrelations of setup. Tables take 96 N bytes a pair of codes. If all
+ * together take more than 64 MiB, or the plan has several rows, those of unlike codes are left
+ * out: the fit in a map has its own model. The caller owns *out. PNR_OK,
+ * PNR_ENOMEMORY. */
+int pnr_cross_create(const pnr_setup *setup, pnr_cross **out);
+void pnr_cross_destroy(pnr_cross *cross);
+
+/* True if the pair has a table. */
+bool pnr_cross_is_known(const pnr_cross *cross, size_t of, size_t in);
+/* values[i] = C(from + i), i = 0 .. PNR_NEIGHBOURS - 1, of an echo of code `of` in the lags of code
+ * `in`. The pair must have a table. */
+void pnr_cross_run(const pnr_cross *cross, size_t of, size_t in, double from,
+                   double complex *values);
+/* sum over the whole u of |C(u)|^2. Without a table: 1, that of two unlike codes of one flat
+ * spectrum. */
+double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in);
+
+#endif
