@@ -348,6 +348,37 @@ double pnr_waveform_kurtosis(const pnr_waveform *waveform)
     return waveform->kurtosis;
 }
 
+void pnr_waveform_bands(const pnr_waveform *waveform, size_t n_steps, double *share,
+                        double *bandwidth)
+{
+    const double n = (double)waveform->n, turn = 2 * M_PI / n;
+    double total = 0, mean = 0;
+
+    memset(share, 0, (n_steps + 1) * sizeof *share);
+    memset(bandwidth, 0, (n_steps + 1) * sizeof *bandwidth);
+    for (size_t bin = 0; bin < waveform->n; bin++) {
+        const double power = pnr_power(waveform->spectrum[bin]);
+
+        total += power;
+        mean += power * (2 * bin < waveform->n ? (double)bin : (double)bin - n);
+    }
+    mean /= total;
+    for (size_t bin = 0; bin < waveform->n; bin++) {
+        const double away = remainder((double)bin - mean, n);
+        const size_t s = (size_t)fmin(ceil(2 * fabs(away) / n * (double)n_steps), (double)n_steps);
+        const double part = pnr_power(waveform->spectrum[bin]) / total;
+
+        share[s] += part;
+        bandwidth[s] += part * away * away * turn * turn;
+    }
+    for (size_t s = 1; s <= n_steps; s++) {
+        share[s] += share[s - 1];
+        bandwidth[s] += bandwidth[s - 1];
+    }
+    for (size_t s = 0; s <= n_steps; s++)
+        bandwidth[s] /= fmax(share[s], 1e-30);
+}
+
 double pnr_waveform_nyquist(const pnr_waveform *waveform)
 {
     return waveform->nyquist;

@@ -52,6 +52,11 @@ double pnr_waveform_bandwidth(const pnr_waveform *waveform);
 /* Returns the fourth central moment of |C|^2, divided by B^2: 9/5 for a flat spectrum, more when a
  * chip has several samples. */
 double pnr_waveform_kurtosis(const pnr_waveform *waveform);
+/* Describes the part of the code that lies within s / n_steps of half the rate around its mean
+ * frequency, s = 0 .. n_steps. share[s]: its part of the energy. bandwidth[s]: its mean square
+ * bandwidth, rad^2 a sample^2. Both are [n_steps + 1]. */
+void pnr_waveform_bands(const pnr_waveform *waveform, size_t n_steps, double *share,
+                        double *bandwidth);
 /* Returns `share`, the part of the energy that is in the Nyquist bin; 0 for odd N. That bin is a
  * cosine and vanishes half-way between samples, so a delay d changes the energy of the samples to
  * R(0) (1 - share sin^2(pi d)). */

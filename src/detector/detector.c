@@ -29,7 +29,7 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     /* To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
      * because the noise also bends the peak. B is the code's bandwidth. The measured S is taken at
      * the displaced peak. With it the numerator kurtosis + 1 becomes kurtosis - 1. */
-    variances v = {fit->delay_variance * ((1 + t->code->curvature_noise / s) / s +
+    variances v = {fit->delay_variance * (noise->shape * (1 + t->code->curvature_noise / s) / s +
                                           pnr_noise_holes(detector, observed)),
                    fit->amplitude_variance / s, fit->phase_variance / s,
                    t->bins_variance * (1 + flat_curvature / s) / s};
@@ -292,6 +292,8 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
     if (code != PNR_OK)
         goto fail;
     pnr_cells_fill(detector, setup->pfa_cell, &detector->cells);
+    pnr_noise_bands_fill(setup->codes[0].waveform, !pnr_format_get(plan->format)->is_complex,
+                         &detector->bands);
     *out = detector;
     return PNR_OK;
 fail:

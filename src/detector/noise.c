@@ -93,6 +93,33 @@ void pnr_cells_fill(const pnr_detector *detector, double pfa_cell, pnr_cells *ou
     out->ratio = fmax(pnr_threshold_ratio(pfa_cell, plan->n_looks, independent) / threshold, 1e-3);
 }
 
+void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_bands *out)
+{
+    enum { STEPS = 2 * PNR_BAND_STEPS };
+    double share[STEPS + 1], bandwidth[STEPS + 1];
+    const size_t step = is_half ? 1 : 2;
+
+    pnr_waveform_bands(waveform, STEPS, share, bandwidth);
+    for (size_t s = 0; s <= PNR_BAND_STEPS; s++) {
+        out->ratio[s] = share[s * step] * PNR_BAND_STEPS / fmax((double)s, 1e-3);
+        out->shape[s] = bandwidth[s * step] / fmax(bandwidth[STEPS], 1e-30);
+    }
+}
+
+/* Finds the widest part of the band that explains this ratio of cell to white. */
+static double shape_of(const pnr_noise_bands *bands, double ratio)
+{
+    size_t s = PNR_BAND_STEPS;
+
+    while (s > 1 && bands->ratio[s - 1] < ratio)
+        s--;
+
+    const double rise = bands->ratio[s - 1] - bands->ratio[s];
+    const double at = rise > 0 ? fmin(fmax((ratio - bands->ratio[s]) / rise, 0), 1) : 0;
+
+    return bands->shape[s] + at * (bands->shape[s - 1] - bands->shape[s]);
+}
+
 /* --- the sum --- */
 
 /* The sums from which the noise of a cell follows. */
@@ -270,6 +297,28 @@ static double chance_of(const pnr_detector *detector, double n)
     return detector->cells.crowd / (n + detector->cells.crowd);
 }
 
+/* The part of the energy of the echoes that two of them share, in one row: with least squares the
+ * samples without the echoes have the energy of all minus the sum over all pairs of A_i conj(A_j)
+ * R(0) C(d_j - d_i). Returns this sum over unlike pairs, divided by R(0). */
+static double shared_energy(const pnr_detector *detector, const pnr_track *tracks, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const pnr_patch_echo a = pnr_track_echo(detector, &tracks[i]);
+            const pnr_patch_echo b = pnr_track_echo(detector, &tracks[k]);
+            pnr_vector response;
+
+            if (!pnr_cross_is_known(detector->cross, a.code, b.code))
+                continue;
+            pnr_cross_run(detector->cross, a.code, b.code,
+                          pnr_track_distance(detector, b.lag, a.lag), response);
+            sum += 2 * creal(a.peak * conj(b.peak) * response[0]);
+        }
+    return sum;
+}
+
 /* Computes `white` from the energy of the samples. Sets is_coloured. */
 static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
                            const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n,
@@ -279,15 +328,30 @@ static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
     const double windows = (double)dwell->n_valid / (double)detector->radar->n_samples;
     double echoes = 0;
 
-    for (size_t i = 0; i < n; i++)
-        echoes += tracks[i].code->energy_scale * tracks[i].amplitude2 * windows *
-                  detector->energy_of_code * scale;
+    for (size_t i = 0; i < n; i++) {
+        const pnr_track *t = &tracks[i];
+        const double sine = sin(M_PI * t->fit.delay);
+
+        echoes += t->code->energy_scale * t->amplitude2 * windows * detector->energy_of_code *
+                  scale * (1 - t->code->lobe.nyquist * sine * sine);
+    }
+    const bool is_one_row = !detector->has_rows && !detector->is_sum;
+
+    if (is_one_row && n > 1)
+        echoes += tracks[0].code->energy_scale * windows * scale / detector->energy_of_code /
+                  pow(gains->amplitude, 2) * shared_energy(detector, tracks, n);
     noise->white = fmax(scale * dwell->energy - echoes, 0);
 
     const double apart = fabs(noise->cell - noise->white);
-    const double error = sqrt(noise->variance) * noise->cell + (n > 1 ? 0.3 : 0.03) * echoes;
+    const bool is_exact =
+        is_one_row && !detector->plan->linear && pnr_format_get(detector->plan->format)->is_complex;
+    const double model = is_exact ? 3e-5 : n > 1 ? 0.3 : 0.03;
+    const double error = sqrt(noise->variance) * noise->cell + model * echoes;
 
     noise->is_coloured = apart > 0.12 * fmin(noise->cell, noise->white) && apart > 4 * error;
+    noise->shape = noise->is_coloured && noise->cell > noise->white
+                       ? shape_of(&detector->bands, noise->cell / noise->white)
+                       : 1;
 }
 
 /* Combines the estimate of the sum with that of the residual at the strongest echo. The variances
@@ -402,6 +466,7 @@ void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, siz
     if (is_cfar && (ratio > 1 + chance || ratio < 1 / (1 + chance))) {
         noise->cell = near;
         noise->variance = fmin(1 / cells, 0.5);
+        noise->shape = 1;
     } else if (ratio > 1 + chance && near > rounding * tracks[i].power) {
         noise->misfit = (near - noise->cell) * cells / tracks[i].power;
     }

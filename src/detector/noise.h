@@ -49,14 +49,31 @@ typedef struct pnr_cells {
 } pnr_cells;
 
 typedef struct pnr_noise {
-    double cell;      /* power of one cell */
-    double variance;  /* of this estimate, relative */
-    double least;     /* lower bound from the sum of P alone, in spite of strong echoes */
-    double misfit;    /* the residual's energy beyond the noise, divided by the echo's; 0: none */
-    double beside;    /* samples to an echo too near to tell apart; 0: none */
-    double white;     /* power of one cell if the samples' energy besides the echoes were white */
+    double cell;     /* power of one cell */
+    double variance; /* of this estimate, relative */
+    double least;    /* lower bound from the sum of P alone, in spite of strong echoes */
+    double misfit;   /* the residual's energy beyond the noise, divided by the echo's; 0: none */
+    double beside;   /* samples to an echo too near to tell apart; 0: none */
+    double white;    /* power of one cell if the samples' energy besides the echoes were white */
+    double shape;    /* bandwidth of the noise of a cell divided by that of the code, mean square */
     bool is_coloured; /* cell and white differ by over 0.5 dB, and by more than chance explains */
 } pnr_noise;
+
+/*
+ * Samples that hold more noise in the code's band than `white` says were filtered. The noise is then
+ * taken as flat in the part b of the sampled band around the code, and zero outside. With E(b), the
+ * share of the code's energy there, cell / white = E(b) / b, from which b follows. The noise of a
+ * cell has the code's bandwidth within that part, so its slope at the peak, and the delay's error,
+ * are smaller than in white noise.
+ */
+enum { PNR_BAND_STEPS = 64 };
+typedef struct pnr_noise_bands {
+    double ratio[PNR_BAND_STEPS + 1]; /* E(b) / b at b = s / PNR_BAND_STEPS */
+    double shape[PNR_BAND_STEPS + 1]; /* bandwidth of that part divided by that of the code */
+} pnr_noise_bands;
+
+/* waveform: of a code; is_half: only half the band is sampled, because samples are real. */
+void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_bands *out);
 
 void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_cells *out);
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,

@@ -43,6 +43,7 @@ struct pnr_detector {
     const pnr_least_squares *least_squares; /* the filter; NULL: matched */
     double energy_of_code;                  /* R(0) */
     pnr_cells cells;
+    pnr_noise_bands bands;
     bool is_sum;       /* values are sums of powers over several looks */
     size_t max_echoes; /* including the direct path, which zero.c removes */
 };
