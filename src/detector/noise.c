@@ -444,6 +444,28 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
     noise->variance *= before * before / (noise->cell * noise->cell);
 }
 
+/* Returns the power that other echoes have around the peak of echo i, divided by the echo's own.
+ * Without phases, sums of powers cannot be cleared of it. If the echoes keep their phases from look
+ * to look, it disturbs all looks alike. */
+static double disturbance(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i)
+{
+    const pnr_patch_echo own = pnr_track_echo(detector, &tracks[i]);
+    double sum = 0;
+
+    for (size_t k = 0; k < n && !detector->has_rows; k++) {
+        const pnr_patch_echo other = pnr_track_echo(detector, &tracks[k]);
+        const double from = pnr_track_distance(detector, own.lag, other.lag) - MIDDLE;
+        pnr_vector response;
+
+        if (k == i || !pnr_cross_is_known(detector->cross, other.code, own.code))
+            continue;
+        pnr_cross_run(detector->cross, other.code, own.code, from, response);
+        for (int j = MIDDLE - 2; j <= MIDDLE + 2; j++)
+            sum += tracks[k].power * pnr_power(response[j]) / 5;
+    }
+    return sum / tracks[i].power;
+}
+
 void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       pnr_noise *noise)
 {
@@ -456,6 +478,7 @@ void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, siz
     add_other_codes(detector, tracks, n, i, noise);
     noise->misfit = 0;
     noise->beside = distance_beside(detector, tracks, n, i);
+    noise->disturbed = detector->is_sum ? disturbance(detector, tracks, n, i) : 0;
     if (detector->is_sum || detector->least_squares != NULL ||
         (!is_cfar && tracks[i].power < strong * noise->cell))
         return;
