@@ -135,18 +135,38 @@ static size_t index_of(const pnr_observed *observed, const pnr_track *t)
     return (size_t)(t->candidate - observed->candidates);
 }
 
-/* True if the lobe of an earlier track holds this cell. */
-static bool is_counted(const pnr_detector *detector, const pnr_track *tracks, size_t i, long lag,
-                       long row)
-{
-    for (size_t e = 0; e < i; e++) {
-        const double apart =
-            remainder((double)lag - (double)tracks[e].centre, (double)detector->plan->n_lags);
+/* The distance in lags and rows from one track to an earlier one whose lobe overlaps its lobe. */
+typedef struct overlap {
+    long lags, rows, reach;
+} overlap;
 
-        if (tracks[e].code == tracks[i].code && fabs(apart) <= (double)tracks[e].code->lobe.reach &&
-            labs(row - (long)tracks[e].candidate->row) <= MIDDLE)
-            return true;
+/* Lists the earlier tracks whose lobes overlap that of track i. Returns their number. */
+static size_t list_overlaps(const pnr_detector *detector, const pnr_track *tracks, size_t i,
+                            overlap out[PNR_MAX_CANDIDATES])
+{
+    const pnr_track *t = &tracks[i];
+    size_t n = 0;
+
+    for (size_t e = 0; e < i; e++) {
+        const overlap o = {
+            .lags = (long)pnr_track_distance(detector, (double)tracks[e].centre, (double)t->centre),
+            .rows = (long)tracks[e].candidate->row - (long)t->candidate->row,
+            .reach = (long)tracks[e].code->lobe.reach};
+
+        if (tracks[e].code == t->code && labs(o.lags) <= o.reach + (long)t->code->lobe.reach &&
+            labs(o.rows) <= 2 * MIDDLE)
+            out[n++] = o;
     }
+    return n;
+}
+
+/* True if one of the earlier lobes holds the cell at these lags and rows from the track. */
+static bool is_counted(const overlap *overlaps, size_t n, long lags, long rows)
+{
+    for (size_t e = 0; e < n; e++)
+        if (labs(lags - overlaps[e].lags) <= overlaps[e].reach &&
+            labs(rows - overlaps[e].rows) <= MIDDLE)
+            return true;
     return false;
 }
 
@@ -166,13 +186,16 @@ static void remove_lobe(const pnr_detector *detector, const pnr_observed *observ
             ? (const float complex *)observed->patches + index_of(observed, t) * J * J
             : (const float complex *)t->candidate->value - MIDDLE * J;
 
+    overlap overlaps[PNR_MAX_CANDIDATES];
+    const size_t n_overlaps = list_overlaps(detector, tracks, i, overlaps);
+
     for (long r = -rows; r <= rows; r++) {
         if (row + r < 0 || row + r >= n_rows)
             continue;
         for (long j = -reach; j <= reach; j++) {
             const double rho2 = r == 0 ? pnr_power(t->code->rho[J + j]) : 0;
 
-            if (i > 0 && is_counted(detector, tracks, i, (long)t->centre + j, row + r))
+            if (is_counted(overlaps, n_overlaps, j, r))
                 continue;
             s->power -= pnr_power((double complex)values[(MIDDLE + r) * J + MIDDLE + j]);
             s->cells -= 1 - (1 - 1 / looks) * (1 - rho2);
@@ -308,13 +331,10 @@ static double shared_energy(const pnr_detector *detector, const pnr_track *track
         for (size_t k = 0; k < i; k++) {
             const pnr_patch_echo a = pnr_track_echo(detector, &tracks[i]);
             const pnr_patch_echo b = pnr_track_echo(detector, &tracks[k]);
-            pnr_vector response;
 
-            if (!pnr_cross_is_known(detector->cross, a.code, b.code))
-                continue;
-            pnr_cross_run(detector->cross, a.code, b.code,
-                          pnr_track_distance(detector, b.lag, a.lag), response);
-            sum += 2 * creal(a.peak * conj(b.peak) * response[0]);
+            if (pnr_cross_is_known(detector->cross, a.code, b.code))
+                sum += 2 * creal(a.peak * conj(b.peak) *
+                                 pnr_cross_at(detector->cross, a.code, b.code, b.lag - a.lag));
         }
     return sum;
 }
@@ -420,7 +440,7 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
         const double rows = (tracks[k].bins - t->bins) * (double)detector->plan->n_periods;
 
         if (k != i && tracks[k].code == t->code && fabs(rows) < 1.5)
-            least = fmin(least, fabs(remainder(lags, (double)radar->n_samples)));
+            least = fmin(least, fabs(pnr_track_distance(detector, lags, 0)));
     }
     return least < 1.5 * chip ? least : 0;
 }

@@ -163,12 +163,10 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
     const size_t of = (size_t)(other->code - detector->codes);
     const size_t in = (size_t)(t->code - detector->codes);
     const double distance = pnr_track_distance(detector, (double)t->centre + t->fit.delay, lag);
-    pnr_vector response;
 
     if (!pnr_cross_is_known(detector->cross, of, in))
         return 0;
-    pnr_cross_run(detector->cross, of, in, distance, response);
-    return pnr_power(response[0]) * pnr_power(other->fit.peak);
+    return pnr_power(pnr_cross_at(detector->cross, of, in, distance)) * pnr_power(other->fit.peak);
 }
 
 /* True if the sidelobes of stronger echoes explain a candidate. The function is for sums of powers.
@@ -186,6 +184,8 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
      * shape of an echo, so its fit may climb far away. */
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
         seen += pnr_power(t->c[MIDDLE][MIDDLE + j]);
+    if (n == 0)
+        return false;
     for (size_t i = 0; i < n; i++)
         power += power_at(detector, t, &others[i], view->cell);
     if (detector->has_rows && (double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2))
@@ -340,9 +340,11 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     t->cell = view->cell;
     load_candidate(detector, view, index, t);
     if (detector->is_sum) {
+        if (detector->has_rows && is_sidelobe(detector, view, t, tracks, n))
+            return false;
         pnr_others_subtract(detector, t, tracks, 0, view->cell, 0);
         fit_rest(detector, t, view->cell);
-        return n == 0 || !is_sidelobe(detector, view, t, tracks, n);
+        return detector->has_rows || !is_sidelobe(detector, view, t, tracks, n);
     }
     if (detector->has_rows && n > 0) {
         pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 2);

@@ -81,6 +81,13 @@ void pnr_cross_run(const pnr_cross *cross, size_t of, size_t in, double from,
         values[i] = conj(reversed[J - 1 - i]);
 }
 
+double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double u)
+{
+    const pnr_waveform *table = table_of(cross, of, in);
+
+    return of <= in ? pnr_waveform_at(table, u) : conj(pnr_waveform_at(table, -u));
+}
+
 double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in)
 {
     const pnr_waveform *table = table_of(cross, of, in);

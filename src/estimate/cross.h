@@ -27,6 +27,8 @@ bool pnr_cross_is_known(const pnr_cross *cross, size_t of, size_t in);
  * `in`. The pair must have a table. */
 void pnr_cross_run(const pnr_cross *cross, size_t of, size_t in, double from,
                    double complex *values);
+/* C(u) of the same pair. */
+double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double u);
 /* sum over the whole u of |C(u)|^2. Without a table: 1, that of two unlike codes of one flat
  * spectrum. */
 double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in);

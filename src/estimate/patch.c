@@ -66,10 +66,12 @@ void pnr_fit_patch_change(pnr_fit_patch *map, const pnr_patch_place *place,
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_patch_echo *echo, double cell, int n_lags)
 {
+    const pnr_patch_place near = {
+        .code = place->code, .row = place->row, .lag = place->lag, .reach = 1};
     pnr_patch patch = {{0}};
     double power = 0;
 
-    pnr_fit_patch_change(map, place, NULL, echo, cell, patch);
+    pnr_fit_patch_change(map, &near, NULL, echo, cell, patch);
     for (int j = MIDDLE; j < MIDDLE + n_lags; j++)
         power += pnr_power(patch[MIDDLE][j]);
     return power;
