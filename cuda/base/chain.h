@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 
 /*
- * This is programmatic dependent launch. It needs compute capability 9.0; on older devices both
+ * The functions use programmatic dependent launch of compute capability 9.0. On older devices both
  * functions are empty. Every kernel of a chain calls pnr_chain_next() early. Every thread calls
  * pnr_chain_wait() before it reads what an earlier kernel of the chain writes, and before it
  * returns. So when a kernel is complete, all kernels before it are complete. The first kernel of a

@@ -14,7 +14,8 @@
 int pnr_cuda_fetch_job(const pnr_cuda_job *from, pnr_cuda_job *to, size_t n_windows,
                        cudaStream_t stream, pnr_error *error);
 
-/* Returns a kernel of this module. With it the engine tests whether a device can run the module. */
+/* Returns a kernel of this module. The engine uses the kernel to test whether a device can run the
+ * module. */
 const void *pnr_cuda_a_kernel(void);
 
 #endif

@@ -7,11 +7,11 @@
 
 #include <cuda_runtime.h>
 
-/* A buffer and the pointer to it. The pointer is NULL before the allocation and after the free. */
+/* A buffer and the pointer to it. The pointer must be NULL before the allocation. */
 typedef struct pnr_cuda_buffer {
     void **memory;
-    size_t bytes; /* 0: not needed */
-    bool is_host; /* pinned and mapped host memory */
+    size_t bytes; /* 0: the buffer is not needed */
+    bool is_host; /* true: pinned and mapped host memory; false: device memory */
 } pnr_cuda_buffer;
 
 enum { PNR_CUDA_MAX_BUFFERS = 48 }; /* buffers of one list, at most */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The common part of all methods: sizes, shared memory, and the samples that they read. */
+/* The common part of all methods: sizes, memory that all slots share, and how samples are read. */
 #include "cuda/base/method.h"
 
 #include "cuda/base/resources.h"
@@ -21,7 +21,7 @@ static size_t list_shared(pnr_cuda_common *common, pnr_cuda_buffer list[PNR_CUDA
     return n;
 }
 
-/* Adds up the memory of all slots and the memory that they share. */
+/* Computes the bytes of all slots together, including the data that the slots share. */
 static int count_bytes(pnr_cuda_common *common, pnr_engine_choice *choice, pnr_error *error)
 {
     pnr_cuda_buffer list[PNR_CUDA_MAX_BUFFERS];

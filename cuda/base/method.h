@@ -9,9 +9,9 @@
 #include "cuda/base/slot.h"
 
 typedef struct pnr_cuda_method {
-    const char *name;    /* as in engine.method; some methods share a name */
-    size_t shared_bytes; /* of common->shared, which is zeroed before `suits` */
-    size_t work_bytes;   /* of slot->work, which is zeroed before `create`; 0: no work */
+    const char *name;    /* value of engine.method; some methods share a name */
+    size_t shared_bytes; /* size of common->shared, which is zeroed before `suits` */
+    size_t work_bytes;   /* size of slot->work, which is zeroed before `create`; 0: work is NULL */
     /*
      * Decides whether the method supports a plan that has passed pnr_plan_check. The decision
      * depends on the plan and the kind of the device alone, never on a measurement. PNR_OK: sets
@@ -22,24 +22,24 @@ typedef struct pnr_cuda_method {
      */
     int (*suits)(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                  pnr_error *error);
-    /* List the device memory that all slots share, and the memory of one slot. They return the
-     * number of buffers, at most PNR_CUDA_MAX_BUFFERS. NULL: no buffers. The pointers of
-     * common->plan are NULL. */
+    /* List the buffers that all slots share, and the buffers of one slot. Both functions return the
+     * number of buffers, at most PNR_CUDA_MAX_BUFFERS. A function that is NULL stands for no
+     * buffers. The pointers in common->plan are NULL. */
     size_t (*list_shared)(const pnr_cuda_common *common, pnr_cuda_buffer *list);
     size_t (*list_work)(const pnr_cuda_common *common, void *work, pnr_cuda_buffer *list);
-    /* Fills the shared memory. Nothing changes it later. The pointers of `plan` are valid during
-     * this call only. On failure the engine calls `close`. */
+    /* Fills the data that all slots share. These data do not change later. The pointers of `plan`
+     * are valid during this call only. On failure the engine calls `close`. */
     int (*open)(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
-    void (*close)(void *shared); /* frees all memory outside the lists; may be NULL */
-    /* Creates the method's part of a slot, on its stream. NULL: no such part. On failure `destroy`
-     * is called. */
+    void (*close)(void *shared); /* frees memory that list_shared does not list; may be NULL */
+    /* Creates the method's part of a slot, on the stream of the slot. NULL: the method has no such
+     * part. On failure the engine calls `destroy`. */
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
-    void (*destroy)(void *work); /* the stream is idle; may be NULL */
+    void (*destroy)(void *work); /* called when the stream is idle; may be NULL */
     /* Enqueues the kernels that compute slot->results from the upload (raw, job, windows), and the
-     * marks of the stages. The kernels are launched for n_dwells dwells, and the job says how many
-     * of these there really are. The kernels may skip the other dwells, or compute them from old
-     * samples. A graph records this call once. So `compute` never waits or allocates, and joins the
-     * streams that it forks. */
+     * time marks of the stages. The kernels are launched for n_dwells dwells, and the job says how
+     * many of these there really are. The kernels may skip the other dwells, or compute them from
+     * old samples. A graph records this call once. So `compute` never waits or allocates, and joins
+     * the streams that it forks. */
     int (*compute)(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error);
 } pnr_cuda_method;
@@ -65,14 +65,14 @@ void pnr_cuda_method_close(pnr_cuda_common *common);
 int pnr_cuda_method_choose(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                            pnr_error *error);
 
-/* Returns the address of the slot's raw samples, and how they are read. */
+/* Returns the description of the slot's raw samples: their address, format and scale. */
 pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot);
 
 extern const pnr_cuda_method pnr_cuda_method_walsh;      /* m-sequences, by additions alone */
-extern const pnr_cuda_method pnr_cuda_method_fused;      /* one own kernel, up to 16384 points */
-extern const pnr_cuda_method pnr_cuda_method_fused_long; /* three own kernels, above 16384 points */
+extern const pnr_cuda_method pnr_cuda_method_fused;      /* one kernel, up to 16384 points */
+extern const pnr_cuda_method pnr_cuda_method_fused_long; /* three kernels, above 16384 points */
 extern const pnr_cuda_method pnr_cuda_method_map_fused;  /* method fused for maps */
-extern const pnr_cuda_method pnr_cuda_method_map_long;   /* fused for long maps of one line */
-extern const pnr_cuda_method pnr_cuda_method_library;    /* every plan: cuFFT, cuBLAS */
+extern const pnr_cuda_method pnr_cuda_method_map_long;   /* maps of one line above 16384 points */
+extern const pnr_cuda_method pnr_cuda_method_library;    /* every plan, by cuFFT and cuBLAS */
 
 #endif

@@ -221,7 +221,7 @@ int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_byte
     return PNR_OK;
 }
 
-/* Returns a limit of the device. If the limit is unknown: `large`, that of an H200. */
+/* Returns a limit of the device. If the limit is unknown, returns `large`, the limit of an H200. */
 static size_t device_limit(cudaDeviceAttr attribute, size_t device, size_t large)
 {
     int value;

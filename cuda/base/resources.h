@@ -8,8 +8,8 @@
 
 /* --- tables --- */
 
-/* Copies a table of `bytes` (0: nothing) to device memory and waits for the copy to end.
- * PNR_OK, or as pnr_cuda_check. */
+/* Copies a table of `bytes` bytes (0: copies nothing) to device memory and waits for the copy to
+ * end. PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error);
 
 /* Gives the place of bin k in a spectrum of n_transform values. */
@@ -56,7 +56,7 @@ int pnr_cuda_product_create(cublasHandle_t *handle, void *memory, cudaStream_t s
 
 /* --- a second stream --- */
 
-/* The second stream of a slot. In stream order it is idle before and after a job. */
+/* The second stream of a slot. It has work only between the fork and the join of a job. */
 typedef struct pnr_cuda_side {
     cudaStream_t stream;
     cudaEvent_t fork, join;

@@ -60,7 +60,7 @@ static inline __device__ pnr_cuda_sample pnr_cuda_make_sample(float i, float q, 
     return sample;
 }
 
-/* A format is the type of a component, and whether it has a Q component. */
+/* A format defines the type of a component, and whether a sample has a Q component. */
 template <typename T, bool IS_COMPLEX> struct pnr_cuda_format {
     typedef T component;
     static constexpr bool HAS_Q = IS_COMPLEX;

@@ -20,29 +20,29 @@ enum {
  * G, group, is the greatest number of rows of a cuFFT call. It is 2^22 / L, limited to 1 .. 4096.
  * (Groups of 2^20 and 2^21 values were slower: launches cost more than the L2 cache saved.) The
  * number of rows of each call depends on L and the map alone, never on the batch or the dwells of a
- * submit. So the kernels that cuFFT chooses, and the bits of the results, do not depend on these.
+ * submit. The same is true of the kernels that cuFFT chooses, and so of the bits of the results.
  *
  * A round has as many whole dwells as fit one group, at least one. A long submit needs several
  * rounds.
  */
 typedef struct pnr_cuda_shape {
-    size_t n_samples;      /* N */
+    size_t n_samples;      /* N, samples of a window */
     size_t n_transform;    /* L */
-    size_t row_stride;     /* L rounded up to 256 bytes: cuFFT is faster on aligned rows */
+    size_t row_stride;     /* L as a multiple of 32 values: cuFFT is faster on aligned rows */
     size_t oversample;     /* inverse transforms of each row */
     size_t n_periods;      /* windows of a dwell, in all its looks */
     size_t batch;          /* dwells of a submit, at most */
-    size_t n_looks;        /* of a dwell */
+    size_t n_looks;        /* looks of a dwell */
     size_t dwell_lines;    /* inverse transforms of a dwell: looks * codes * rows * oversample */
     size_t group;          /* G */
-    size_t n_rounds;       /* of a full submit; a dwell of more than G lines counts as several */
-    size_t n_windows;      /* of a full submit */
+    size_t n_rounds;       /* rounds of a full submit; a dwell of more than G lines needs several */
+    size_t n_windows;      /* windows of a full submit */
     size_t n_tail;         /* samples read after the end of a window; 0 unless lags are linear */
     size_t n_tail_windows; /* headers of windows that cover the tail */
     size_t n_cells;        /* cells of a dwell: N * oversample, or all cells of its map */
-    size_t n_segments;     /* of a window */
-    size_t sample_bytes;   /* of one sample, all channels */
-    size_t raw_bytes;      /* of a full submit, rounded up to 16, as some kernels copy 16 bytes */
+    size_t n_segments;     /* segments of PNR_CUDA_BLOCK_SAMPLES samples in a window */
+    size_t sample_bytes;   /* bytes of one sample, all channels */
+    size_t raw_bytes;      /* bytes of a full submit, rounded up to whole copies of 16 bytes */
     size_t profile_values; /* floats that a dwell returns; 0 unless plan.want_profile */
     size_t patch_values;   /* floats in the patch of a candidate; 0 for one row */
     size_t lost_words;     /* 32-bit words that mark lost samples; 0 unless the mean is removed */

@@ -174,7 +174,7 @@ static int run_zeros(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t 
                           : code;
 }
 
-/* Runs each graph once, so that no code is loaded on demand later, and the clocks begin to rise. */
+/* Runs each graph once, so that no code is loaded later, and the device's clocks begin to rise. */
 static int warm_up(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     int code = PNR_OK;
@@ -195,7 +195,7 @@ int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr
         (code = pnr_cuda_check(cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
                                "creating a stream", error)) != PNR_OK ||
         (code = pnr_cuda_check(
-             /* A sleeping thread wakes up to 0.3 ms late, so a measurement of stages spins. */
+             /* A sleeping thread may wake 0.3 ms late, so a measurement of stages spins. */
              cudaEventCreateWithFlags(&slot->done,
                                       cudaEventDisableTiming |
                                           (common->plan.measure ? 0u : cudaEventBlockingSync)),

@@ -18,7 +18,7 @@ typedef struct pnr_cuda_common {
     double code_energy;
     uint64_t tune_step; /* turns per sample, in units of 2^-64 */
     double *threshold;  /* [n_periods of the shape], device */
-    void *shared;       /* data of the method: [method->shared_bytes]; NULL: closed */
+    void *shared;       /* data of the method: [method->shared_bytes]; NULL after close */
 } pnr_cuda_common;
 
 /* Graphs of a slot: graph i is for 2^i dwells, the last one for a full submit. */
@@ -27,7 +27,8 @@ enum { PNR_CUDA_MAX_GRAPHS = 32 };
 typedef struct pnr_cuda_slot {
     cudaStream_t stream;
     cudaEvent_t done;
-    /* graphs[i] has all kernels for up to graph_dwells[i] dwells; with plan.measure: no graphs. */
+    /* graphs[i] has all kernels for up to graph_dwells[i] dwells. No graphs exist with
+     * plan.measure. */
     cudaGraphExec_t graphs[PNR_CUDA_MAX_GRAPHS];
     size_t graph_dwells[PNR_CUDA_MAX_GRAPHS];
     size_t n_graphs;
@@ -35,7 +36,7 @@ typedef struct pnr_cuda_slot {
 
     /* device */
     void *raw;                /* [n_windows * N][n_channels] */
-    pnr_cuda_job *job;        /* header, then the windows */
+    pnr_cuda_job *job;        /* header of the submit, then the headers of its windows */
     pnr_cuda_window *windows; /* [n_windows + n_tail_windows], after job */
     uint32_t *lost;           /* [lost_words], one bit per sample, or NULL */
     pnr_cuda_results results; /* written by the method */
@@ -46,7 +47,7 @@ typedef struct pnr_cuda_slot {
     pnr_cuda_window *host_windows; /* [n_windows + n_tail_windows], after host_job */
     uint32_t *host_lost;           /* [lost_words] */
     pnr_cuda_results host;         /* the results, written by the last kernel */
-    volatile uint64_t *sequence;   /* of the last submit whose results are complete */
+    volatile uint64_t *sequence;   /* number of the last submit whose results are complete */
 
     /* time marks of plan.measure: mark i - 1 begins stage mark_stage[i], mark i ends it */
     cudaEvent_t *marks; /* [max_marks] */
@@ -54,8 +55,8 @@ typedef struct pnr_cuda_slot {
     size_t n_marks, max_marks;
 
     /* The part of the next submit that is on the device already. */
-    uint64_t advanced_first; /* absolute sample index */
-    size_t n_advanced;       /* samples */
+    uint64_t advanced_first; /* absolute index of the first sample of this part */
+    size_t n_advanced;       /* number of samples of this part */
     size_t skipped; /* samples of the view before those of the slot, see engine/without.h */
 
     uint64_t tag;

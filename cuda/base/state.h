@@ -7,15 +7,15 @@
 
 /* The header of a submit, written by the host. The headers of its windows follow it in memory. */
 typedef struct pnr_cuda_job {
-    uint64_t sequence; /* of the submit, counted from 1 */
+    uint64_t sequence; /* number of the submit, counted from 1 */
     uint32_t n_dwells;
-    uint32_t has_lost; /* the marks of lost samples belong to this submit */
+    uint32_t has_lost; /* 1: marks of lost samples were uploaded for this submit */
 } pnr_cuda_job;
 
 /* The header of one window, written by the host. */
 typedef struct pnr_cuda_window {
     uint64_t phase;  /* of the tune at the first sample, in units of 2^-64 turns */
-    uint32_t n_lost; /* samples lost inside */
+    uint32_t n_lost; /* number of lost samples of the window */
     uint32_t reserved;
 } pnr_cuda_window;
 
@@ -30,8 +30,8 @@ typedef struct pnr_cuda_energy {
 typedef struct pnr_cuda_dwell {
     pnr_dwell sums;
     double rounding;    /* no floor is set below this */
-    float threshold;    /* a cell is above it if P > threshold; never negative */
-    uint32_t is_done;   /* no further search */
+    float threshold;    /* cells with P > threshold are searched; never negative */
+    uint32_t is_done;   /* 1: no further search follows */
     uint32_t last_used; /* index of the last window used; n_periods: none */
     uint32_t reserved;
 } pnr_cuda_dwell;

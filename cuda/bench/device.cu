@@ -21,7 +21,7 @@ static __device__ unsigned long long now_ns()
     return ns;
 }
 
-/* Measures the clock rate of a multiprocessor for about for_ns. */
+/* Measures the clock rate of a multiprocessor during about for_ns nanoseconds. */
 __global__ void count_cycles(unsigned long long for_ns, double *hz)
 {
     const unsigned long long start_ns = now_ns();
@@ -68,8 +68,8 @@ int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Returns the median, in bytes a second, of COPY_RUNS copies. Events time each copy. A first copy
- * is not timed. 0: failed. */
+/* Returns the median rate of COPY_RUNS copies in bytes a second, or 0 on failure. Events time each
+ * copy. One copy before these is not timed. */
 static double time_copies(void *to, const void *from, size_t bytes, cudaEvent_t marks[2])
 {
     double rates[COPY_RUNS];
@@ -91,7 +91,7 @@ static double time_copies(void *to, const void *from, size_t bytes, cudaEvent_t 
     return (rates[COPY_RUNS / 2 - 1] + rates[COPY_RUNS / 2]) / 2;
 }
 
-/* Times copies to the device from pinned host memory, or from its own memory. */
+/* Times copies to device memory, from pinned host memory or from other device memory. */
 static double rate_from(bool is_host, size_t device, size_t bytes)
 {
     cudaEvent_t marks[2] = {NULL, NULL};

@@ -14,8 +14,8 @@ typedef struct field {
     const float2 *codes;           /* [n_codes][N] */
     const uint32_t *lags;          /* [n_dwells] */
     const double *bins;            /* [n_rows] */
-    size_t n_samples;              /* of all windows */
-    uint32_t n;                    /* N */
+    size_t n_samples;              /* samples of all windows */
+    uint32_t n;                    /* N, samples of a window */
     uint32_t n_periods, n_windows; /* periods of a look, windows of a dwell */
     uint32_t n_codes, n_rows;
     uint32_t n_channels;
@@ -74,7 +74,7 @@ template <class FORMAT> __global__ void __launch_bounds__(THREADS) fill_windows(
         const double moved = f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n;
         const float noise = 0.2f * 0.707106781f; /* sigma of I and of Q */
         float s, c;
-        /* With I alone the phase is 0 or pi: the echo keeps its full power. */
+        /* For a format without Q the phase is 0 or pi, so the echo keeps its full power. */
         const uint64_t turn = mix(f.seed + ~steady) >> (IS_COMPLEX ? 40 : 63);
 
         sincospif((float)turn * (IS_COMPLEX ? 0x1p-23f : 1.0f) +

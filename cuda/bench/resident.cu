@@ -14,7 +14,7 @@
 extern "C" const pnr_engine_ops *pnr_engine_module(void);
 
 enum { MAX_SETS = 16, POISON = 0xa5 };
-/* The device waits for head_start_ns + n_sets * launch_ns while the host enqueues a round. */
+/* The device waits for head_start_ns + n_sets * launch_ns while the host enqueues all launches. */
 static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000;
 
 /* The slot and method of an engine; only the address of the samples differs between sets. */
@@ -22,7 +22,7 @@ struct pnr_resident {
     pnr_engine *engine;
     const pnr_cuda_common *common;
     pnr_cuda_slot *slot; /* slot->host takes the results */
-    void *slots_raw;     /* own samples of the slot, while slot->raw points to a set */
+    void *slots_raw;     /* the slot's own raw memory, while slot->raw points to a set */
 
     size_t n_sets, n_rows;
     void *sets[MAX_SETS]; /* device, [n_windows * N] samples each */
@@ -36,7 +36,7 @@ struct pnr_resident {
 
 /* --- kernels --- */
 
-/* Holds the stream, so that the timed work after it does not wait for the host. */
+/* Keeps the stream busy, so that later timed work does not wait for the host. */
 __global__ void hold(unsigned long long for_ns)
 {
     unsigned long long start_ns, now_ns;
@@ -89,7 +89,7 @@ static int upload_tables(const pnr_plan *plan, pnr_resident *r, pnr_error *error
     return code;
 }
 
-/* Records a submit on one set as a graph. */
+/* Records a submit of one set of samples as a graph. */
 static int capture(pnr_resident *r, size_t set, pnr_error *error)
 {
     cudaStream_t stream = r->slot->stream;
@@ -215,7 +215,7 @@ static int fill(pnr_resident *r, size_t set, uint64_t seed, const uint32_t *lags
         (code = pnr_cuda_bench_fill(plan, r->sets[set], r->codes, r->lags, r->bins, r->n_rows, seed,
                                     r->slot->stream, error)) != PNR_OK)
         return code;
-    /* The next fill overwrites the lags that this one reads. */
+    /* The next fill overwrites the lags that this fill reads. */
     return pnr_cuda_check(cudaStreamSynchronize(r->slot->stream), "samples", error);
 }
 
@@ -313,7 +313,7 @@ static void write_name(const void *function, char *out, size_t size)
     free(name);
 }
 
-/* Kernels of cuFFT and cuBLAS belong to another runtime: for them only the launch is known. */
+/* Kernels of cuFFT and cuBLAS belong to another runtime, so only their launches are known. */
 static void describe_kernel(const pnr_resident *r, const cudaKernelNodeParams *launch,
                             pnr_kernel_note *note)
 {

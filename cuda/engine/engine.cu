@@ -111,8 +111,8 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
     return code;
 }
 
-/* Refuses a plan that needs too much memory. The text states how much; the error of a failed
- * allocation would not. */
+/* Refuses a plan that needs too much memory. The error text states how many bytes are needed, which
+ * the error of a failed allocation does not state. */
 static int check_memory(const pnr_engine_choice *choice, const pnr_plan *plan, pnr_error *error)
 {
     size_t free_bytes = 0, total_bytes = 0;
@@ -208,7 +208,7 @@ static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error)
 
 /* --- submits --- */
 
-/* Returns the contract's error code of a failure. A lost device is remembered and logged once. */
+/* Returns the error code to report to the caller. A lost device is remembered and logged once. */
 static int report_failure(pnr_engine *engine, const pnr_error *error)
 {
     if (error->code != PNR_ELOST) {

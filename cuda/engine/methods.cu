@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-/* Best first: auto takes the first that supports the plan. For each sample in ci16 walsh moves 4
+/* Best first: auto takes the first one that supports the plan. For each ci16 sample, walsh moves 4
  * bytes (28 above 2^13 values), fused moves 4 (36 above 16384 points), and library moves more. */
 static const pnr_cuda_method *const methods[] = {
     &pnr_cuda_method_walsh,     &pnr_cuda_method_fused,    &pnr_cuda_method_fused_long,
@@ -27,10 +27,10 @@ static int say_unknown(const pnr_plan *plan, pnr_error *error)
                          plan->method, names);
 }
 
-/* True if auto passes over this method for this plan. If a dwell adds powers, fused transforms its
- * windows again for the neighbours of an echo, while library has kept their values. For 2^24
- * samples at N = 1024 fused took 0.74 ms and library 0.45 ms. If a period must be extended, library
- * is slower than fused. */
+/* True if auto skips this method for this plan. If a dwell is a sum of powers, fused transforms the
+ * windows again for the neighbours of an echo, while library has kept the values of all lags. For
+ * 2^24 samples at N = 1024 fused took 0.74 ms and library 0.45 ms. If a period must be extended,
+ * library is slower than fused. */
 static bool is_passed_over(const pnr_cuda_method *method, const pnr_plan *plan)
 {
     return method == &pnr_cuda_method_fused && plan->n_looks > 1 &&
@@ -42,7 +42,7 @@ int pnr_cuda_method_choose(const pnr_plan *plan, pnr_cuda_common *common, pnr_en
 {
     const bool is_auto = strcmp(plan->method, "auto") == 0;
     bool is_known = is_auto, has_passed = false;
-    pnr_error reason = {}; /* the text of the last method that gave one */
+    pnr_error reason = {}; /* the error of the last method that gave a reason */
 
     for (const pnr_cuda_method *method : methods) {
         if (!is_auto && strcmp(plan->method, method->name) != 0)

@@ -36,7 +36,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from every sample that is not lost. */
+/* Subtracts (re + i im) replica[n mod N] exp(2 pi i bins n / N) from every sample n that is not
+ * lost. N is n_samples. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     remove_echo(uint32_t n_total, uint32_t n_samples, const float2 *replica, double re, double im,
                 double bins, const uint32_t *lost, float2 *x)
@@ -192,7 +193,7 @@ int pnr_cuda_without_prepare(const pnr_cuda_common *of, pnr_cuda_without *r,
             return code;
     }
 
-    /* The slot finds all its samples on the device, as if uploaded ahead. */
+    /* The slot finds all its samples on the device, as if they had been uploaded ahead. */
     *view = *windows;
     view->first_sample += first;
     view->n_dwells = 1;

@@ -97,7 +97,7 @@ static __device__ __forceinline__ void count_window(pnr_fused_search<M> &s, cons
         s.dwell = dwell;
 }
 
-/* Adds energy, clipped and non-finite samples of a window to its dwell. All threads call. */
+/* Adds energy, clipped and non-finite samples of a window to its dwell. All threads call this. */
 template <int M>
 static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
                                                    size_t window, float energy, uint32_t odd,
@@ -112,7 +112,7 @@ static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const
     pnr_fused_sync<M>();
 }
 
-/* Reads a thread's samples of a coherent dwell. Each is a sum over the tuned windows. */
+/* Reads a thread's samples of a coherent dwell. Each sample is a sum over the tuned windows. */
 template <int M>
 static __device__ __forceinline__ void read_sum(const pnr_cuda_fused &p, float2 *buffer,
                                                 size_t window, uint32_t u)
@@ -166,8 +166,8 @@ static __device__ __forceinline__ void extend_window(const pnr_cuda_conversion &
             buffer[pnr_fused_at<M>(n)] = make_float2(0.0f, 0.0f);
 }
 
-/* Adds the powers of integer or half lags to the cells. v[j] is c at lag u + T j with its parts
- * swapped. */
+/* Adds the powers of integer or half lags to the cells. v[j] is the correlation at lag u + T j,
+ * with real and imaginary part swapped. T is the number of threads of a window. */
 template <int M>
 static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const float2 (&v)[32],
                                                   float *cells, size_t dwell, uint32_t half,
@@ -188,8 +188,8 @@ static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const
     }
 }
 
-/* Adds c[k + j] conj(c[k]) of a window to the sum of each neighbour j. A thread adds to every T-th
- * sum. */
+/* For each neighbour j of each candidate, at lag k, adds c[k + j] conj(c[k]) of a window to a sum.
+ * A thread updates every T-th sum, where T threads share a window. */
 template <int M>
 static __device__ void add_neighbours(const pnr_fused_search<M> &s,
                                       const pnr_fused_view<M, false> &view, double2 *sums,
@@ -200,15 +200,16 @@ static __device__ void add_neighbours(const pnr_fused_search<M> &s,
          i += pnr_fused_size<M>::THREADS) {
         const uint32_t centre = pnr_candidate_lag(s.keys[i / PNR_NEIGHBOURS]) / view.oversample();
         const float2 a = view.value_at(view.neighbour(centre, i % PNR_NEIGHBOURS));
-        const float2 b = view.value_at(centre); /* both a and b have swapped parts */
+        const float2 b = view.value_at(centre); /* real and imaginary part are swapped in a and b */
 
         sums[i].x += (double)a.y * b.y + (double)a.x * b.x;
         sums[i].y += (double)a.x * b.y - (double)a.y * b.x;
     }
 }
 
-/* Writes the neighbours to the candidates: the sum over windows of c[k + j] conj(c[k]), divided by
- * sqrt(P[k]). P[k] is the sum at the centre. The caller has passed a barrier. */
+/* Writes the neighbours j of the candidates at lags k: the sum over windows of c[k + j] conj(c[k]),
+ * divided by sqrt(P[k]). P[k] is the sum at the candidate itself. The caller has passed a
+ * barrier. */
 template <int M>
 static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out, uint32_t n_kept,
                                          uint32_t u)
@@ -224,7 +225,7 @@ static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out
     }
 }
 
-/* Gives the search a thread's greatest power and sum of powers. Copies the powers to p.power. */
+/* Gives a thread's greatest power and sum of powers to the search. Copies the powers to p.power. */
 template <int M>
 static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, const float *cells,
                                 size_t dwell, uint32_t u)
@@ -251,7 +252,7 @@ static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
     return pnr_fused_note_found(s, best, sum, s.threshold, u);
 }
 
-/* Searches the powers of a dwell. All threads call it, after a barrier. Its last step is one more
+/* Searches the powers of a dwell. All threads call it, after a barrier. Its last step is another
  * barrier. */
 template <int M>
 static __device__ __forceinline__ void
@@ -362,7 +363,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             for (uint32_t i = u; i < s.dwell.n_candidates * PNR_NEIGHBOURS; i += T)
                 sums[i] = make_double2(0, 0);
         }
-        pnr_fused_sync<M>(); /* before the next dwell writes the sums */
+        pnr_fused_sync<M>(); /* before the next dwell overwrites the sums */
     }
 }
 

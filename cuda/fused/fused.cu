@@ -117,10 +117,10 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     const pnr_fused_view<M, true> view = {buffer};
     const int u = thread.u;
     const uint32_t together = M > 1 ? 1 : blockDim.x / T, step = gridDim.x * together;
-    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* blocks take turns */
+    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* blocks share the windows */
     word raw[32];
 
-    /* A window after the last one of the submit gets old samples from memory. */
+    /* For a window after the last one of the submit, this loads old samples. */
     const auto load = [&](uint32_t w) {
         const word *in = (const word *)p.conversion.samples.raw + (size_t)w * L + u;
 
@@ -173,7 +173,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             pnr_fused_count(s, p, &dwell, window, L, n_lost, scale * scale, u % 32);
             pnr_fused_begin(s, p, dwell, L, p.first_threshold, u % 32);
         });
-        /* Stores the values for the search here: the arithmetic on both sides hides the stores. */
+        /* Stores the values for the search. The arithmetic around this hides the stores. */
         thread.put_column(v);
 
         const float threshold = s.threshold;

@@ -22,14 +22,14 @@ typedef struct pnr_cuda_fused {
     uint32_t *nonfinite;       /* [n_dwells][n_periods] */
     float *power;              /* [n_dwells][n_cells], or NULL */
     float2 *profile;           /* [n_dwells][n_cells], or NULL */
-    double code_energy;        /* sum |a|^2 */
-    uint32_t n_dwells;         /* capacity; the job has the actual number */
+    double code_energy;        /* sum |a|^2 of the code a */
+    uint32_t n_dwells;         /* greatest number of dwells; the job has the actual number */
     uint32_t n_periods;
     uint32_t is_incoherent;
     uint32_t oversample;
     uint32_t max_candidates;
     uint32_t gate_first, gate_count;
-    uint32_t window_bytes; /* shared memory of each window that a block works on */
+    uint32_t window_bytes; /* bytes of shared memory for each window that a block works on */
 } pnr_cuda_fused;
 
 typedef void (*pnr_cuda_fused_kernel)(pnr_cuda_fused);
@@ -52,7 +52,7 @@ const pnr_cuda_fused_size *pnr_cuda_fused_find_plain(pnr_format format, size_t n
 const pnr_cuda_fused_size *pnr_cuda_fused_find_dwells(size_t n_transform);
 size_t pnr_cuda_fused_cells_bytes(const pnr_plan *plan);
 
-/* Returns the place of bin k of L in the spectrum, counted in float2. */
+/* Returns the place of bin k in a spectrum of n_transform bins, counted in float2. */
 size_t pnr_cuda_fused_place(size_t n_transform, size_t k);
 
 #endif

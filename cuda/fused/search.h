@@ -16,19 +16,19 @@ template <int M> struct alignas(16) pnr_fused_search {
     uint32_t n_windows; /* of the submit */
     uint32_t odd;       /* clipped samples in the lower 16 bits, non-finite ones in the upper */
     double energy[M];   /* of each warp's samples */
-    float2 found[pnr_fused_size<M>::THREADS]; /* of each thread, see pnr_fused_note_found */
+    float2 found[pnr_fused_size<M>::THREADS]; /* pnr_fused_note_found of each thread */
     uint64_t keys[PNR_FUSED_LIST];            /* maxima; at the end the kept ones in lag order */
-    uint64_t kept[PNR_MAX_CANDIDATES];        /* the strongest first */
+    uint64_t kept[PNR_MAX_CANDIDATES];        /* keys, the strongest first */
 };
 
 /* The powers that are searched. The plain kernel computes these from the complex values in the
  * buffer, one window of L lags for each dwell. The general kernel has stored the powers in lag
  * order, with half lags between the integer ones. */
 template <int M, bool IS_PLAIN> struct pnr_fused_view {
-    const float2 *buffer; /* complex values, their parts swapped */
+    const float2 *buffer; /* complex values, real and imaginary part swapped */
     const float *power;
     uint32_t n_samples, n_halves;
-    bool has_values; /* the buffer holds c of the dwell */
+    bool has_values; /* true: the buffer has the complex values of the dwell */
 
     __device__ __forceinline__ uint32_t n() const
     {
@@ -46,7 +46,7 @@ template <int M, bool IS_PLAIN> struct pnr_fused_view {
     {
         return IS_PLAIN ? pnr_fused_power(value_at(cell)) : power[cell];
     }
-    /* Returns lag k + j - 8 mod N, for any N. */
+    /* Returns (k + j - 8) mod n(), the lag of neighbour j of lag k. */
     __device__ __forceinline__ uint32_t neighbour(uint32_t k, uint32_t j) const
     {
         return (k + n() - PNR_CANDIDATE_REACH % n() + j) % n();
@@ -73,7 +73,7 @@ static __device__ __forceinline__ double pnr_fused_over(double x, uint32_t n)
     return x * inverse;
 }
 
-/* Adds the energies of the threads of a warp. All threads call. */
+/* Sums the energies of the threads of a warp into s.energy. All threads call this. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M> &s, float energy,
                                                              uint32_t u)
@@ -85,8 +85,8 @@ static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M>
 }
 
 /* Returns the greatest power of a thread and the sum of the thread's powers. Returns 0 instead of
- * the sum if the greatest power is above the threshold. With M > 1 it also stores both in s. All
- * threads call it. */
+ * the sum if the greatest power is above the threshold. With M > 1 it also stores the two results
+ * in s. All threads call it. */
 template <int M>
 static __device__ __forceinline__ float2 pnr_fused_note_found(pnr_fused_search<M> &s, float best,
                                                               float sum, float threshold,
@@ -99,8 +99,8 @@ static __device__ __forceinline__ float2 pnr_fused_note_found(pnr_fused_search<M
     return found;
 }
 
-/* Adds the counts of a measured window of n samples to its dwell. One warp calls; all its lanes
- * compute the same, so that none waits for another. */
+/* Adds the counts of a measured window of n samples to its dwell. One warp calls this. All its
+ * lanes compute the same values, so that no lane waits for another. */
 template <int M>
 static __device__ __forceinline__ void
 pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwell, size_t window,
@@ -144,7 +144,7 @@ static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
 /* Counts of one search. */
 typedef struct pnr_fused_tally {
     uint32_t n_above, n_maxima;
-    uint32_t n_keys;  /* in the list */
+    uint32_t n_keys;  /* keys in the list */
     uint64_t weakest; /* weaker keys are not kept */
     double noise;     /* power of this lane's cells in columns with a cell above the threshold */
 } pnr_fused_tally;
@@ -181,8 +181,8 @@ static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s
     return n_kept;
 }
 
-/* Scans column u, which has a cell above the threshold: each lane compares one lag with those next
- * to it. The lanes stay together, so the order of the list never changes. */
+/* Scans column u, which has a cell above the threshold: each lane compares one lag with its two
+ * neighbours. The lanes stay together, so the list always has the same order. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
 pnr_fused_scan_column(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
@@ -252,7 +252,7 @@ pnr_fused_return_candidate(const pnr_fused_search<M> &s, const pnr_fused_view<M,
     return (uint32_t)__popc(__ballot_sync(0xffffffffu, is_new));
 }
 
-/* Sums x and y over the warp: each half of the warp adds one of them. */
+/* Sums *x and *y over the warp: one half of the warp sums *x, the other half sums *y. */
 static __device__ __forceinline__ void pnr_fused_sum_both(double *x, double *y, uint32_t lane)
 {
     double mine = lane < 16 ? *x : *y;
@@ -289,9 +289,9 @@ static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_sea
     return warps;
 }
 
-/* Searches a dwell, and writes it and its candidates to the results. Only the first warp calls it.
- * Before this, all threads have called pnr_fused_note_found. The sums of the dwell and the first
- * threshold have been set. found: what pnr_fused_note_found returned to this thread. */
+/* Searches a dwell, and writes its sums and candidates to the results. Only the first warp calls
+ * it. Before this, all threads have called pnr_fused_note_found. The sums of the dwell and the
+ * first threshold have been set. found: what pnr_fused_note_found returned to this thread. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
 pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,

@@ -9,16 +9,17 @@
 
 /*
  * Every pass of the fused method has the form  out[j] = sum_k in[k] w^k W_R^(jk),
- * W_R = exp(-2 pi i / R), with one base twiddle w for each thread. It is a radix-2 decimation in
- * time. Its stage of span m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly is six fused
- * multiply-adds with any twiddle, so w costs only the R/2 twiddles that are derived from it.
+ * W_R = exp(-2 pi i / R), with one base twiddle w for each thread. The pass is a radix-2 decimation
+ * in time. The stage of span m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly is six fused
+ * multiply-adds with any twiddle, so w costs only the R/2 twiddles that are derived from w.
  *
  * The inverse transform is the forward one on values whose real and imaginary parts are swapped.
- * Its results are swapped too.
+ * The real and imaginary parts of its results are swapped too.
  */
 
-/* Return cos(pi q / 16), q = 0..16. The functions are not recursive: nvcc would call a recursive
- * function in every butterfly, and each call would move the values from registers to memory. */
+/* Return cos(pi q / 16) for q = 0..8, cos(pi q / 16) for q = 0..16, and sin(pi q / 16) for q =
+ * 0..16. The functions are not recursive: nvcc would call a recursive function in every butterfly,
+ * and each call would move the values from registers to memory. */
 __host__ __device__ constexpr float pnr_fused_cos_low(int q)
 {
     return q == 0   ? 1.0f
@@ -57,7 +58,7 @@ static __device__ __forceinline__ float2 pnr_fused_product(float2 a, float2 b)
     return make_float2(fmaf(a.x, b.x, -a.y * b.y), fmaf(a.x, b.y, a.y * b.x));
 }
 
-/* |c|^2 of a value with swapped parts, as the inverse transform returns it. */
+/* Returns |c|^2. The real and imaginary part of c are swapped, as after an inverse transform. */
 static __device__ __forceinline__ float pnr_fused_power(float2 swapped)
 {
     return fmaf(swapped.y, swapped.y, swapped.x * swapped.x);
@@ -68,7 +69,8 @@ static __device__ __forceinline__ float2 pnr_fused_square(float2 a)
     return make_float2(fmaf(a.x, a.x, -a.y * a.y), (a.x + a.x) * a.y);
 }
 
-/* exp(-2 pi i index / n) with per_index = 2 / n, n a power of two: the argument is exact. */
+/* Returns exp(-2 pi i index / n). per_index is 2 / n, and n is a power of two, so that the argument
+ * of sincospif is exact. */
 static __device__ __forceinline__ float2 pnr_fused_twiddle(uint32_t index, float per_index)
 {
     float s, c;
@@ -87,7 +89,7 @@ static __device__ __forceinline__ void pnr_fused_pair(float2 &a, float2 &b)
     a = make_float2(a.x + t.x, a.y + t.y);
 }
 
-/* w = -i */
+/* The butterfly with w = -i. */
 static __device__ __forceinline__ void pnr_fused_pair_quarter(float2 &a, float2 &b)
 {
     const float2 t = make_float2(b.y, -b.x);
@@ -105,7 +107,7 @@ static __device__ __forceinline__ void pnr_fused_pair_by(float2 &a, float2 &b, f
     a = make_float2(x, y);
 }
 
-/* --- w = 1 --- */
+/* --- transforms with w = 1 --- */
 
 /* Recursive templates, since nvcc does not unroll a loop over the spans. */
 template <int R, int SPAN> static __device__ __forceinline__ void pnr_fused_stages(float2 (&a)[R])
@@ -140,7 +142,7 @@ template <int R> static __device__ __forceinline__ void pnr_fused_transform(floa
         v[i] = a[i];
 }
 
-/* --- any w --- */
+/* --- transforms with any w --- */
 
 /* Derives the twiddles of the stages. set[0] is the twiddle of span 2. set[m/4 + j], j < m/4, is
  * the twiddle w^(R/m) W_m^j of span m >= 4. The second half of a span, j >= m/4, is -i times the
@@ -194,7 +196,7 @@ static __device__ __forceinline__ void pnr_fused_stages_by(float2 (&a)[R],
     }
 }
 
-/* v[j] = sum_k v[k] w^k W_R^(jk), set from pnr_fused_derive(w) */
+/* v[j] = sum_k v[k] w^k W_R^(jk). set: the output of pnr_fused_derive(w). */
 template <int R>
 static __device__ __forceinline__ void pnr_fused_transform_by(float2 (&v)[R],
                                                               const float2 (&set)[R / 2])
@@ -219,7 +221,7 @@ static __device__ __forceinline__ void pnr_fused_transform_at(float2 (&v)[R], fl
     pnr_fused_transform_by<R>(v, set);
 }
 
-/* --- any w, more accurate: the powers w^(2^i) are given, since squaring adds errors --- */
+/* --- transforms with any w, more accurate: squaring adds errors, so all w^(2^i) are given --- */
 
 __host__ __device__ constexpr int pnr_fused_bits(int n)
 {
@@ -249,7 +251,7 @@ pnr_fused_set_spans(const float2 (&powers)[pnr_fused_bits(R)], float2 (&set)[R /
     }
 }
 
-/* v[j] = sum_k v[k] w^k W_R^(jk), powers[i] = w^(2^i) */
+/* v[j] = sum_k v[k] w^k W_R^(jk). powers[i]: w^(2^i). */
 template <int R>
 static __device__ __forceinline__ void
 pnr_fused_transform_with(float2 (&v)[R], const float2 (&powers)[pnr_fused_bits(R)])
@@ -263,9 +265,9 @@ pnr_fused_transform_with(float2 (&v)[R], const float2 (&powers)[pnr_fused_bits(R
 /* --- a pass in shared memory --- */
 
 /* Does the middle pass of the forward or inverse transform in place. A thread does 32 / M
- * transforms of M points, two at a time. transform_pair(q, a, b) does the two whose first points
- * are at places 2 M q and 2 M q + 1. The next point of a transform is PART places further. Only one
- * warp reads and writes these places. */
+ * transforms of M points, two at a time. transform_pair(q, a, b) does the two transforms whose
+ * first points are at places 2 M q and 2 M q + 1. The next point of a transform is PART places
+ * further. Only one warp reads and writes these places. */
 template <int M, int PART, class TRANSFORM>
 static __device__ __forceinline__ void pnr_fused_middle(float2 *middle, TRANSFORM transform_pair)
 {

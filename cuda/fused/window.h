@@ -10,29 +10,29 @@
  * L = 32 * M * 32. A transform has three passes, of 32, M and 32 points. With n = n1 L/32 + n2 32 +
  * n3 and k = k1 + 32 k2 + 32 M k3 (k1, n1, k3, n3 < 32; k2, n2 < M)
  *   nk/L = n1 k1/32 + n2 (k1 + 32 k2)/(32 M) + n3 k/L   (mod 1)
- * So each pass sums over one index, and its twiddles are powers of one base:
+ * So each pass sums over one index, and its twiddles are powers of one base (W_N = exp(-2 pi i/N)):
  *   A[k1][n2][n3] = sum_n1 x W_32^(n1 k1)
  *   B[k1][k2][n3] = sum_n2 A (W_32M^k1)^n2 W_M^(n2 k2)
  *   X[k]          = sum_n3 B (W_L^(k1 + 32 k2))^n3 W_32^(n3 k3)
- * In the first pass thread u has n2 and n3 with u = 32 n2 + n3. In the others it has k1 and k2 with
- * u = M k1 + k2. A thread's bins are k3 = 0..31. The inverse does the same passes in reverse order,
- * with the roles of the digits exchanged (lag digit m1 in the place of k1). So the spectrum is
- * stored in the order of the threads, and nothing is transposed. The second pass mixes only values
- * of rows k1 that the same warp reads and writes.
+ * In the first pass thread u has n2 and n3 with u = 32 n2 + n3. In the other passes thread u has k1
+ * and k2 with u = M k1 + k2. A thread's bins are k3 = 0..31. The inverse does the same passes in
+ * reverse order, with the roles of the digits exchanged (lag digit m1 in the place of k1). So the
+ * spectrum is stored in the order of the threads, and nothing is transposed. The second pass mixes
+ * only values of rows k1 that the same warp reads and writes.
  */
 template <int M> struct pnr_fused_size {
-    static constexpr int THREADS = 32 * M; /* of a window, 32 values each */
+    static constexpr int THREADS = 32 * M; /* threads of a window, each with 32 values */
     static constexpr int L = 1024 * M;
     /* In shared memory the 32 * M values of one k1 are a row. Two empty places follow every 32
      * values, so that neither rows nor columns have bank conflicts. The search reads the same place
-     * of all rows: where these would lie in one bank, a row has two places more. */
+     * of all rows: where these places would lie in one bank, a row is two places longer. */
     static constexpr int PART = 34, ROW = PART * M + (M >= 8 ? 2 : 0);
     static constexpr int WINDOWS = M == 1 ? 16 : 1; /* windows of a block, at most */
     static constexpr int BLOCKS = M == 1   ? 1
                                   : M == 2 ? 8
                                   : M == 4 ? 4
                                   : M == 8 ? 2
-                                           : 1; /* blocks on each SM */
+                                           : 1; /* blocks on each multiprocessor */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
     /* The table contains the pairs (W_L^i, W_L^8i), i < THREADS, with an empty pair after every 32
      * pairs. Then come W_32M^i, i < 32. With M = 1 the table contains all twiddles of each lane. */
@@ -75,7 +75,7 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
     typedef pnr_fused_size<M> size;
 
     if constexpr (M == 1) {
-        /* The twiddles of pnr_fused_derive<32>(W_L^lane), but each computed directly. Number
+        /* The twiddles that pnr_fused_derive<32>(W_L^lane) gives, each computed directly. Number
          * m/4 + j is W_L^(32 lane / m) W_m^j of span m; number 0 is the twiddle of span 2. A lane
          * loads two twiddles at a time. */
         for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) {
@@ -104,9 +104,9 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     __device__ __forceinline__ pnr_fused_thread(const float2 *table_, float2 *buffer, int u_)
         : table(table_), u(u_), k1(u_ / M), k2(u_ % M)
     {
-        column = buffer + u / 32 * size::PART + u % 32; /* + k1 * ROW */
+        column = buffer + u / 32 * size::PART + u % 32; /* value k1 is column[k1 * ROW] */
         row = buffer + k1 * size::ROW + k2 * size::PART;
-        middle = buffer + k1 * size::ROW + 2 * k2; /* + n2 * PART + 2 * M * q */
+        middle = buffer + k1 * size::ROW + 2 * k2; /* see pnr_fused_middle */
     }
 
     __device__ __forceinline__ void put_column(const float2 (&v)[32]) const
@@ -172,8 +172,8 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         last_pass(v, k1 + 32 * k2);
     }
 
-    /* Computes X conj(A), parts swapped for the inverse. All loads share one address and differ by
-     * constant offsets. */
+    /* Multiplies v by the spectrum, and swaps real and imaginary part for the inverse transform.
+     * All loads use one address with constant offsets. */
     __device__ __forceinline__ void multiply(float2 (&v)[32], const float4 *spectrum) const
     {
         const float4 *const own = spectrum + u;
@@ -189,7 +189,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* v[j] becomes c at lag u + T j with its parts swapped. */
+    /* v[j] becomes the correlation at lag u + THREADS * j, with real and imaginary part swapped. */
     __device__ __forceinline__ void inverse(float2 (&v)[32]) const
     {
         pnr_fused_transform<32>(v);
@@ -210,7 +210,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     }
 
     /* With M = 1 both directions are two passes of 32 with the same twiddles. A loop runs the same
-     * instructions twice, and they stay in the instruction cache. */
+     * instructions twice, so that they stay in the instruction cache. */
     template <class BETWEEN>
     __device__ __forceinline__ void correlate_in_warp(float2 (&v)[32], const float4 *spectrum,
                                                       BETWEEN between) const
@@ -237,9 +237,9 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* v[j] is sample u + T j and becomes c at lag u + T j with its parts swapped. between() is
-     * called after a barrier of the window's threads. After correlate() a thread may write only to
-     * its own column of the buffer. */
+    /* v[j] is sample u + THREADS * j and becomes the correlation at that lag, with real and
+     * imaginary part swapped. between() is called after a barrier of the window's threads. After
+     * correlate() a thread may write only to its own column of the buffer. */
     template <class BETWEEN>
     __device__ __forceinline__ void correlate(float2 (&v)[32], const float4 *spectrum,
                                               BETWEEN between) const

@@ -8,7 +8,7 @@
 #include "cuda/long/long.h"
 
 /*
- * A column's point a P + b (a < 32, b < P) goes to k = ka + 32 i (ka < 32, i < P):
+ * A column has points a P + b (a < 32, b < P) and bins k = ka + 32 i (ka < 32, i < P), with
  *   (a P + b) k / (32 P) = a ka/32 + b ka/(32 P) + b i/P   (mod 1)
  * So thread (b, column) sums over a, and thread (ka, column) sums over b with the base W_32P^ka. A
  * thread has 32 / P values of ka: b, b + P, .. Between the passes value ka of thread t lies at
@@ -16,7 +16,7 @@
  */
 template <int P> struct pnr_fused_columns {
     static constexpr uint32_t ROWS = 32 * P;
-    static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* of a tile */
+    static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* columns of a tile */
     static constexpr int BITS = pnr_fused_bits(P);
     /* Shared memory: the tile, then the twiddles (for samples 32 sets of P / 2, for lags log2 P
      * sets of 32). The list of cells needs half a tile even if no values are exchanged. */
@@ -80,7 +80,7 @@ static __device__ __forceinline__ void pnr_fused_exchange(const float2 (&v)[32],
     }
 }
 
-/* Returns the sum over the warps of a block. Thread 0 calls, after a barrier. */
+/* Returns the sum over the warps of a block. Thread 0 calls this after a barrier. */
 template <typename T> static __device__ __forceinline__ T pnr_fused_sum_warps(const T *of_warp)
 {
     T sum = 0;

@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
 
     /* This test follows the loads, so that one wait covers them all. */
     if (dwell >= n_dwells)
-        return; /* the whole block */
+        return; /* the whole block returns */
     pnr_fused_powers_of_tile<P, IS_SUM>(p, rows, tile, (float2 *)memory, of_column, v, power,
                                         [&](uint32_t t, const float2(&c)[32]) {
                                             if (p.profile != NULL && t == returned_of(p, dwell))

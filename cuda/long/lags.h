@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Transforms a tile of lags from columns of the rows, and lists its cells above the threshold. */
+/* Computes the lags of a tile from columns of the transformed rows, and lists the cells above the
+ * threshold. */
 #ifndef PNR_CUDA_FUSED_LONG_LAGS_H
 #define PNR_CUDA_FUSED_LONG_LAGS_H
 
@@ -14,7 +15,8 @@ static __device__ __forceinline__ uint32_t pnr_fused_lag_of(const pnr_fused_long
     return (pnr_fused_row_of<P>(j) << p.row_bits) + pnr_fused_column<P>(tile);
 }
 
-/* Writes [i < log2 P][k < 32] W_32P^(k 2^i) for pnr_fused_transform_lags. A barrier must follow. */
+/* Writes the table [log2 P][32] of W_32P^(k 2^i), i < log2 P, k < 32, for pnr_fused_transform_lags.
+ * A barrier must follow. */
 template <int P> static __device__ __forceinline__ void pnr_fused_prepare_lags(float2 *memory)
 {
     if constexpr (P > 1) {
@@ -54,8 +56,9 @@ template <int P> struct pnr_fused_lag_powers {
     }
 };
 
-/* Transforms the loaded values: v[j] becomes c at pnr_fused_lag_of(j), with swapped parts, or 0
- * beyond N. memory: the tile (free, after a barrier), then the output of pnr_fused_prepare_lags. */
+/* Transforms the loaded values: v[j] becomes c at pnr_fused_lag_of(j), with real and imaginary part
+ * swapped, or 0 if this lag is not below N. memory: the tile (free, after a barrier), then the
+ * output of pnr_fused_prepare_lags. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
@@ -86,9 +89,9 @@ pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
     }
 }
 
-/* Sets power[j] to P at pnr_fused_lag_of(j), summed over the transforms of the dwell in order.
- * Calls seen(t, v) for each transform. v: the loaded values of the first transform. memory: as in
- * pnr_fused_transform_lags; with IS_SUM a tile for the sum follows. */
+/* Sets power[j] to the power at pnr_fused_lag_of(j), summed over the transforms of the dwell in
+ * order. Calls seen(t, v) for each transform. v: the loaded values of the first transform. memory:
+ * as in pnr_fused_transform_lags; with IS_SUM a tile for the sum follows. */
 template <int P, bool IS_SUM, class SEEN>
 static __device__ __forceinline__ void
 pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 *memory,

@@ -22,7 +22,7 @@ uint32_t pnr_fused_long_bits(size_t n_samples)
 
 uint32_t pnr_fused_long_row_bits(uint32_t bits)
 {
-    /* Columns of 32 to 512 and rows of 1024 to 8192 were the fastest. */
+    /* Columns of 32 to 512 points and rows of 1024 to 8192 points were the fastest. */
     static const uint32_t row_bits[] = {10, 10, 10, 10, 11, 12, 13, 13};
 
     assert(bits >= PNR_FUSED_LONG_FIRST && bits <= PNR_FUSED_LONG_LAST);
@@ -133,7 +133,7 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
     const uint32_t n_needed = (n_rows + set->row_each - 1) / set->row_each;
     const uint32_t n_blocks = n_needed < set->row_blocks ? n_needed : set->row_blocks;
     const uint32_t n_warps = set->rows.n_threads / 32;
-    /* blocks for rows, and blocks that begin the windows */
+    /* blocks that transform rows, and blocks that call begin_window */
     const dim3 rows(n_blocks + (n_transforms + n_warps - 1) / n_warps);
     int code;
 

@@ -9,11 +9,12 @@
 #include <cuda_runtime.h>
 
 /*
- * The four-step transform of L = N1 N2 points. With n = n1 N2 + n2 and k = k1 + N1 k2
+ * The four-step transform of L = N1 N2 points. W_N is exp(-2 pi i / N). With n = n1 N2 + n2 and
+ * k = k1 + N1 k2
  *   nk/L = n1 k1/N1 + n2 k1/L + n2 k2/N2   (mod 1)
  * samples:  S[k1][n2] = sum_n1 x[n1][n2] W_N1^(n1 k1)                    columns of N1
  * rows:     X[k1][k2] = sum_n2 S[k1][n2] (W_L^k1)^n2 W_N2^(n2 k2)        rows of N2
- *           Y = X conj(A), and in the inverse, with lag m = m1 + N2 m2,
+ *           Y = X conj(A), A: DFT of the code. In the inverse, with lag m = m1 + N2 m2,
  *           D[k1][m1] = sum_k2 Y[k1][k2] W_N2^(-k2 m1)                   the same row, in place
  * lags:     c[m1 + N2 m2] = sum_k1 D[k1][m1] (W_L^-m1)^k1 W_N1^(-k1 m2)  columns again
  * Row k1 of the spectrum is multiplied in the place where the forward pass writes it, so nothing is
@@ -24,7 +25,7 @@
  */
 
 enum {
-    PNR_FUSED_LONG_FIRST = 15, /* log2 of the points */
+    PNR_FUSED_LONG_FIRST = 15, /* log2 of the least number of points */
     PNR_FUSED_LONG_LAST = 22,
     PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels takes: all N1 points of
                                  * some columns, 32 for each thread */
@@ -38,7 +39,7 @@ typedef struct pnr_fused_long_tile {
     double noise;      /* sum of the powers */
     float top;         /* the greatest power */
     uint32_t n_listed; /* cells above the threshold */
-    uint32_t n_above;  /* those inside the gate */
+    uint32_t n_above;  /* listed cells inside the gate */
     uint32_t reserved;
 } pnr_fused_long_tile;
 
@@ -53,12 +54,12 @@ typedef struct pnr_fused_long {
     const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), t: see pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_dwells][n_sums][N1][N2] */
-    pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: another step measures them */
+    pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: measured in another step */
     pnr_cuda_dwell *states;     /* [n_dwells] */
     pnr_fused_long_tile *tiles; /* [n_dwells][tiles] */
     uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above the threshold;
                                  * NULL: no cells are listed, and the dwells are not searched */
-    float *above;               /* [n_dwells][N]: 0 except while many cells are searched */
+    float *above;               /* [n_dwells][N]: powers, if many cells are searched; else 0 */
     uint64_t *keys;             /* [n_dwells][N / 2 + 1]: local maxima, if there are many */
     pnr_dwell *dwells;          /* [n_dwells] */
     pnr_candidate *candidates;  /* [n_dwells][max_candidates] */
@@ -66,7 +67,7 @@ typedef struct pnr_fused_long {
     float *power;               /* [n_dwells][N], or NULL */
     float2 *profile;            /* [n_dwells][N], or NULL */
     double scale;               /* full scale = raw * scale */
-    double code_energy;         /* sum |a|^2 */
+    double code_energy;         /* sum |a|^2 of the code a */
     double floor_of_energy;     /* code_energy / N */
     const double *threshold;    /* [n_periods], in units of the floor */
     float conjugate;            /* -1 when x is conjugated, else 1 */
@@ -114,7 +115,7 @@ uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch);
 /* The kernels for one length and format on one device. */
 typedef struct pnr_fused_long_set {
     pnr_fused_long_launch samples, rows, lags, search;
-    uint32_t row_blocks; /* blocks of rows that the device runs at one time */
+    uint32_t row_blocks; /* blocks of the rows kernel that the device runs at one time */
     uint32_t row_each;   /* rows that a block takes at one time */
     bool is_chained;     /* the device chains kernels, see base/chain.h */
 } pnr_fused_long_set;
@@ -124,7 +125,7 @@ typedef struct pnr_fused_long_set {
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                            uint32_t n_dwells, cudaStream_t stream, const pnr_cuda_side *side,
                            pnr_error *error);
-/* Returns the greatest shared memory of a block among the kernels. */
+/* Returns the bytes of shared memory of a block, the greatest of all kernels. */
 size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum);
 /* Prepares the kernels for the current device. */
 int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused_long_set *set,
@@ -147,9 +148,9 @@ bool pnr_fused_long_is_prepared(const pnr_plan *plan);
 int pnr_fused_long_suits(const pnr_plan *plan, pnr_error *error);
 /* Lists the memory of the shared data; returns the number of buffers. */
 size_t pnr_fused_long_list(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_cuda_buffer *list);
-/* Fills the shared data, which are allocated. */
+/* Fills the shared data. Their memory must be allocated. */
 int pnr_fused_long_upload(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_error *error);
-/* Returns the argument of the kernels for a slot. memory: the pointers to memory of the slot. */
+/* Returns the argument of the kernels for a slot. memory: gives the pointers to slot memory. */
 pnr_fused_long pnr_fused_long_argument(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                        const pnr_fused_long_shared *own,
                                        const pnr_fused_long *memory);

@@ -9,10 +9,10 @@
 
 typedef pnr_fused_long_shared shared;
 
-/* Data of one slot, in device memory. The shapes are those of pnr_fused_long. */
+/* Data of one slot. Its arrays are in device memory, with the shapes of pnr_fused_long. */
 typedef struct work {
     pnr_fused_long memory; /* only its pointers to memory of the slot are set */
-    /* used when is_prepared: */
+    /* used if pnr_fused_long_is_prepared: */
     pnr_cuda_energy *segments; /* [n_windows][n_segments] */
     pnr_cuda_energy *sums;     /* [n_windows] */
     pnr_cuda_side side;
@@ -77,7 +77,7 @@ static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
     return pnr_fused_long_list(&common->plan, (shared *)common->shared, list);
 }
 
-/* Returns the reason why the method does not support a plan; NULL: it does. */
+/* Returns the reason why the method does not support a plan. NULL: the plan is supported. */
 static const char *find_missing(const pnr_plan *plan)
 {
     if (plan->oversample != 1)

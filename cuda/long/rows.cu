@@ -19,7 +19,7 @@ template <int M> struct row_size {
     static constexpr int THREADS = 32 * M; /* threads of a row */
     static constexpr int POINTS = 1024 * M;
     static constexpr int PART = 34, ROW = PART * M; /* no bank conflicts for rows or columns */
-    static constexpr int BUFFER = 32 * ROW;         /* float2 of a row */
+    static constexpr int BUFFER = 32 * ROW;         /* float2 places of a row */
     static constexpr int EACH = M == 1 ? 4 : 1;     /* rows of a block */
     static constexpr int BLOCKS = 16 / (M * EACH);  /* blocks of a multiprocessor */
     static constexpr int WARPS = M * EACH;          /* warps of a block */
@@ -36,7 +36,7 @@ template <int M> static __device__ __forceinline__ void sync_row()
         __syncthreads();
 }
 
-/* Sums the parts of a window in their order, and sets the first threshold. One warp calls. */
+/* Sums the parts of a window in their order, and sets the first threshold. One warp calls this. */
 static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
@@ -81,9 +81,9 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 template <int M> struct row_thread {
     typedef row_size<M> size;
     const float2 *table; /* [BITS][32] W_32M^i */
-    float2 *column;      /* + k1 * ROW */
+    float2 *column;      /* value k1 is column[k1 * ROW] */
     float2 *own;
-    float2 *middle; /* + n2 * PART + 2 * M * q */
+    float2 *middle; /* see pnr_fused_middle */
     int u, k1, k2;
 
     __device__ __forceinline__ row_thread(const float2 *table_, float2 *buffer, int u_)
@@ -136,7 +136,7 @@ template <int M> struct row_thread {
         pnr_fused_transform_with<32>(v, powers);
     }
 
-    /* v, a spectrum with swapped parts, becomes the row, also with swapped parts. */
+    /* Turns v from a spectrum into a row. Real and imaginary part are swapped in v. */
     __device__ __forceinline__ void inverse(float2 (&v)[32], const float2 *thread_powers) const
     {
         float2 powers[5];
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
         pnr_chain_wait();
         if (p.parts != NULL && i < count && first + i < p.job->n_dwells)
             begin_window(p, first + i);
-        return; /* the whole block */
+        return; /* the whole block returns */
     }
 
     const int of_block = __shfl_sync(0xffffffffu, threadIdx.x / T, 0);
@@ -225,10 +225,11 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
         for (int j = 0; j < 32; j++)
             v[j] = values[T * j];
         if (window >= n_windows)
-            continue; /* all threads of the row */
+            continue; /* all threads of the row continue */
         thread.forward(v, row_powers, p.thread_powers);
 
-        /* Computes X conj(A), with parts swapped for the inverse. */
+        /* Multiplies by the spectrum and swaps real and imaginary part for the inverse
+         * transform. */
 #pragma unroll
         for (int j = 0; j < 16; j++) {
             const float4 h = __ldg(spectrum + j * T);

@@ -7,7 +7,7 @@
 
 #include <cassert>
 
-/* Loads the 32 samples of the thread, n = place + stride * a, from a window that it extends. */
+/* Loads the thread's 32 samples n = place + stride * a of a periodically extended window. */
 template <class FORMAT>
 static __device__ __forceinline__ void
     load_extended(typename FORMAT::word (&raw)[32], const typename FORMAT::word *window,
@@ -37,8 +37,9 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], uint32_
     return x + y;
 }
 
-/* Returns the energy of the first n_own values; the others are copies. Sets non-finite values to 0.
- * *odd: the number of clipped values in the lower 16 bits, of non-finite values in the upper 16. */
+/* Returns the energy of the first n_own values; the other values are copies of samples. Sets
+ * non-finite values to 0. *odd: the number of clipped values in the lower 16 bits, of non-finite
+ * values in the upper 16. */
 template <class FORMAT>
 static __device__ __forceinline__ float
 measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
@@ -107,7 +108,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
     /* This test follows the loads, so that one wait covers them all. All windows have memory. */
     if (window >= n_windows) {
         pnr_chain_wait();
-        return; /* the whole block */
+        return; /* the whole block returns */
     }
     if constexpr (P > 1) {
         if (threadIdx.x < 32) {

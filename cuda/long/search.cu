@@ -114,7 +114,7 @@ static __device__ __forceinline__ void for_listed(const pnr_fused_long &p, uint3
     }
 }
 
-/* Finds local maxima among many cells, with an array of their powers. All threads call. */
+/* Finds local maxima among many cells, with an array of their powers. All threads call this. */
 static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                        uint64_t *keys)
 {
@@ -222,7 +222,7 @@ static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, u
     return sum;
 }
 
-/* Adds the sums of all warps. */
+/* Returns the sum of element e over all warps. */
 static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
 {
     float2 sum = {0, 0};
@@ -232,7 +232,7 @@ static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
         sum.x += memory[w * FEW_SUMS * PNR_NEIGHBOURS + e].x;
         sum.y += memory[w * FEW_SUMS * PNR_NEIGHBOURS + e].y;
     }
-    return make_float2(sum.y, sum.x); /* the parts are swapped in the rows */
+    return make_float2(sum.y, sum.x); /* real and imaginary part are swapped in the rows */
 }
 
 /* Computes c at the neighbours of the kept lags. memory: the shared memory of the exchange. All
@@ -306,7 +306,7 @@ static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_
 /* --- the search --- */
 
 /* Lowers the threshold for another search, or writes the results of the dwell. The kept keys and
- * their neighbours must be known. The first warp calls. */
+ * their neighbours must be known. The first warp calls this. */
 static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const uint64_t *kept,
                                      uint32_t dwell, int search)
 {
@@ -363,7 +363,7 @@ __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
         uint64_t *keys = is_many ? p.keys + (size_t)dwell * (p.n_samples / 2 + 1) : s.keys;
 
         if (dwell >= n_dwells)
-            return; /* the whole block */
+            return; /* the whole block returns */
         if (is_many)
             find_among_many(s, p, dwell, keys);
         else
@@ -384,7 +384,7 @@ __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
             finish_search(s, p, keys, dwell, search);
         __syncthreads();
         if (s.is_done)
-            return; /* the whole block */
+            return; /* the whole block returns */
         if (search == 0)
             pnr_fused_prepare_lags<P>((float2 *)memory);
         __syncthreads();

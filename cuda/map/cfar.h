@@ -28,7 +28,7 @@ struct pnr_map_level {
             factor = map.factor + (looks_used - 1) * side * side;
     }
 
-    /* Returns the training cell `distance` before or after a cell; NULL: there is none. */
+    /* Returns the training cell at `distance` before or after a cell; NULL: there is none. */
     __device__ __forceinline__ const float *cell_at(uint32_t cell, uint32_t distance,
                                                     bool is_after) const
     {
@@ -63,7 +63,7 @@ struct pnr_map_level {
         return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
     }
 
-    /* Tells whether lower bounds of the sums on both sides of a full cell can refuse it. */
+    /* Tells whether a full cell may be refused by lower bounds of the sums on its two sides. */
     __device__ __forceinline__ bool has_screen() const
     {
         return factor != NULL && m.cfar_axis != PNR_CFAR_ALONG_ROWS && m.cfar_kind != PNR_CFAR_OS &&

@@ -21,10 +21,10 @@ typedef struct pnr_map_bins {
 /* Tells whether the bases of a plan are computed by the transform over the slow time. block_bytes:
  * shared memory that a block may use. */
 bool pnr_map_has_slow(const pnr_plan *plan, const pnr_map_plan *tables, size_t block_bytes);
-/* Fills the tables of bins, which are allocated. */
+/* Fills the tables of bins. Their memory must be allocated. */
 int pnr_map_upload_bins(const pnr_plan *plan, const pnr_map_plan *tables, pnr_map_bins *bins,
                         pnr_error *error);
-/* Does pnr_map_fold for all bases. Without samples->stream it reads the raw samples. */
+/* Does the work of pnr_map_fold for all bases. If samples->stream is NULL, it reads raw samples. */
 int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const pnr_map_bins *bins,
                       size_t first_look, size_t n_looks, float2 *bases, cudaStream_t stream,
                       pnr_error *error);
@@ -32,7 +32,7 @@ int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const 
 /* --- lines --- */
 
 typedef struct pnr_map_lines {
-    pnr_map_search search; /* of the round */
+    pnr_map_search search; /* maps of the round */
     const float2 *bases;   /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each; NULL:
                           * a look is one window, and the lines read its samples */
     pnr_map_samples samples;
@@ -43,12 +43,12 @@ typedef struct pnr_map_lines {
     uint32_t is_whole;   /* see pnr_map_lines_is_whole */
 } pnr_map_lines;
 
-/* Returns the points of a transform that holds a period, or a whole window if lags are linear. 0:
- * the kernels have no such transform. */
+/* Returns the number of points of the transform for a period, or for a window if lags are linear.
+ * 0: the kernels have no such transform. */
 size_t pnr_map_lines_points(const pnr_plan *plan);
 /* Returns the number of groups of threads in a block that computes many codes of one row. */
 size_t pnr_map_lines_groups(size_t n_points);
-/* Tells whether the lines read the raw window, without a base. */
+/* Tells whether the kernel of the lines can read windows, without bases. */
 bool pnr_map_lines_takes_windows(const pnr_map *map, size_t n_points);
 /* Tells whether a dwell is one line, which the kernel can also search with block_bytes of shared
  * memory. */

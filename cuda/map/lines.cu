@@ -27,7 +27,7 @@ enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
 template <int M> struct __align__(16) dwell_memory
 {
     union {
-        float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)]; /* later the values */
+        float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)]; /* later c at all lags */
         struct {
             float power[pnr_fused_size<M>::L];
             pnr_map_warp_piece pieces[M];
@@ -85,7 +85,7 @@ static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, 
     }
 }
 
-/* Rotates v[j] by `turns` per sample. */
+/* Rotates v[j] back by `turns` units of 2^-64 turns for each sample. */
 template <int N>
 static __device__ __forceinline__ void rotate(const pnr_map &m, uint64_t turns, uint32_t first,
                                               uint32_t step, float2 (&v)[N])
@@ -145,7 +145,7 @@ static __device__ __forceinline__ void prefetch_window(const pnr_map &m, const p
                                                        uint32_t dwell, uint32_t u)
 {
     const size_t look = (size_t)(p.search.first_dwell + dwell) * m.n_looks + p.look;
-    const uint32_t i = u * 32; /* the lane's first sample of 4 bytes */
+    const uint32_t i = u * 32; /* the lane's first sample; a sample has 4 bytes */
 
     if (p.bases == NULL && p.samples.stream == NULL &&
         p.search.first_dwell + dwell < p.search.job->n_dwells && i < m.n_window)
@@ -224,7 +224,7 @@ static __device__ __forceinline__ void sum_line(bool is_there, float sum, float 
     *top = most;
 }
 
-/* Keeps the values and powers of a line of one look; after the last look also the line's sums. */
+/* Stores the values and powers of a line of one look; after the last look also the line's sums. */
 template <int M, bool IS_ALONE>
 static __device__ __forceinline__ void finish_line(const pnr_map &m, const pnr_map_lines &p,
                                                    const map_line &line, const float2 (&v)[32],
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
     float2 v[32];
 
     if (p.search.first_dwell + dwell >= p.search.job->n_dwells)
-        return; /* the whole block */
+        return; /* the whole block returns */
     pnr_fused_fill_table<M>(own.table);
     __syncthreads();
 
@@ -348,8 +348,8 @@ static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
 }
 
 /* Each group takes its own rows, out of the n_rows rows of all dwells. A block of several groups
- * first fills a large table, so it takes rows until all are done. A block of one group takes one
- * row. */
+ * first fills a large table, so it takes rows until all rows are done. A block of one group takes
+ * one row. */
 template <int M, lines_kind KIND>
 __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)
@@ -375,13 +375,13 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
 
     for (uint32_t i = begin; i < n_rows; i += step) {
         const uint32_t dwell = i / m.n_rows, row = i % m.n_rows;
-        /* The values loaded above are the right ones for a single row, and with OF_DWELLS. */
+        /* If a group takes one row, or with OF_DWELLS, the values loaded above are right. */
         const bool is_first = block::GROUPS == 1 || KIND == OF_DWELLS;
         const uint32_t n_dwells = is_first ? n_dwells_first : p.search.job->n_dwells;
         const pnr_map_row base = is_first ? base_first : m.rows[row];
 
         if (p.search.first_dwell + dwell >= n_dwells)
-            return; /* the whole group */
+            return; /* the whole group returns */
         for (uint32_t item = 0; item < m.n_codes * m.oversample; item++) {
             const map_line line = {dwell, item / m.oversample, row, item % m.oversample, true};
             dwell_memory<M> &whole = *(dwell_memory<M> *)own.buffer;

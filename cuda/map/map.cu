@@ -224,14 +224,14 @@ size_t pnr_map_list(pnr_map *m, pnr_cuda_buffer *list)
     return n;
 }
 
-/* Sets w_p exp(-2 pi i F p), F = f + s/K, from exact quarter turns and K-th parts of a turn. */
+/* Sets out[p] = w_p exp(-2 pi i F p), F = f + s/K, from exact quarter turns and 1/K turns. */
 static void fill_weights(const pnr_plan *plan, int32_t quarters, uint32_t bin, float2 *out)
 {
     const size_t k = plan->n_periods;
 
     for (size_t p = 0; p < k; p++) {
         const double w = plan->taper != NULL ? plan->taper[p] : 1;
-        /* in units of 1 / (4 K) turn */
+        /* the phase in units of 1 / (4 K) turn */
         const uint64_t part = ((uint64_t)wrap(quarters, 4) * k + 4 * (uint64_t)bin) % (4 * k) * p;
         double root[2];
 

@@ -7,7 +7,7 @@
 #include "cuda/base/slot.h"
 
 /*
- * Row (hypothesis h, slow-time bin s) of a look is a correlation of one window z of N samples,
+ * Row (hypothesis h, slow-time bin s) of a look is the correlation of a code with one window z,
  *
  *   z[i] = exp(-2 pi i f i / N) sum_p w_p exp(-2 pi i F p) x_p[i], F = f + s / K.
  *
@@ -17,8 +17,8 @@
  * All steps are linear, so the slow time is summed first and the result is again one window. Rows
  * whose f differ by m whole bins have the same z except for a rotation by m i / N turns. In a
  * transform of N points this is a shift of the spectrum: Z_m[v] = Z[v + m]. The windows that are
- * transformed are called bases. A row is given by a base and a shift. In a longer transform every
- * row has its own base.
+ * transformed are called bases. A row is given by a base and a shift. In a longer transform rows
+ * of different f have different bases.
  */
 typedef struct pnr_map_row {
     uint32_t base, shift;
@@ -47,12 +47,12 @@ void pnr_map_plan_free(pnr_map_plan *plan);
 
 enum { PNR_MAP_TILE = 2048 }; /* cells of a tile, at most; in method_fused.cu a row is one tile */
 
-/* Sizes and tables that the kernels of all slots read. Device memory. */
+/* Sizes and tables that the kernels of all slots read. The tables are in device memory. */
 typedef struct pnr_map {
     uint32_t n_samples; /* N */
     uint32_t n_window;  /* samples of a window: N, or N + n_lags - 1 for linear lags */
     uint32_t n_lags, oversample;
-    uint32_t n_cells; /* of a row: n_lags * oversample */
+    uint32_t n_cells; /* cells of a row: n_lags * oversample */
     uint32_t n_periods, n_looks, n_codes, n_rows, n_bases;
     uint32_t
         n_transform; /* points of a base: n_window in method_fused.cu, else L of pnr_cuda_shape */
@@ -80,7 +80,7 @@ pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_
                    uint32_t tile);
 /* Lists the memory of the tables; returns the number of buffers. */
 size_t pnr_map_list(pnr_map *map, pnr_cuda_buffer *list);
-/* Fills the tables, which are allocated. */
+/* Fills the tables. Their memory must be allocated. */
 int pnr_map_upload(const pnr_plan *plan, const pnr_map_plan *tables, const pnr_map *map,
                    pnr_error *error);
 /* Returns PNR_OK, or PNR_EUNSUPPORTED and a text with the number that is too large. */

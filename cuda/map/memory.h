@@ -8,7 +8,7 @@
 
 /* Device memory. D: dwells of a round. */
 typedef struct pnr_map_memory {
-    float2 *stream; /* of a whole submit, see pnr_map_samples */
+    float2 *stream; /* converted samples of a whole submit, see pnr_map_samples */
     pnr_cuda_energy *parts;
     pnr_map_window *windows;
     uint32_t *n_used;
@@ -29,7 +29,7 @@ typedef struct pnr_map_memory {
 /* The sizes that a method chooses. */
 typedef struct pnr_map_extent {
     size_t n_maps;  /* D, or 0 where no map is kept */
-    size_t n_bases; /* of a round, and more to fill the last call of cuFFT; 0: no bases */
+    size_t n_bases; /* bases of a round, in whole calls of cuFFT; 0: no bases */
     bool has_stream;
     bool is_in_bases; /* the values lie in the memory of the bases */
 } pnr_map_extent;

@@ -38,7 +38,7 @@ static size_t bases_of(const pnr_map *m)
 }
 
 /* A call of cuFFT transforms at most shape->group rows. All dwells of a round together have at most
- * so many lines, unless a single dwell has more. The number of rows of a call depends on the length
+ * as many lines, unless a single dwell has more. The number of rows of a call depends on the length
  * of the transform and the map alone, so the bits of the results do not depend on the batch. */
 static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared *own)
 {
@@ -111,7 +111,7 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
                  m->n_transform, m->n_transform > m->n_samples ? " (extended periodically)" : "",
                  own->inverse);
     choice->n_transform = shape->n_transform;
-    /* The work area of the transforms is estimated as the rows of one call. */
+    /* The work area of the transforms is estimated to have the size of the rows of one call. */
     choice->device_bytes = (own->forward > own->inverse ? own->forward : own->inverse) *
                            shape->row_stride * sizeof(float2);
     return PNR_OK;
@@ -199,7 +199,7 @@ static int filter_lines(const shared *own, work *w, pnr_error *error)
     return code;
 }
 
-/* Computes some lines: product, inverse, filter, powers. */
+/* Computes the lines of a part: product, inverse transform, filter, powers. */
 static int compute_part(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                         const pnr_map_part *part, pnr_error *error)
 {

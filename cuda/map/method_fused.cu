@@ -21,7 +21,7 @@ typedef struct shared {
     bool is_whole;       /* the kernel of the lines searches too, and no map is kept */
     bool has_slow, has_stream;
     pnr_map_bins bins;
-    float2 *spectra; /* [n_codes][oversample][L] in the order of the threads */
+    float2 *spectra; /* [n_codes][oversample][L], see pnr_cuda_fused_place */
     uint64_t bin_turns;
     uint32_t part_codes;
 } shared;
@@ -109,7 +109,7 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
     if ((code = pnr_map_plan_create(plan, true, &own->tables, error)) != PNR_OK)
         return code;
     *m = pnr_map_of(plan, shape, &own->tables, UINT32_MAX);
-    m->n_transform = m->n_window; /* samples of a base; lines.cu extends it to L */
+    m->n_transform = m->n_window; /* samples of a base; lines.cu extends a base to L */
     m->row_stride = (m->n_window + 31) / 32 * 32;
     own->has_slow = pnr_map_has_slow(plan, &own->tables, block_bytes);
     own->is_whole = plan->want_profile == PNR_WANT_NONE &&

@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) gather_maps(pnr_map m, pnr_m
     const uint32_t i = blockIdx.x, d = blockIdx.y, dwell = s.first_dwell + d;
 
     if (!pnr_map_is_real(s, d))
-        return; /* the whole block */
+        return; /* the whole block returns */
     if (i == 0 && threadIdx.x == 0)
         s.results.dwells[dwell] = s.dwells[dwell].sums;
     if (i < s.dwells[dwell].sums.n_candidates)
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) return_maps(pnr_map m, pnr_m
     const uint32_t look = s.dwells[dwell].last_look;
 
     if (!pnr_map_is_real(s, d))
-        return; /* the whole block */
+        return; /* the whole block returns */
     for (uint32_t i = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x; i < s.n_cells;
          i += gridDim.x * PNR_CUDA_THREADS) {
         const size_t at = (size_t)dwell * s.n_cells + i;

@@ -20,7 +20,7 @@ static __device__ __forceinline__ void start_dwell(const pnr_map &m, const pnr_m
                                                    uint32_t last_look)
 {
     const uint32_t n_used = sums.n_periods;
-    /* The mean of P if x were noise alone: sum w_p^2 |x|^2 E_a / N. */
+    /* The mean power of all cells if the samples are noise alone. */
     const double floor = n_used > 0 ? weighted * m.code_energy / m.n_samples : 0;
     pnr_map_dwell state = {};
 
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         s.stream[at] = x;
     }
     if (window >= n_windows)
-        return; /* the whole block */
+        return; /* the whole block returns */
     energy = pnr_cuda_block_sum(energy, energy_of_warp);
     n_clipped = pnr_cuda_block_sum(n_clipped, clipped_of_warp);
     n_nonfinite = pnr_cuda_block_sum(n_nonfinite, nonfinite_of_warp);
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         for (int k = 0; k < 4; k++) {
             const int i = (int16_t)(words[k] & 0xffff), q = (int32_t)words[k] >> 16;
 
-            energy += (uint32_t)(i * i) + (uint32_t)(q * q); /* at most 2^31 */
+            energy += (uint32_t)(i * i) + (uint32_t)(q * q); /* the sum is at most 2^31 */
             n_clipped += pnr_cuda_is_end((int16_t)i) || pnr_cuda_is_end((int16_t)q);
         }
     }
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     pnr_cuda_energy sum = {0, 0, 0};
 
     if (window >= n_windows)
-        return; /* the whole warp */
+        return; /* the whole warp returns */
     for (uint32_t i = threadIdx.x % PNR_CUDA_WARP; i < s.n_segments; i += PNR_CUDA_WARP) {
         const pnr_cuda_energy part = s.parts[window * s.n_segments + i];
 
@@ -198,8 +198,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_window(m, s, window, sum);
 }
 
-/* One warp counts the used windows of one look. A single window minus its mean is zero, so it
- * counts as unused. */
+/* One warp counts the used windows of one look. If means are removed, a single window becomes zero
+ * and counts as unused. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     count_looks(pnr_map_samples s, uint32_t n_periods, uint32_t n_looks, bool has_mean)
 {
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     uint32_t n_used = 0;
 
     if (look >= n_looks)
-        return; /* the whole warp */
+        return; /* the whole warp returns */
     for (uint32_t p = threadIdx.x % PNR_CUDA_WARP; p < n_periods; p += PNR_CUDA_WARP)
         n_used += s.windows[look * n_periods + p].is_used;
     n_used = pnr_cuda_warp_sum(n_used);
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) find_means(pnr_map m, pnr_ma
         n > 0 ? make_float2((float)(re / n), (float)(im / n)) : make_float2(0, 0);
 }
 
-/* One block measures the energy of one segment of a window without the mean. */
+/* One block measures the energy of one segment of a window after the mean was subtracted. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_map_samples s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     double energy = 0;
 
     if (window >= n_windows || s.n_used[window / m.n_periods] < 2)
-        return; /* the whole warp */
+        return; /* the whole warp returns */
     for (uint32_t i = threadIdx.x % PNR_CUDA_WARP; i < s.n_segments; i += PNR_CUDA_WARP)
         energy += s.parts[window * s.n_segments + i].energy;
     energy = pnr_cuda_warp_sum(energy);

@@ -18,9 +18,9 @@ typedef struct pnr_map_window {
 typedef struct pnr_map_dwell {
     pnr_dwell sums;
     double rounding;  /* no floor is set below this */
-    float threshold;  /* a cell is above it when P > threshold */
-    uint32_t is_done; /* no further search */
-    uint32_t n_looks; /* looks used */
+    float threshold;  /* cells with P > threshold are searched */
+    uint32_t is_done; /* 1: no further search follows */
+    uint32_t n_looks; /* number of looks that are used */
     uint32_t last_look;
     uint32_t n_above, n_maxima; /* of this search */
     uint32_t n_keys;            /* keys in the list */
@@ -29,16 +29,16 @@ typedef struct pnr_map_dwell {
     uint32_t n_blocks; /* finished blocks of a kernel; 0 before and after */
 } pnr_map_dwell;
 
-/* Samples of a slot. Device memory. */
+/* The samples of a slot, in device memory. */
 typedef struct pnr_map_samples {
     pnr_cuda_samples raw;
     const pnr_cuda_job *job;
     const pnr_cuda_window *headers; /* [n_windows + n_tail_windows] */
     const uint32_t *lost;           /* one bit per sample, set for lost ones */
-    uint64_t step;                  /* of the tune, in 2^-64 turns per sample */
+    uint64_t step;                  /* phase step of the tune, in 2^-64 turns per sample */
     uint32_t is_tuned, is_conjugated;
-    uint32_t skips_lost; /* true: lost samples count as 0; false: they have values in memory */
-    uint32_t n_segments; /* of a window */
+    uint32_t skips_lost; /* true: lost samples count as 0; false: with their values in memory */
+    uint32_t n_segments; /* segments of a window */
     uint32_t n_tail;     /* samples after the last window */
 
     /* Converted samples of a submit, [n_windows * N + n_tail]. A lost or non-finite sample is
@@ -46,10 +46,10 @@ typedef struct pnr_map_samples {
     float2 *stream;
     pnr_cuda_energy *parts;  /* [n_windows][n_segments] */
     pnr_map_window *windows; /* [n_windows] */
-    uint32_t *n_used;        /* [batch * n_looks] windows used */
-    float2 *mean;            /* has_mean: [batch * n_looks][n_window] */
+    uint32_t *n_used;        /* [batch * n_looks]: number of used windows */
+    float2 *mean;            /* [batch * n_looks][n_window], if has_mean */
     pnr_map_dwell *dwells;   /* [batch] */
-    uint32_t *nonfinite;     /* [n_windows], the result */
+    uint32_t *nonfinite;     /* [n_windows], a result of the submit */
 } pnr_map_samples;
 
 /* Converts and measures n_dwells dwells, finds their means, and starts their state. */
@@ -58,7 +58,8 @@ int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n
 
 /* Tells whether a look is one window from which no mean is removed, and no row has a stretch. */
 bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
-/* Tells whether the raw samples are correlated directly: ci16 of one channel, no tune, no mean. */
+/* Tells whether the raw samples are used directly: ci16, one channel, no tune, conjugation or
+ * mean. */
 bool pnr_map_is_raw(const pnr_plan *plan);
 
 /*

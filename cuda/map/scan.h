@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One search of a map: a warp or a block scans pieces of its lines for maxima. Another step sets
- * the floor between two searches. */
+/* One search of a map: a warp or a block scans pieces of lines of the map for maxima. Another step
+ * sets the floor between two searches. */
 #ifndef PNR_CUDA_MAP_SCAN_H
 #define PNR_CUDA_MAP_SCAN_H
 
@@ -29,7 +29,8 @@ static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const 
     return line[once < m.n_cells ? once : once - m.n_cells];
 }
 
-/* Tells whether P > all earlier cells and P >= all later cells of its row, within its box. */
+/* Tells whether the power `here` of a cell exceeds all earlier cells of its row within its box, and
+ * no later cell of the row within the box exceeds `here`. */
 static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float *line,
                                                   uint32_t cell, float here)
 {
@@ -75,7 +76,7 @@ template <int THREADS> static __device__ __forceinline__ void pnr_map_sync()
 /* Shared memory of a crew for one piece. */
 struct pnr_map_piece {
     union {
-        float sums[PNR_MAP_PIECE];          /* sums of powers, for the screen */
+        float sums[PNR_MAP_PIECE];          /* sums of powers, for pnr_map_screen */
         uint64_t maxima[PNR_MAP_PIECE / 2]; /* of two neighbours at most one is a maximum */
     };
     uint8_t is_beaten[PNR_MAP_PIECE / 2];
@@ -110,7 +111,7 @@ static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t a
 }
 static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on together");
 
-enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* four neighbouring cells each */
+enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* quads of a piece, four neighbouring cells each */
 
 /* Returns the place in a piece of cell j of a thread. With has_quads a thread has the four cells of
  * a quad. Otherwise neighbouring threads have neighbouring cells. */
@@ -292,7 +293,7 @@ static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, cons
 }
 
 /* Drops the maxima that pnr_map_scan_boxes has marked. Moves the strongest max_candidates of the
- * others to the front. One warp calls. */
+ * others to the front. One warp calls this. */
 static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, const pnr_map &m)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP, n_listed = b.n_listed;
@@ -389,7 +390,7 @@ static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t
     return (uint32_t)__popc(__ballot_sync(0xffffffffu, is_new));
 }
 
-/* Sets a lower floor for the next search, or marks the dwell as done. Thread 0 calls. */
+/* Sets a lower floor for the next search, or marks the dwell as done. Thread 0 calls this. */
 static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, int search,
                                       double taken, uint32_t n_taken)
 {

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr
     float most = 0;
 
     if (!pnr_map_is_real(s, d))
-        return; /* the whole block */
+        return; /* the whole block returns */
     if (threadIdx.x == 0)
         greatest = 0;
     __syncthreads();
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map
     uint64_t *keys = s.keys + (size_t)d * s.n_tiles * s.tile_keys;
 
     if (!pnr_map_is_real(s, d) || state->is_done)
-        return; /* the whole block */
+        return; /* the whole block returns */
 
     const float threshold = state->threshold;
     const uint32_t n_looks = state->n_looks, n_items = state->n_hot * n_pieces;
@@ -112,7 +112,7 @@ static __device__ void list_hot(const pnr_map &m, const pnr_map_search &s, pnr_m
     const float threshold = state->threshold;
 
     if (state->is_done)
-        return; /* the whole block */
+        return; /* the whole block returns */
     if (threadIdx.x == 0)
         state->n_hot = 0;
     __syncthreads();
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_
     double noise = 0;
 
     if (!pnr_map_is_real(s, d))
-        return; /* the whole block */
+        return; /* the whole block returns */
 #pragma unroll 4
     for (uint32_t i = threadIdx.x; i < s.n_tiles; i += PNR_CUDA_THREADS)
         noise += s.noise[(size_t)d * s.n_tiles + i];
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     uint32_t *n_taken = s.n_taken + (size_t)d * m.max_candidates;
 
     if (!pnr_map_is_real(s, d) || state->is_done)
-        return; /* the whole block */
+        return; /* the whole block returns */
     if (i < state->n_kept) {
         const uint32_t each = (m.n_rows + PARTS - 1) / PARTS;
         const uint32_t first = min(part * each, m.n_rows), end = min(first + each, m.n_rows);
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     double sum = 0;
     uint32_t n = 0;
 
-    /* Volatile: the block's cache does not hold what other blocks have written. */
+    /* These loads are volatile, because this cache may have old values of the arrays. */
     for (uint32_t e = threadIdx.x; e < state->n_kept * PARTS; e += PNR_CUDA_THREADS)
         sum += ((volatile double *)taken)[e];
     for (uint32_t e = threadIdx.x; e < state->n_kept; e += PNR_CUDA_THREADS)

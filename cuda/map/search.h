@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of maps. It compares cells with the threshold or their CFAR level, keeps the maxima of
- * their boxes, sets the floor, and writes candidates with neighbours and patches. It gives the
- * same results as pnr_search_map on the CPU. */
+/* The search of maps. It compares cells with the threshold or their CFAR level, keeps cells that
+ * are the greatest of their box, sets the floor, and writes candidates with neighbours and patches.
+ * It gives the same results as pnr_search_map on the CPU. */
 #ifndef PNR_CUDA_MAP_SEARCH_H
 #define PNR_CUDA_MAP_SEARCH_H
 
@@ -13,11 +13,11 @@ enum { PNR_MAP_PARTS = 8 }; /* parts of a map's rows that are added up in parall
  * of a whole map. */
 typedef struct pnr_map_search {
     const pnr_cuda_job *job;
-    float2 *values;        /* [n_dwells][n_looks][n_cells]: c */
+    float2 *values;        /* [n_dwells][n_looks][n_cells]: the correlation c */
     float *power;          /* [n_dwells][n_cells] */
-    double *noise;         /* [n_dwells][n_tiles]: sum of P over integer lags */
+    double *noise;         /* [n_dwells][n_tiles]: sum of the powers at integer lags */
     float *greatest;       /* [n_dwells][n_tiles] */
-    uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then those kept, in order */
+    uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then the kept ones, by lag */
     uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
     double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a maximum */
     uint32_t *n_taken;     /* [n_dwells][max_candidates]: columns around a maximum */

@@ -25,11 +25,11 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS, 4) search_small(pnr_map m, p
                                          warps + number * WARPS};
 
     if (d >= s.n_dwells)
-        return; /* the whole crew */
+        return; /* the whole crew returns */
     own.load_state();
     own.sum_lines();
     if (!pnr_map_is_real(s, d))
-        return; /* the whole crew */
+        return; /* the whole crew returns */
     own.search();
     own.gather();
 }

@@ -10,7 +10,7 @@
 /* Shared memory of a warp for the piece that it scans. It is free after the search. */
 union pnr_map_warp_piece {
     pnr_map_piece piece;
-    double taken[PNR_MAX_CANDIDATES * PNR_MAP_PARTS]; /* used in the first warp after the scan */
+    double taken[PNR_MAX_CANDIDATES * PNR_MAP_PARTS]; /* used by the first warp after the scan */
 };
 
 /* Shared memory of a warp: the maxima that it keeps. */
@@ -148,10 +148,9 @@ template <int WARPS> struct pnr_map_searcher {
         __syncwarp();
     }
 
-    /* Does one search. */
     __device__ __forceinline__ void search_once(int search) const
     {
-        /* Only these parts have rows; the sum of the others is 0. */
+        /* Only the first n_parts parts have rows. The sum of each other part is 0. */
         const uint32_t each = (m.n_rows + PARTS - 1) / PARTS,
                        n_parts = (m.n_rows + each - 1) / each;
 
@@ -187,7 +186,6 @@ template <int WARPS> struct pnr_map_searcher {
         pnr_map_sync<THREADS>();
     }
 
-    /* Loads the state of the dwell. */
     __device__ __forceinline__ void load_state() const
     {
         const uint64_t *from = (const uint64_t *)(s.dwells + s.first_dwell + d);
@@ -198,7 +196,7 @@ template <int WARPS> struct pnr_map_searcher {
     }
     static_assert(sizeof(pnr_map_dwell) % sizeof(uint64_t) == 0, "copied in whole words");
 
-    /* Adds up the lines. A barrier must follow. */
+    /* Sums the noise of all lines. A barrier must follow. */
     __device__ __forceinline__ void sum_lines() const
     {
         const auto line = [&](uint32_t e) { return s.noise[(size_t)d * s.n_tiles + e]; };

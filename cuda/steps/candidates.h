@@ -30,7 +30,7 @@ static inline __device__ float pnr_candidate_power(uint64_t key)
     return __uint_as_float((uint32_t)(key >> 32));
 }
 
-/* Returns lag k + j - 8 mod N, for N > 17. */
+/* Returns (k + j - 8) mod n, the lag of neighbour j of lag k, for n > 17. */
 static inline __device__ uint32_t pnr_candidate_neighbour(uint32_t n, uint32_t k, uint32_t j)
 {
     const uint32_t lag = k + n - PNR_CANDIDATE_REACH + j; /* below 2 N + 9 */
@@ -38,7 +38,7 @@ static inline __device__ uint32_t pnr_candidate_neighbour(uint32_t n, uint32_t k
     return lag >= 2 * n ? lag - 2 * n : lag >= n ? lag - n : lag;
 }
 
-/* Tells whether the candidate at lag `centre` has a neighbour at this lag. */
+/* Tells whether the candidate at lag `centre` has a neighbour at lag `lag`. */
 static __device__ __forceinline__ bool pnr_candidate_reaches(uint32_t n, uint32_t centre,
                                                              uint32_t lag)
 {
@@ -47,7 +47,7 @@ static __device__ __forceinline__ bool pnr_candidate_reaches(uint32_t n, uint32_
     return apart <= PNR_CANDIDATE_REACH || n - apart <= PNR_CANDIDATE_REACH;
 }
 
-/* Tells whether a lag lies in the gate. p: kernel argument with gate_first and gate_count. */
+/* Tells whether a lag lies in the gate. p: a kernel argument that has gate_first and gate_count. */
 template <class P>
 static __device__ __forceinline__ bool pnr_candidate_in_gate(const P &p, uint32_t n, uint32_t lag)
 {
@@ -60,7 +60,7 @@ static inline __device__ bool pnr_candidate_is_lower(uint64_t a, uint64_t b)
 }
 
 /* Sorts the n_best of keys[0 .. n) that come first by `is_before`, and moves them to the front. One
- * warp calls. n <= 32 * HELD. */
+ * warp calls this. n <= 32 * HELD. */
 template <uint32_t HELD, typename ORDER>
 static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t n_best,
                                             ORDER is_before)
@@ -88,8 +88,8 @@ static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t
 }
 
 /* Moves the strongest n_best of n keys to the front, in lag order, and returns their number. A key
- * is never written beyond the place where it was read, so no other memory is needed. One warp
- * calls. */
+ * is never written beyond the place where it was read, so no other memory is needed. One warp calls
+ * this. */
 static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t n, uint32_t n_best)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
@@ -156,8 +156,8 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
     return (noise_sum - taken) / (double)(n - n_taken);
 }
 
-/* Writes the kept keys and their neighbours as candidates. One warp calls. Adjacent lanes write
- * adjacent words. */
+/* Writes the kept keys and their neighbours as candidates. One warp calls this. Adjacent lanes
+ * write adjacent words. */
 template <typename VALUE>
 static __device__ void pnr_candidates_return(const uint64_t *kept, uint32_t n_kept,
                                              pnr_candidate *candidates, VALUE value)
@@ -167,7 +167,7 @@ static __device__ void pnr_candidates_return(const uint64_t *kept, uint32_t n_ke
     for (uint32_t e = threadIdx.x % PNR_CUDA_WARP; e < n_kept * PNR_CANDIDATE_WORDS;
          e += PNR_CUDA_WARP) {
         const uint32_t i = e / PNR_CANDIDATE_WORDS, word = e % PNR_CANDIDATE_WORDS;
-        uint32_t bits = 0; /* code, channel and Doppler */
+        uint32_t bits = 0; /* the words of code, channel and Doppler stay 0 */
 
         if (word == 0) {
             bits = pnr_candidate_lag(kept[i]);

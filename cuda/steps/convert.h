@@ -11,7 +11,7 @@ typedef struct pnr_cuda_conversion {
     pnr_cuda_samples samples;
     const pnr_cuda_window *windows; /* [n_windows], device */
     const pnr_cuda_energy *sums;    /* [n_windows], device */
-    uint64_t step;                  /* of the tune, in 2^-64 turns per sample */
+    uint64_t step;                  /* phase step of the tune, in 2^-64 turns per sample */
     bool is_tuned;
     bool is_conjugated; /* x is conjugated before it is tuned */
 } pnr_cuda_conversion;

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     const size_t window = (size_t)blockIdx.x * PNR_CUDA_WARPS + threadIdx.x / PNR_CUDA_WARP;
 
     if (window >= n_windows)
-        return; /* the whole warp */
+        return; /* the whole warp returns */
 
     const pnr_cuda_energy sum = pnr_cuda_sum_energies(m.parts + window * n_segments, n_segments);
 
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     uint32_t n_used = 0, last_used = 0; /* last_used counts from 1 */
 
     if (dwell >= n_dwells)
-        return; /* the whole warp */
+        return; /* the whole warp returns */
     for (uint32_t p = lane; p < n_periods; p += PNR_CUDA_WARP) {
         const pnr_cuda_window window = m.windows[dwell * n_periods + p];
         const pnr_cuda_energy sum = m.sums[dwell * n_periods + p];
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     if (lane != 0)
         return;
 
-    /* The mean of P if x is noise alone: sum|x|^2 E_a / N. */
+    /* The mean power of all cells if the samples are noise alone. */
     const double floor = n_used > 0 ? energy * m.code_energy / n_samples : 0;
     pnr_cuda_dwell state = {};
 

@@ -8,18 +8,18 @@
 #include "cuda/base/shape.h"
 #include "cuda/base/state.h"
 
-/* Device memory, except nonfinite. */
+/* All pointers are to device memory. */
 typedef struct pnr_cuda_measured {
     const pnr_cuda_window *windows; /* [n_windows] */
     pnr_cuda_energy *parts;         /* [n_windows][n_segments] */
     pnr_cuda_energy *sums;          /* [n_windows] */
     pnr_cuda_dwell *dwells;         /* [n_dwells] */
-    uint32_t *nonfinite;            /* [n_windows], pinned host memory */
+    uint32_t *nonfinite;            /* [n_windows] */
     const double *threshold;        /* [n_periods], in units of the floor */
-    double code_energy;             /* sum |a|^2 */
+    double code_energy;             /* sum |a|^2 of the code a */
 } pnr_cuda_measured;
 
-/* A window is used when lost + non-finite <= N/2. */
+/* A window is used if at most half of its samples are lost or non-finite. */
 static inline __device__ bool pnr_cuda_is_used(const pnr_cuda_window &window,
                                                const pnr_cuda_energy &sum, uint32_t n_samples)
 {

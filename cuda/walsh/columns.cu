@@ -81,7 +81,7 @@ static __device__ void list_cells(const pnr_cuda_walsh &p, size_t window, uint32
     }
 }
 
-/* One block transforms one tile. It finds the sum of the tile's powers and the greatest, and lists
+/* One block transforms one tile. It finds the sum and the greatest of the tile's powers, and lists
  * the cells above the first threshold. It writes the values only if a profile is wanted. */
 template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(pnr_cuda_walsh p)
 {
@@ -94,7 +94,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
     float top = 0, sum = 0;
 
     if (!is_there(p, window))
-        return; /* the whole block */
+        return; /* the whole block returns */
     if (threadIdx.x == 0)
         top_of_block = 0;
 
@@ -109,7 +109,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
     /* The greatest power is added last and in double, since it may belong to a strong echo. */
 #pragma unroll
     for (uint32_t r = 0; r < PNR_WALSH_EACH; r++) {
-        const bool is_lag = r != 0 || tile != 0 || threadIdx.x != 0; /* W[0] is no lag */
+        const bool is_lag = r != 0 || tile != 0 || threadIdx.x != 0; /* W[0] belongs to no lag */
         const float power = is_lag ? pnr_walsh_power(v[r]) : 0.0f;
 
         sum += fminf(power, top);
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) walsh_profiles(pnr_cuda_wals
     const uint32_t n = (1u << p.degree) - 1;
 
     if (!is_there(p, window))
-        return; /* the whole block */
+        return; /* the whole block returns */
 
     const bool is_used = p.dwells[window].n_periods > 0;
 
@@ -228,7 +228,7 @@ static __device__ __forceinline__ uint64_t *key_at(searcher &s, const pnr_cuda_w
 }
 
 /* Lists the keys of local maxima. A lag that is not listed is weaker than any listed one. All
- * threads call; afterwards all of p.above is 0 again. */
+ * threads call this. Afterwards p.above is 0 everywhere. */
 static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
     const uint32_t n = (1u << p.degree) - 1, n_listed = p.n_listed[window];
@@ -252,7 +252,7 @@ static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t 
         p.n_listed[window] = 0;
 }
 
-/* Selects the strongest keys, in lag order. The first warp calls. */
+/* Selects the strongest keys, in lag order. The first warp calls this. */
 static __device__ pnr_walsh_list select_keys(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
     pnr_walsh_list list = {s.keys, 0, 0};
@@ -267,7 +267,7 @@ static __device__ pnr_walsh_list select_keys(searcher &s, const pnr_cuda_walsh &
     return list;
 }
 
-/* Finds the cells of the neighbours of the kept lags. All threads call. */
+/* Finds the cells of the neighbours of the kept lags. All threads call this. */
 static __device__ void find_neighbours(searcher &s, const pnr_cuda_walsh &p)
 {
     const uint32_t n = (1u << p.degree) - 1;
@@ -330,7 +330,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
     pnr_walsh_list list = {};
 
     if (!is_there(p, window))
-        return; /* the whole block */
+        return; /* the whole block returns */
 
     pnr_walsh_dwell dwell = begin_search(s, p, window, n_tiles);
 

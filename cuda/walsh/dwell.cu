@@ -20,7 +20,8 @@ struct counts {
     uint32_t n_used = 0;
 };
 
-/* Returns the sum over the teams of a warp. Each team has the same part of another window. */
+/* Returns the sum of x over the teams of a warp. A team is the threads of one window. Lanes with
+ * the same place in their teams are added. */
 template <uint32_t TEAM> static __device__ __forceinline__ float sum_teams(float x)
 {
 #pragma unroll
@@ -127,7 +128,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
             }
         }
 
-        double energy = 0; /* of the summed windows */
+        double energy = 0; /* energy of the sum of the windows */
 
 #pragma unroll
         for (uint32_t r = 0; r < PNR_WALSH_EACH; r++) {
@@ -200,7 +201,7 @@ static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
     for (uint32_t k = 0; k < p.n_periods; k += size::WINDOWS) {
         const size_t first = dwell * p.n_periods + k;
         const uint32_t count = min(size::WINDOWS, p.n_periods - k);
-        pnr_walsh_measure<T> measure; /* not used */
+        pnr_walsh_measure<T> measure; /* its results are not used */
         float2 v[PNR_WALSH_EACH];
 
         pnr_walsh_barrier<DEGREE>();
@@ -310,7 +311,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
             });
         pnr_walsh_barrier<DEGREE>();
         if (scratch.n_kept == 0)
-            continue; /* the whole block */
+            continue; /* the whole block continues */
         add_neighbours<T, DEGREE>(p, dwell, stage, values, scratch);
         if (threadIdx.x < 32)
             pnr_walsh_write_candidates(p, dwell, list, [&](uint32_t i, uint32_t j) {

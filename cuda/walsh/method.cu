@@ -23,7 +23,7 @@ enum { N_SIDES = 2, STATIC_BYTES = 4096 /* static shared memory of a short kerne
  * the rows of one group while it transforms the columns of another, and each kernel finds the
  * output of the previous kernel of its group in the L2 cache. */
 typedef struct work {
-    pnr_cuda_walsh sides[N_SIDES]; /* of each stream; only the scratch pointers are set */
+    pnr_cuda_walsh sides[N_SIDES]; /* one for each stream; only the scratch pointers are set */
     pnr_cuda_side side;
 } work;
 
@@ -95,7 +95,7 @@ static const pnr_cuda_walsh_short *find_size(const pnr_plan *plan)
                : pnr_cuda_walsh_find_dwell(plan->n_looks > 1, plan->format, plan->m_degree);
 }
 
-/* Returns the reason why the method does not support a plan; NULL: it does. */
+/* Returns the reason why the method does not support a plan. NULL: the plan is supported. */
 static const char *find_missing(const pnr_plan *plan)
 {
     if (plan->m_degree == 0)

@@ -8,9 +8,9 @@
 #include <cassert>
 
 /*
- * The 2^n states m are 2^(n - 13) rows of 2^13: row m >> 13. Consecutive samples belong to states
- * that are scattered over all rows. A row that fetches its samples from raw memory uses 4 of every
- * 32 bytes that it takes from the L2 cache. So the samples are sorted first. A block reads a chunk
+ * State m belongs to row m >> 13. A row has 2^13 states. Consecutive samples belong to states that
+ * are scattered over all rows. A row that fetches its samples from raw memory uses 4 of every 32
+ * bytes that it takes from the L2 cache. So the samples are sorted first. A block reads a chunk
  * of 2^14 consecutive samples into shared memory and writes them row by row, four at a time (a
  * quad; zeros fill the last quad of a row). In sorted memory a row lies in one piece. A block loads
  * the row to shared memory, where it can read the samples in any order. The transforms of rows are
@@ -115,7 +115,7 @@ template <typename T> struct row_size {
     static constexpr uint32_t BYTES = VALUES + PNR_WALSH_ROW_QUADS * sizeof(quad<T>);
 };
 
-/* Adds the parts of a window in a fixed order, and sets its first threshold. One warp calls. */
+/* Sums the parts of a window in order, and sets its first threshold. One warp calls this. */
 static __device__ void sum_parts(const pnr_cuda_walsh &p, uint32_t window)
 {
     const uint32_t n_chunks = 1u << (p.degree - PNR_WALSH_CHUNK_BITS), n = (1u << p.degree) - 1;
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(ROW_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_row
     };
 
     if (blockIdx.y >= n_windows)
-        return; /* the whole block */
+        return; /* the whole block returns */
     fetch(blockIdx.y);
 #pragma unroll
     for (uint32_t q = 0; q < PNR_WALSH_EACH / 8; q++)

@@ -8,7 +8,7 @@
 #include "cuda/walsh/walsh.h"
 
 enum {
-    PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* places of a list */
+    PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* keys that fit a list */
     PNR_WALSH_HELD = PNR_WALSH_LISTED / PNR_CUDA_WARP,     /* keys of a list that a lane sorts */
     PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1 /* writes of a candidate: its values and its head */
 };
@@ -27,15 +27,15 @@ typedef struct pnr_walsh_list {
     uint32_t n;
 } pnr_walsh_list;
 
-/* A window is used when lost + non-finite <= N/2. */
+/* A window is used if at most half of its samples are lost or non-finite. */
 static __device__ __forceinline__ bool pnr_walsh_is_used(uint32_t n, uint32_t n_lost,
                                                          uint32_t n_nonfinite)
 {
     return (uint64_t)n_lost + n_nonfinite <= n / 2;
 }
 
-/* Returns the threshold of the first search. energy: sum|x|^2 of the windows used. This is also the
- * floor, sum|x|^2 E_a / N, because the energy E_a of the code is N. */
+/* Returns the threshold of the first search. energy: sum|x|^2 of the windows used. The energy is
+ * also the floor, sum|x|^2 E_a / N, because the energy E_a of the code is N. */
 static __device__ __forceinline__ float pnr_walsh_threshold(const pnr_cuda_walsh &p,
                                                             uint32_t n_used, double energy)
 {
@@ -74,7 +74,7 @@ static __device__ void pnr_walsh_cut(pnr_walsh_list &list, uint32_t n_best)
     }
 }
 
-/* Adds the keys of the lanes with has_key to the list, except those not above list.weakest. */
+/* Each lane with has_key adds its key to the list if the key is above list.weakest. */
 static __device__ __forceinline__ void pnr_walsh_add(pnr_walsh_list &list, bool has_key,
                                                      uint64_t key, uint32_t n_best)
 {
@@ -156,7 +156,7 @@ pnr_walsh_write_candidates(const pnr_cuda_walsh &p, size_t dwell, const pnr_wals
     }
 }
 
-/* Writes the sums in full scale. One lane calls. */
+/* Writes the sums in full scale. One lane calls this. */
 static __device__ __forceinline__ void pnr_walsh_write_dwell(const pnr_cuda_walsh &p, size_t dwell,
                                                              pnr_walsh_dwell &d)
 {

@@ -37,7 +37,7 @@ static __device__ void write_profiles(const pnr_cuda_walsh &p, const float2 *val
 }
 
 /* Searches the profile w of a window and writes its results. energy, odd: sums of the window. One
- * warp calls. */
+ * warp calls this. */
 template <typename T, int DEGREE>
 static __device__ __forceinline__ void
 finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const float2 *w,
@@ -55,7 +55,7 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
         pnr_walsh_begin(p, size::N, is_used, is_used ? energy : 0, is_used ? noise : 0,
                         is_used ? size::N - n_lost - n_nonfinite : 0, odd & 0xffff, n_nonfinite);
 
-    if (__any_sync(0xffffffffu, greatest > d.threshold)) { /* the same in all lanes */
+    if (__any_sync(0xffffffffu, greatest > d.threshold)) { /* the result is the same in all lanes */
         pnr_walsh_search<T, DEGREE>(list, d, p, top, tops, own, [&](uint32_t u) {
             return pnr_walsh_power(w[pnr_walsh_at(u)]);
         });
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
     uint32_t first = blockIdx.x * size::WINDOWS;
 
     if (first >= n_windows)
-        return; /* the whole block */
+        return; /* the whole block returns */
     stage.fetch(p, first, min(size::WINDOWS, n_windows - first));
     __pipeline_wait_prior(0);
     pnr_walsh_barrier<DEGREE>();
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
         uint32_t odd = 0;
         float2 v[PNR_WALSH_EACH];
 
-        /* n_lost is loaded early. If a window has several warps, only the first one needs it. */
+        /* Loads n_lost early. If a window has several warps, only the first warp needs n_lost. */
         if (size::WARPS == 1)
             n_lost = is_there ? p.windows[first + own].n_lost : 0;
         else if (threadIdx.x == 0)

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-/* A padding sample: the zero after the samples of a chunk, see rows.cu. */
+/* The index of a padding sample: a zero after the samples of a chunk, see rows.cu. */
 static const uint16_t NO_SAMPLE = PNR_WALSH_CHUNK + 16;
 
 static bool is_long(uint32_t degree)
@@ -53,7 +53,7 @@ typedef struct maker {
     uint32_t *target;
     uint32_t *first_quad;
     uint32_t *count; /* [chunks][rows]: samples of a chunk that belong to a row */
-    uint32_t *first; /* [chunks][rows]: their first quad in the window */
+    uint32_t *first; /* [chunks][rows]: the first quad of these samples in the window */
 } maker;
 
 /* Fills the states of the register and the lags, as walsh.h defines them. */
@@ -114,7 +114,7 @@ static void fill_orders(maker *m)
     const uint32_t n = (1u << m->degree) - 1;
     const uint32_t n_rows = pnr_cuda_walsh_rows(m->degree);
     const uint32_t n_chunks = pnr_cuda_walsh_chunks(m->degree);
-    uint32_t *next = m->count; /* the next sample of a row in the list of the chunk */
+    uint32_t *next = m->count; /* index of the next sample of a row in the list of the chunk */
 
     for (uint32_t chunk = 0; chunk < n_chunks; chunk++) {
         uint16_t *source = m->source + (size_t)chunk * PNR_WALSH_CHUNK_QUADS * PNR_WALSH_QUAD;

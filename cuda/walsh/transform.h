@@ -9,14 +9,14 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-/* Returns the place of value e of a block in shared memory. One place is free after every 32, so
- * that no access below has bank conflicts. */
+/* Returns the place of value e of a block in shared memory. One place is free after every 32
+ * values, so that no access below has bank conflicts. */
 static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
 {
     return e + (e >> 5);
 }
 
-/* In layout SHIFT bits SHIFT .. SHIFT + 4 of a value's index are the number of its register. The
+/* In layout SHIFT, the register number of a value is bits SHIFT .. SHIFT + 4 of its index. The
  * first function returns the index of the thread's first value. The second returns the distance of
  * value r from the first value in shared memory. */
 template <int SHIFT> static __device__ __forceinline__ uint32_t pnr_walsh_first()
@@ -88,9 +88,9 @@ static __device__ __forceinline__ void pnr_walsh_exchange(float2 *shared,
     pnr_walsh_load<TO>(shared, v);
 }
 
-/* Transforms over the low BITS bits of the index, 5 <= BITS <= 13. The values come in layout 0 and
- * end in layout BITS - 5. The threads pass a barrier, then call meanwhile(), and only then write to
- * shared memory. */
+/* Transforms over the low BITS bits of the index, 5 <= BITS <= 13. The input is in layout 0, the
+ * output in layout BITS - 5. The threads pass a barrier, then call meanwhile(), and only then write
+ * to shared memory. */
 template <int BITS, typename MEANWHILE>
 static __device__ __forceinline__ void
 pnr_walsh_transform(float2 *shared, float2 (&v)[PNR_WALSH_EACH], MEANWHILE meanwhile)
@@ -126,10 +126,10 @@ template <> struct pnr_walsh_measure<int16_t> {
         const uint32_t word = (uint32_t)(uint16_t)x.q << 16 | (uint16_t)x.i;
         const uint32_t bytes = __byte_perm(word, 0, 0x3120);
 
-        /* i^2 + q^2 = i low(i) + q low(q) + 256 (i high(i) + q high(q)), high signed */
+        /* i^2 + q^2 = i low(i) + q low(q) + 256 (i high(i) + q high(q)); high: a signed byte */
         asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(low) : "r"(word), "r"(bytes));
         asm("dp2a.hi.s32.s32 %0, %1, %2, %0;" : "+r"(high) : "r"(word), "r"(bytes));
-        nearest = __viaddmin_u16x2(word, 0x80018001u, nearest); /* the ends give 0 and 1 */
+        nearest = __viaddmin_u16x2(word, 0x80018001u, nearest); /* the range's ends give 0 and 1 */
         return x;
     }
     __device__ __forceinline__ long long energy() const
@@ -140,7 +140,7 @@ template <> struct pnr_walsh_measure<int16_t> {
     {
         return (nearest & 0xffff) <= 1 || nearest >> 16 <= 1;
     }
-    /* Returns the clipped samples in the lower 16 bits, the non-finite ones in the upper 16. */
+    /* Returns 1 for a clipped sample, 0x10000 for a non-finite sample, else 0. */
     static __device__ __forceinline__ uint32_t odd(pnr_cuda_pair<int16_t> x)
     {
         return pnr_cuda_is_end(x.i) || pnr_cuda_is_end(x.q);
@@ -229,8 +229,8 @@ static __device__ __forceinline__ void pnr_walsh_gather(const pnr_cuda_pair<T> *
     }
 }
 
-/* Sums over the TEAM threads of a window, or over the warp where a window has more threads. Every
- * thread gets the sum. The order is always the same. */
+/* Sums over the TEAM threads of a window, or over the warp where a window has more than 32 threads.
+ * Every thread gets the sum. The order is always the same. */
 template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_warp_sum(T x)
 {
 #pragma unroll
@@ -239,8 +239,8 @@ template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_wa
     return x;
 }
 
-/* Sums over all TEAM threads, a power of two. All threads of the block call. scratch: [warps of the
- * block], shared. */
+/* Sums over TEAM threads, a power of two. All threads of the block call this. scratch: shared
+ * memory, a value for each warp of the block. */
 template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_sum(T x, T *scratch)
 {
     x = pnr_walsh_warp_sum<TEAM>(x);

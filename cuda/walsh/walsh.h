@@ -13,9 +13,9 @@ enum {
     PNR_WALSH_MIN_DEGREE = 5,
     PNR_WALSH_SHORT_DEGREE = 13, /* the highest degree that one kernel does */
     PNR_WALSH_MAX_DEGREE = 22,
-    PNR_WALSH_EACH = 32, /* values that a thread holds */
+    PNR_WALSH_EACH = 32, /* values of a thread */
 
-    /* Above degree 13. */
+    /* Sizes above degree 13. */
     PNR_WALSH_TILE_BITS = 13,
     PNR_WALSH_TILE = 1 << PNR_WALSH_TILE_BITS, /* values of a block: one row, or some columns */
     PNR_WALSH_CHUNK_BITS = 14,
@@ -23,17 +23,17 @@ enum {
     PNR_WALSH_QUAD = 4,                          /* samples that are written together */
     PNR_WALSH_CHUNK_QUADS =
         4608,                  /* CHUNK + 1 samples and up to 3 empty places in each of 512 rows */
-    PNR_WALSH_ROW_QUADS = 2304 /* TILE + 1 samples; each of 256 chunks adds up to 3 empty places */
+    PNR_WALSH_ROW_QUADS = 2304 /* TILE + 1 samples and up to 3 empty places in each of 256 chunks */
 };
 
 /*
- * A period has N = 2^n - 1 samples. The code is a[i] = 1 - 2 b[i], b an m-sequence. The states of
- * its register, s_i = sum_j b[i + j] 2^j, i < N, j < n, are all numbers except 0. Put x_i at
- * X[s_i], X[0] = 0, and let W be the Walsh-Hadamard transform of X,
+ * A period has N = 2^n - 1 samples. The code is a[i] = 1 - 2 b[i], b: an m-sequence. The states of
+ * its register, s_i = sum_j b[i + j] 2^j, i < N, j < n, are all n-bit numbers except 0. Let X[s_i]
+ * be sample x_i, X[0] = 0, and let W be the Walsh-Hadamard transform of X,
  *   W[u] = sum_m (-1)^(sum of the bits of (u and m)) X[m].
- * Then c[k] = W[u_k] with u_k = sum_j b[t_j - k] 2^j, where t_j is the index of state 2^j. The
- * reason is that the bits of s_i that u_k selects have the sum b[i - k] modulo 2. W[0] is the sum
- * of x and belongs to no lag.
+ * Then the correlation at lag k is W[u_k] with u_k = sum_j b[t_j - k] 2^j. t_j is the index of
+ * state 2^j. The reason is that the bits of s_i that u_k selects have the sum b[i - k] modulo 2.
+ * W[0] is the sum of x and belongs to no lag.
  */
 typedef struct pnr_cuda_walsh {
     /* [windows of the submit][N], one channel. The memory may be read to the next multiple of 16
@@ -55,8 +55,8 @@ typedef struct pnr_cuda_walsh {
     const double *thresholds;  /* [n_periods]: in units of the floor */
     float scale;               /* full scale = raw * scale, a power of two */
     float conjugate;           /* -1 when x is conjugated, else 1 */
-    uint32_t first_dwell;      /* index in the submit */
-    uint32_t n_dwells;         /* capacity; the job has the actual number */
+    uint32_t first_dwell;      /* index of the first dwell in the submit */
+    uint32_t n_dwells;         /* greatest number of dwells; the job has the actual number */
     uint32_t n_periods;        /* windows of a dwell; 1 above degree 13 */
     uint32_t degree;
     uint32_t max_candidates;
@@ -94,12 +94,13 @@ typedef struct pnr_cuda_walsh_short {
 } pnr_cuda_walsh_short;
 
 /* The first finds the kernel for dwells of one window. The second finds the kernel for dwells of
- * several windows, in which a block takes all windows of a dwell. NULL: there is none. */
+ * several windows, in which a block takes all windows of a dwell. NULL: there is no such kernel. */
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find(pnr_format format, uint32_t degree);
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,
                                                       uint32_t degree);
 
-/* Returns the table index of state m. A thread has 32 states, in pieces of 16 bytes. */
+/* Returns the index of the entry of state m in `place`. A thread reads the entries of 32 states in
+ * pieces of 16 bytes. */
 size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m);
 
 /* For degrees above 13: the first returns the number of rows, of 2^13 states each. The second
@@ -128,7 +129,7 @@ enum { PNR_WALSH_TABLES = 6 };
 /* Lists the memory of the tables. Returns the number of buffers, PNR_WALSH_TABLES. Up to degree 13
  * the buffers for the long kernels are empty. */
 size_t pnr_cuda_walsh_tables_list(uint32_t degree, pnr_cuda_walsh *tables, pnr_cuda_buffer *list);
-/* Fills the tables, which are allocated, and n_quads. PNR_OK, PNR_ENOMEMORY, or as
+/* Fills n_quads and the tables, whose memory must be allocated. PNR_OK, PNR_ENOMEMORY, or as
  * pnr_cuda_check. */
 int pnr_cuda_walsh_tables_fill(const pnr_plan *plan, pnr_cuda_walsh *tables, pnr_error *error);
 

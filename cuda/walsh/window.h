@@ -79,9 +79,9 @@ static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<
 
 /*
  * Runs all searches of a dwell whose powers are in shared memory. One warp calls it. power(u)
- * returns P of cell u. The greatest power of the cells u with u mod TEAM = t is the argument `top`
- * of lane t of the dwell's team. With TEAM > 32 this power is tops[t] in shared memory instead.
- * own: number of the dwell's team in the warp. Afterwards `list` has the kept candidates, and `d`
+ * returns the power of cell u. Thread t of the TEAM threads of a window has the greatest power of
+ * the cells u with u mod TEAM = t: in its argument `top`, or with TEAM > 32 in tops[t] in shared
+ * memory. own: number of the window in the warp. Afterwards `list` has the kept candidates, and `d`
  * has the sums.
  */
 template <typename T, int DEGREE, typename POWER>
@@ -143,7 +143,7 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
 
 /* --- tables of kernels --- */
 
-/* All short kernels. KERNEL(type, degree): the kernel, and the dwells that a block works on. */
+/* All short kernels. KERNEL(type, degree): the kernel, and the number of dwells in a block. */
 #define PNR_WALSH_SHORT_ROW(KERNEL, format, type, degree)                                          \
     {format, degree, KERNEL(type, degree), pnr_walsh_size<type, degree>::THREADS,                  \
      pnr_walsh_size<type, degree>::BYTES},

@@ -14,7 +14,7 @@
  *     windows   = processed + dropped_engine_error + dropped_shutdown + refused_too_much_lost
  *     results   = sent + unsent_publish_refused
  * A non-finite sample counts as lost_source. A sample of a refused window counts as skipped_refused
- * unless it is lost. The samples of a window that was handed out and then dropped count as used.
+ * unless it is lost. The samples of a dropped window count as used unless they are lost.
  */
 #define PNR_ACCOUNT_SAMPLES(X)                                                                     \
     X(used) X(skipped_alignment) X(skipped_tail) X(skipped_refused) X(lost_source) X(lost_ring_full)
@@ -22,7 +22,7 @@
     X(processed) X(dropped_engine_error) X(dropped_shutdown) X(refused_too_much_lost)
 #define PNR_ACCOUNT_RESULTS(X) X(sent) X(unsent_publish_refused)
 
-/* Every field, in the order of the wire. */
+/* All fields, in the order that messages use. */
 #define PNR_ACCOUNT_FIELDS(X)                                                                      \
     X(positions)                                                                                   \
     PNR_ACCOUNT_SAMPLES(X)                                                                         \
@@ -31,8 +31,8 @@
     X(results)                                                                                     \
     PNR_ACCOUNT_RESULTS(X)                                                                         \
     X(n_clipped)       /* samples at either end of the range of the ADC: not a loss */             \
-    X(n_nonfinite)     /* NaN or Inf, part of lost_source */                                       \
-    X(deadline_missed) /* late results: not a loss */
+    X(n_nonfinite)     /* samples that are NaN or Inf; lost_source contains them */                \
+    X(deadline_missed) /* results after their deadline: not a loss */
 
 typedef struct pnr_account {
 #define PNR_ACCOUNT_FIELD(name) uint64_t name;

@@ -45,10 +45,10 @@ bool pnr_clock_sleep_until(uint64_t time_ns, const volatile int *stop)
     }
 }
 
-/* Computes the Gregorian date of a day since 1970-01-01. A year is counted from March on, so that
- * the leap day is its last day. March to July have 153 days, and so have August to December.
- * gmtime_r is not used: its first call reads files and takes a lock, and the processing thread must
- * do neither. */
+/* Computes the Gregorian date of a day since 1970-01-01. Here a year begins in March, so that the
+ * leap day is the last day of the year. March to July have 153 days, and so have August to
+ * December. gmtime_r is not used: its first call reads files and takes a lock, and the processing
+ * thread must do neither. */
 static void date_of_days(int64_t days, int *year, int *month, int *day)
 {
     int64_t z = days + 719468;

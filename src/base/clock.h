@@ -20,7 +20,7 @@ bool pnr_clock_sleep_until(uint64_t time_ns, const volatile int *stop);
 /* Reads "2026-11-21T02:40:12[.fraction]Z" with 1 to 9 digits of fraction, in the years 1970 to
  * 2261. Returns PNR_OK, or PNR_ECONFIG for any other text. */
 int pnr_time_parse(const char *text, int64_t *utc_ns);
-/* Writes a time in the same form, always with nine digits of fraction. Returns out. */
+/* Writes a time as pnr_time_parse reads it, with nine digits of fraction. Returns out. */
 char *pnr_time_format(int64_t utc_ns, char out[PNR_TIME_LEN]);
 
 #endif

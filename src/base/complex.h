@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#ifndef CMPLX /* clang 14 with glibc */
+#ifndef CMPLX /* clang 14 with glibc has no CMPLX */
 #define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
 #endif
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors with an explanation, and three tables that are generated from the list in error.h. */
+/* Errors with an explanation, and the table of codes, names, texts and exit statuses. The list in
+ * error.h fills the table. */
 #include "base/error.h"
 
 #include <errno.h>

@@ -34,7 +34,7 @@ enum {
 #undef PNR_ERROR_ENUM
 };
 
-enum { PNR_EXIT_LOST = 3 }; /* with --strict: the program finished, but something was lost */
+enum { PNR_EXIT_LOST = 3 }; /* exit status with --strict: finished, but something was lost */
 
 /* An error with an explanation: the code, and one line with the wrong value. Owner: the caller. */
 typedef struct pnr_error {
@@ -45,7 +45,7 @@ typedef struct pnr_error {
 /* Fills *error (may be NULL) and returns code, for use as `return pnr_error_set(...)`. */
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Does the same with PNR_ECONFIG, the code of a refused configuration. */
+/* As pnr_error_set, with PNR_ECONFIG: the code of a refused configuration. */
 #define pnr_refuse(error, ...) pnr_error_set(error, PNR_ECONFIG, __VA_ARGS__)
 
 const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for a code not in the list */

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Little endian. ci16: int16 I, int16 Q. Real formats carry I only. */
+/* The formats of samples, all little endian. A ci16 sample is I and then Q, each of type int16.
+ * Real formats have I only. */
 typedef enum {
     PNR_FORMAT_NONE,
     PNR_FORMAT_CI8,
@@ -27,10 +28,10 @@ typedef struct pnr_format_info {
     const char *name;    /* "ci16" */
     const char *aliases; /* space-separated, e.g. "cs16 sc16 ci16_le"; file extensions are
                             these names and aliases with a dot */
-    unsigned bytes;      /* of one sample (I and Q together when complex) */
+    unsigned bytes;      /* bytes of one sample (I and Q together if complex) */
     bool is_complex;
     bool is_float;
-    double scale;  /* value in full scale = (raw + offset) * scale: 1/32768, 1/128, 1 */
+    double scale;  /* value = (raw + offset) * scale with full scale = 1; 1/32768, 1/128 or 1 */
     double offset; /* -127.5 for cu8 and u8, else 0 */
 } pnr_format_info;
 
@@ -42,7 +43,7 @@ pnr_format pnr_format_find(const char *name);
 /* Finds a format by the extension of a path (".sc16"). PNR_FORMAT_NONE: the path has no extension,
  * or an unknown one. */
 pnr_format pnr_format_of_path(const char *path);
-/* The names, space-separated, for messages. */
+/* Returns the names of all formats, separated by spaces, for messages. */
 const char *pnr_format_names(void);
 
 /* Converts one sample at `raw`, which needs no alignment, to I, Q with full scale = 1. Returns

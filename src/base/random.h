@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* The next 64 random bits. *state: any value is a seed. */
+/* Returns the next 64 random bits. The first value of *state, the seed, may be any number. */
 static inline uint64_t pnr_random_next(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -16,7 +16,7 @@ static inline uint64_t pnr_random_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Uniform in 0 <= u < 1, 53 bits. */
+/* Returns a number u with 53 random bits, uniform in 0 <= u < 1. */
 static inline double pnr_random_uniform(uint64_t *state)
 {
     return (double)(pnr_random_next(state) >> 11) * 0x1p-53;

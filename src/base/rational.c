@@ -64,7 +64,7 @@ static bool parse_exponent(const char **text, long *exponent)
 
 /* The digits of a decimal number. Digit i has the weight 10^(n_whole - 1 - i). */
 typedef struct decimal {
-    const char *first, *point; /* point: within the digits, or at their end */
+    const char *first, *point; /* point: the place of the decimal point, or the digits' end */
     long n_digits, n_whole;
 } decimal;
 

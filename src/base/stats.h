@@ -8,7 +8,8 @@
 
 enum { PNR_HISTOGRAM_BUCKETS = 64 * 32 };
 
-/* Each power of two has 32 linear buckets (error at most 1/64). A zeroed histogram is empty. */
+/* Each power of two has 32 linear buckets (relative error at most 1/64). A zeroed histogram is
+ * empty. */
 typedef struct pnr_histogram {
     uint64_t n;
     uint64_t max;
@@ -16,7 +17,8 @@ typedef struct pnr_histogram {
 } pnr_histogram;
 
 void pnr_histogram_add(pnr_histogram *histogram, uint64_t value);
-/* Returns the quantile p: the share p (0..1) of all values lies at or below it. 0: no values. */
+/* Returns the quantile p: the share p (0..1) of all values lies at or below it. Returns 0 if there
+ * are no values. */
 uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p);
 
 /* pnr_median returns the lower median of n values. pnr_quantile returns the quantile p of n values

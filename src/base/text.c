@@ -91,7 +91,7 @@ static uint64_t split_decimal(double magnitude, int *exponent)
     return (uint64_t)mantissa;
 }
 
-/* Writes the digits as d.ddde-x. */
+/* Writes the digits in the form of 1.234e-7. */
 static void add_scientific(pnr_text *text, const char *digits, size_t n, int exponent)
 {
     add_bytes(text, digits, 1);

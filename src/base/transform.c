@@ -13,7 +13,8 @@
 
 typedef enum { FORWARD = -1, INVERSE = 1 } direction;
 
-/* The greatest radix of a step. A length without a greater prime factor is transformed in steps. */
+/* The greatest radix of a step. A length with a greater prime factor needs Bluestein's
+ * algorithm. */
 enum { MAX_RADIX = 13 };
 
 /* The tables of one transform in steps; they are made and freed within one call. */
@@ -48,8 +49,8 @@ static void steps_close(steps *plan)
     free(plan->scratch);
 }
 
-/* Returns the radix of the first step of length n: 4 if it divides n, else the least odd factor, or
- * 2 if n is 2. 0: n has no such factor up to MAX_RADIX. */
+/* Returns the radix of the first step of length n: 4 if it divides n, else the least odd prime
+ * factor of n. Returns 2 if n is 2, and 0 if n has no such factor up to MAX_RADIX. */
 static size_t next_radix(size_t n)
 {
     if (n % 4 == 0)

@@ -12,12 +12,12 @@
 static void add_notch(pnr_band *band, double centre, double reach)
 {
     if (band->n_notches == PNR_MAX_NOTCHES)
-        return; /* the text is too short for more */
+        return; /* cannot happen: the text of window.notch is too short */
     band->notches[band->n_notches].centre = centre;
     band->notches[band->n_notches++].reach = reach;
 }
 
-/* Reads one f_hz+-width_hz of a list. Returns what follows it, or NULL. */
+/* Reads one f_hz+-width_hz of a list. Returns the text after it, or NULL for another text. */
 static const char *read_notch(const char *text, double *centre_hz, double *width_hz)
 {
     char *end;
@@ -98,7 +98,7 @@ static bool is_removed(const pnr_band *band, double cycles, size_t n)
 
 int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *share, double *removed)
 {
-    const double nearest = 1e-6 / (double)n; /* rounding of the tune */
+    const double nearest = 1e-6 / (double)n; /* tolerance for the rounding of the tune */
     double all = 0, shown = 0, kept = 0;
 
     *share = *removed = 0;

@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* 128 bytes of text hold 25 notches; real samples show each twice. */
+/* The 128 bytes of window.notch can list 25 notches. In real samples each notch counts twice. */
 enum { PNR_MAX_NOTCHES = 64 };
 
 /* Frequencies in cycles a sample, in the samples before `tune` mixes them down. */
 typedef struct pnr_band {
-    bool is_half; /* only between 0 and half of the rate */
+    bool is_half; /* the band lies between 0 and half of the rate */
     double tune;
     size_t n_notches;
     struct {
@@ -40,8 +40,8 @@ int pnr_band_add_notches(pnr_band *band, const pnr_config *config, bool is_real,
  * filtered samples with a.
  *
  * Real samples x = Re z show z at positive frequencies and its image at negative ones. With is_half
- * the frequencies 0 and half of the rate, where both meet, are left out too, and the result
- * correlates with the analytic signal of x (D. Gabor, Theory of communication, 1946).
+ * the frequencies 0 and half of the rate, where z and the image meet, are left out too, and the
+ * result correlates with the analytic signal of x (D. Gabor, Theory of communication, 1946).
  *
  * *share: the part of the energy that is kept. *removed: the part that the notches remove of the
  * energy that would be kept without notches. PNR_OK, PNR_ENOMEMORY.

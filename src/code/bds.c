@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The codes of BeiDou B1I and B3I: sums of G1 and G2, cut short. */
+/* The codes of BeiDou B1I and B3I: sums of the outputs of two registers, G1 and G2. */
 #include "code/registers.h"
 
 enum { N_PRN = 63, B1I_CHIPS = 2046, B3I_CHIPS = 10230, B3I_G1_PERIOD = 8190 };
@@ -26,7 +26,7 @@ static const uint16_t b3i_shift[N_PRN] = {
 
 int pnr_code_build_bds_b1i(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
-    /* 01010101010 from stage 1 to stage 11 */
+    /* the stages before the first step: 01010101010 from stage 1 to stage 11 */
     const unsigned long start =
         PNR_STAGE(2) | PNR_STAGE(4) | PNR_STAGE(6) | PNR_STAGE(8) | PNR_STAGE(10);
     pnr_register g[] = {

@@ -27,7 +27,7 @@ typedef struct pnr_code {
  * - m-sequence: see above. It starts with code.state, or `degree` ones. Empty taps mean the
  *   primitive polynomial with the fewest taps. L = 2^degree - 1.
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
- *   multiple of 4); 2 + s: u[k] xor v[k + s], to index 2^degree.
+ *   multiple of 4); 2 + s: u[k] xor v[k + s], up to index 2^degree.
  * - kasami: even degree; index 0: u; 1 + s: u[k] xor w[k + s], w[k] = u[(2^(degree/2) + 1) k].
  * - gps-l1ca: IS-GPS-200, prn 1..210.
  * - gps-l2c: IS-GPS-200, prn 1..63 and 159..210. CM (component data) is in the even chips, CL

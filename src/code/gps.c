@@ -5,7 +5,8 @@
 
 enum { N_CHIPS = 1023, N_PRN = 210 };
 
-/* The delay of G2, chips, by PRN (IS-GPS-200, table 3-Ia and section 6.3). PRN 34 equals 37. */
+/* The delay of G2, chips, by PRN (IS-GPS-200, table 3-Ia and section 6.3). PRN 34 and 37 have the
+ * same delay. */
 static const uint16_t g2_delay[N_PRN + 1] = {
     0,   5,   6,   7,   8,   17,   18,  139,  140, 141,  251, 252,  254,  255, 256, 257, 258, 469,
     470, 471, 472, 473, 474, 509,  512, 513,  514, 515,  516, 859,  860,  861, 862, 863, 950, 947,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The codes of GPS L2C: CM and CL take turns, chip by chip. */
+/* The codes of GPS L2C: chips of CM and of CL alternate. */
 #include "code/family.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 enum { N_CM = 10230, N_CL = 767250, N_LOW = 63, FIRST_HIGH = 159, N_PRN = 210 };
 
 static const uint32_t feedback =
-    0445112474; /* of the modular register (IS-GPS-200, section 3.3.2.4) */
+    0445112474; /* taps of the modular register (IS-GPS-200, section 3.3.2.4) */
 
 /* The state at chip 0, by component (CM, CL), PRN 1 to 63 and 159 to 210 (IS-GPS-200, tables 3-IIa
  * and 3-IIb, section 6.3). */
@@ -66,7 +66,7 @@ int pnr_code_build_gps_l2c(const pnr_config *config, pnr_code *code, pnr_error *
     }
     rc = pnr_code_set_bits(code, bits, 2 * n, error);
     free(bits);
-    for (size_t i = 0; rc == PNR_OK && i < n; i++) /* the chips of the other code stay 0 */
+    for (size_t i = 0; rc == PNR_OK && i < n; i++) /* the chips of the other component are 0 */
         code->chips[2 * i + !is_pilot][0] = 0;
     snprintf(code->name, sizeof code->name, "gps-l2c prn=%zu %s", prn, is_pilot ? "pilot" : "data");
     return rc;

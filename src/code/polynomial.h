@@ -16,7 +16,7 @@ enum { PNR_DEGREE_MIN = 2, PNR_DEGREE_MAX = 24, PNR_TAPS_LEN = 80 };
  * polynomial is x^degree + sum x^(degree - t). */
 typedef struct pnr_polynomial {
     unsigned degree;
-    unsigned long taps; /* bit t-1 set for tap t; the largest is the degree */
+    unsigned long taps; /* bit t-1 set for tap t; the largest tap is the degree */
 } pnr_polynomial;
 
 /* Makes the polynomial from code.degree and code.taps. Empty taps mean the primitive polynomial

@@ -14,9 +14,9 @@ typedef struct pnr_register {
     pnr_polynomial polynomial;
     unsigned long start;  /* the stages before the first step, PNR_STAGE(k) set for a one; 0: all
                            * ones */
-    unsigned long output; /* the stages whose sum is the output; 0: the last one */
+    unsigned long output; /* the stages whose sum is the output; 0: the last stage */
     size_t advance;       /* steps before chip 0 */
-    size_t period;        /* chips after which it returns to its state at chip 0; 0: none */
+    size_t period;        /* chips after which the state of chip 0 is restored; 0: never */
 } pnr_register;
 
 /* Sets chip i = 1 - 2 bit[i]. bit[i] is the sum, modulo 2, of the outputs of all registers at chip

@@ -55,7 +55,8 @@ static double mean_power(const double complex *samples, size_t n_samples)
     return sum / (double)n_samples;
 }
 
-/* The spectrum of the pulse in a file. *power: of its samples, together. */
+/* Reads a pulse from a file and computes its spectrum. *power: the sum of the powers of its
+ * samples. */
 static int read_pulse(const char *path, size_t n_samples, double (*spectrum)[2], double *power,
                       pnr_error *error)
 {
@@ -156,7 +157,8 @@ static int excite_pulses(const pnr_code *code, const pnr_config *config, size_t 
     return PNR_OK;
 }
 
-/* Turns the samples by k whole cycles a period, k = tune_hz N / rate_hz. They still repeat. */
+/* Turns the samples by k whole cycles a period, k = tune_hz N / rate_hz. The tuned samples still
+ * repeat after N. */
 static int tune_samples(const pnr_config *config, size_t n_samples, double (*samples)[2],
                         pnr_error *error)
 {

@@ -49,7 +49,7 @@ static int choose_kasami(unsigned degree, size_t index, terms *t, size_t *most, 
     return PNR_OK;
 }
 
-/* Sets the first bits, as many as the degree: code.state of an m-sequence, otherwise ones. */
+/* Sets the first `degree` bits: to code.state for an m-sequence that has one, otherwise to ones. */
 static int set_start(const pnr_config *config, unsigned degree, uint8_t *bits, pnr_error *error)
 {
     const char *state = config->code.type == PNR_CODE_M_SEQUENCE ? config->code.state : "";

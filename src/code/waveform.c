@@ -16,8 +16,8 @@
 enum {
     OVERSAMPLE = 4,
     HALF = 10,              /* Lagrange nodes on either side; 20 in all */
-    GUARD_BELOW = HALF - 1, /* table entries before the entry at or below t */
-    GUARD_ABOVE = HALF + 1  /* after the last entry, and one more in case t rounds up to N */
+    GUARD_BELOW = HALF - 1, /* guard entries before the table's first entry */
+    GUARD_ABOVE = HALF + 1  /* guard entries after its last; one of them for t rounded up to N */
 };
 
 typedef double pairs __attribute__((vector_size(4 * sizeof(double))));
@@ -93,7 +93,7 @@ static void sum_moments(pnr_waveform *waveform)
     if (!(total > 0))
         return;
     waveform->bandwidth = second / total - (first / total) * (first / total);
-    for (size_t bin = 0; bin < n; bin++) { /* moments about the mean */
+    for (size_t bin = 0; bin < n; bin++) { /* the fourth moment about the mean */
         double harmonic = 2 * bin <= n ? (double)bin : -(double)(n - bin);
         double w = 2 * M_PI * harmonic / (double)n - (2 * bin == n ? 0 : first / total);
 
@@ -146,7 +146,7 @@ void pnr_waveform_destroy(pnr_waveform *waveform)
     free(waveform);
 }
 
-/* out[k] = a(k - fraction), |fraction| <= 1/2: harmonic m turns by -m fraction / N. */
+/* out[k] = a(k - fraction), |fraction| <= 1/2: harmonic m turns by -m fraction / N cycles. */
 static int shift_fraction(const pnr_waveform *waveform, double fraction, double complex *out)
 {
     const size_t n = waveform->n;

@@ -30,7 +30,7 @@ void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double compl
                         double complex *slope);
 
 /* value[i] = a(from + i) and slope[i] = a'(from + i), i = 0 .. n_out - 1; either may be NULL. All
- * n_out points share one set of weights: ten times as fast as pnr_waveform_at for each. */
+ * n_out points share one set of weights: ten times as fast as pnr_waveform_at for each point. */
 void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
                       double complex *value, double complex *slope);
 

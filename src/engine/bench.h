@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The second table of a module whose device has its own memory. pnradar-bench measures with it. */
+/* The second table of a module whose device has its own memory. pnradar-bench uses this table to
+ * measure. */
 #ifndef PNR_ENGINE_BENCH_H
 #define PNR_ENGINE_BENCH_H
 
@@ -26,7 +27,7 @@ typedef struct pnr_kernel_note {
 typedef struct pnr_resident pnr_resident; /* defined by the engine */
 typedef struct pnr_resident_ops {
     /* Copies `bytes` in device memory at least 10 times. Returns the median rate in bytes a second,
-     * reads and writes together. 0: failed. */
+     * reads and writes together. Returns 0 on failure. */
     double (*copy_rate)(size_t device, size_t bytes);
     /* Writes one line about the device: processors, clocks (measured now, and highest), cache. */
     int (*describe)(size_t device, char *text, size_t text_size);
@@ -53,7 +54,7 @@ typedef struct pnr_resident_ops {
 typedef struct pnr_engine_bench {
     int abi;
     /* Returns the median rate of >= 10 copies of `bytes` from pinned memory of the host to the
-     * device, in bytes a second. 0: failed. */
+     * device, in bytes a second. Returns 0 on failure. */
     double (*link_rate)(size_t device, size_t bytes);
     const pnr_resident_ops *resident;
 } pnr_engine_bench;

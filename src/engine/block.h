@@ -41,7 +41,7 @@ typedef struct pnr_windows {
     uint64_t lost_before; /* samples lost or refused between the previous view and this view */
     const uint64_t
         *ready_ns; /* [n_dwells] CLOCK_MONOTONIC when the dwell's last sample was committed */
-    uint64_t submitted_ns, collected_ns; /* CLOCK_MONOTONIC */
+    uint64_t submitted_ns, collected_ns; /* times of CLOCK_MONOTONIC */
 } pnr_windows;
 
 #endif

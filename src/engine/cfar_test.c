@@ -7,9 +7,9 @@
 #include <float.h>
 #include <string.h>
 
-/* The training cells of one cell, or of several cells that all have the same number of them. */
+/* The training cells of one cell, or of several cells that all have equally many training cells. */
 typedef struct training {
-    ptrdiff_t first, step; /* distances from the cell, in array elements */
+    ptrdiff_t first, step; /* array elements to the nearest training cell, and between two */
     size_t n_before, n_after;
 } training;
 
@@ -138,7 +138,7 @@ static void test_block(const pnr_search_cfar *s, const training *t, const float 
     for (size_t c = 0; c < n; c++)
         is_above[c] = true;
     for (size_t c = 0; n >= SCREEN && c < n; c += SCREEN) {
-        const size_t at = c + SCREEN < n ? c : n - SCREEN; /* the last block may overlap */
+        const size_t at = c + SCREEN < n ? c : n - SCREEN; /* the last cells may be tested twice */
 
         if (s->plan->cfar.kind == PNR_CFAR_OS)
             screen_ranks(t, factor, here + at, is_above + at);

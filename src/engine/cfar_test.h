@@ -21,7 +21,8 @@ typedef struct pnr_search_cfar {
 void pnr_search_cfar_test(const pnr_search_cfar *cfar, size_t number, const size_t part[2],
                           size_t at, size_t n, bool *is_above);
 
-/* Returns the index of the first true entry from `from` on, or n. Few are true: memchr is fast. */
+/* Returns the index of the first true entry from `from` on, or n. Few entries are true, so memchr
+ * is fast. */
 static inline size_t pnr_search_next(const bool *is, size_t from, size_t n)
 {
     const bool *at = (const bool *)memchr(is + from, 1, n - from);

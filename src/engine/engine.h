@@ -8,7 +8,7 @@
 /* A program and the modules that it loads must be built with the same number. */
 enum { PNR_ENGINE_ABI = 6 };
 
-/* The stages that bench `chain` names, in order. */
+/* The stages of a submit, in the order in which `pnradar-bench chain` names them. */
 enum {
     PNR_STAGE_UPLOAD,
     PNR_STAGE_CONVERT,
@@ -22,12 +22,12 @@ enum {
 
 /* A local maximum above the threshold. */
 typedef struct pnr_candidate {
-    uint32_t cell; /* g: lag = g / oversample */
+    uint32_t cell; /* index g of the cell; its lag is g / oversample */
     uint16_t code;
     uint16_t channel;
     uint32_t row;                   /* Doppler row, counted through all hypotheses */
-    float power;                    /* P[cell] */
-    float value[PNR_NEIGHBOURS][2]; /* at lag centre-8 .. centre+8 */
+    float power;                    /* power P of the cell */
+    float value[PNR_NEIGHBOURS][2]; /* values at lags centre-8 .. centre+8, see pnr_plan */
 } pnr_candidate;
 
 /* The sums of one dwell. */
@@ -36,8 +36,8 @@ typedef struct pnr_dwell {
     double noise_sum;      /* sum of P over all codes, rows and integer lags */
     double floor;          /* mean noise power of a cell, after the last search */
     uint64_t n_valid;      /* samples neither lost nor non-finite in the windows used */
-    uint64_t n_clipped;    /* in all windows of the dwell */
-    uint64_t n_nonfinite;  /* in all windows of the dwell */
+    uint64_t n_clipped;    /* clipped samples in all windows of the dwell */
+    uint64_t n_nonfinite;  /* non-finite samples in all windows of the dwell */
     uint32_t n_periods;    /* windows used */
     uint32_t n_above;      /* cells above in the first search; pfa_cell predicts this number */
     uint32_t n_maxima;     /* local maxima above in the last search */
@@ -51,7 +51,7 @@ typedef struct pnr_result {
     const pnr_dwell *dwells; /* [n_dwells] */
     const pnr_candidate
         *candidates;           /* [n_dwells][max_candidates]; n_candidates of each dwell are set */
-    const uint32_t *nonfinite; /* [n_dwells][n_looks n_periods] */
+    const uint32_t *nonfinite; /* [n_dwells][n_looks n_periods] counts of each window */
     const float *profile;      /* NULL unless plan.want_profile. [n_dwells][n_codes][n_rows]
                                 * [n_lags * oversample] powers, or [..][2] for the complex values
                                 * of the last used look */
@@ -59,7 +59,7 @@ typedef struct pnr_result {
      * lags][2]: values in rows -8 .. +8 around the candidate's row. Rows that do not exist have
      * zeros */
     const float *patches;
-    uint64_t stage_ns[PNR_STAGE_COUNT]; /* with plan.measure: times of the whole submit */
+    uint64_t stage_ns[PNR_STAGE_COUNT]; /* times of the whole submit; set if plan.measure */
 } pnr_result;
 
 /* One submit. The samples, and the arrays of the windows, stay untouched until the job is
@@ -81,7 +81,7 @@ typedef struct pnr_removal {
 /* How an engine will carry out a plan. */
 typedef struct pnr_engine_choice {
     char method[32];     /* "library" */
-    char why[160];       /* one sentence */
+    char why[160];       /* reason for the choice, one sentence */
     size_t n_transform;  /* length of the transforms: N or greater */
     uint64_t host_bytes; /* memory that the engine will allocate */
     uint64_t device_bytes;
@@ -102,7 +102,8 @@ typedef struct pnr_engine_ops {
     void (*free)(void *memory);
     /* PNR_OK; PNR_ECONFIG: unknown method; PNR_EUNSUPPORTED: error names the unsupported part. */
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);
-    /* Slow. On failure the error has the reason. After create the engine allocates nothing. */
+    /* Creates an engine, which may be slow. On failure the error has the reason. After create the
+     * engine allocates nothing, except as plan.will_subtract says. */
     int (*create)(const pnr_plan *plan, pnr_engine **engine, pnr_error *error);
     void (*destroy)(pnr_engine *engine); /* waits for the submits in flight */
     /* Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_EENGINE: this job failed

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of engines on the host: aligned and touched. */
+/* Memory of engines on the host: aligned, zeroed, and with all its pages present. */
 #include "engine/memory.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ void *pnr_memory_zeroed(size_t bytes)
 
     if (posix_memalign(&memory, is_large ? LARGE_PAGE : 64, bytes) != 0)
         return NULL;
-    if (is_large) /* fewer address translations; a hint */
+    if (is_large) /* a hint: large pages need fewer address translations */
         (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memset(memory, 0, bytes); /* so that no page fault delays the first dwell */
 }

@@ -25,7 +25,7 @@ static bool is_m_sequence(const pnr_plan *plan)
         return false;
 
     const uint64_t mask = n;
-    uint64_t state = 0, first; /* bit t-1: the bit t steps ago */
+    uint64_t state = 0, first; /* bit t-1 of a state: the bit of the sequence t steps ago */
 
     for (size_t i = 0; i < degree; i++)
         state = state << 1 | (plan->references[i * q][0] < 0);
@@ -194,8 +194,8 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error)
     return PNR_OK;
 }
 
-/* Copies `bytes` bytes from `from` to the next free memory. `from` NULL: copies nothing. `first`
- * NULL: only counts the bytes. */
+/* Copies an array of `bytes` bytes to the next free memory and adds its size to *used. If the array
+ * is NULL, does nothing. If `first` is NULL, only adds the size. */
 static const void *place_copy(char *first, size_t *used, const void *from, size_t bytes)
 {
     const size_t at = (*used + 15) / 16 * 16;

@@ -15,10 +15,10 @@
 
 enum {
     PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
-    PNR_MAX_CANDIDATES = 64, /* for each dwell */
-    PNR_MAX_DEPTH = 4,       /* submits in flight */
-    PNR_MAX_TRAINING = 256,  /* training cells of CFAR on one side */
-    PNR_MAX_SEARCHES = 3     /* searches of one dwell, see pnr_plan */
+    PNR_MAX_CANDIDATES = 64, /* most candidates of a dwell */
+    PNR_MAX_DEPTH = 4,       /* most submits in flight */
+    PNR_MAX_TRAINING = 256,  /* most training cells of CFAR on one side */
+    PNR_MAX_SEARCHES = 3     /* most searches of one dwell, see pnr_plan */
 };
 
 typedef enum { PNR_REFERENCE_STORED, PNR_REFERENCE_CHANNEL } pnr_reference;
@@ -28,7 +28,8 @@ typedef enum { PNR_WANT_NONE, PNR_WANT_POWER, PNR_WANT_COMPLEX } pnr_want;
 
 /*
  * Neighbouring Doppler rows. One change of the time scale of the samples, and then one rotation of
- * the samples, serve all these rows. Frequencies are in bins of 1/Tr, where Tr lasts N samples.
+ * the samples, serve all these rows. Frequencies are in bins of 1/Tr, where Tr is the duration of N
+ * samples.
  */
 typedef struct pnr_hypothesis {
     int32_t quarters;  /* the rotation: f = quarters / 4 bins */
@@ -49,12 +50,13 @@ typedef struct pnr_hypothesis {
 
 /*
  * Constant false alarm rate. A cell is above when P > factor Z and P > 1e-6 of the floor before the
- * search; the second condition rejects the rounding that a removed mean leaves.
+ * search; the second condition rejects rounding errors that remain when a mean is removed.
  *
  * Z comes from training cells on both sides of the cell, either along the lags of its row (cyclic
  * when the correlation is) or along the rows at its lag (not cyclic). These cells lie at distances
  *     guard + 1 + i stride,   i = 0 .. training - 1,
- * in lags (a half lag trains on half lags) or in rows. Cells beyond an end do not exist.
+ * in lags (the training cells of a half lag are half lags) or in rows. Cells beyond an end do not
+ * exist.
  *     CA      Z is the mean of all cells
  *     GO, SO  Z is the greater or the lesser of the means of the two sides; a side without
  *             cells does not count
@@ -77,10 +79,11 @@ typedef struct pnr_cfar {
  * Windows. A circular window has N samples and n_lags = N; the index i = n + k is reduced mod N. A
  * linear window has N + n_lags - 1 samples, i = n + k, and the gate lies 8 lags within both ends. A
  * window is used when at most N/2 of its first N samples are lost or non-finite. A look is used
- * when one of its windows is used; with remove_mean, when two are used.
+ * when at least one of its windows is used; with remove_mean, at least two.
  *
- * remove_mean: each sample of a used window loses the mean of the samples at its place in the used
- * windows of the look. Lost and non-finite samples do not count in the mean and stay 0.
+ * remove_mean: the mean of the samples at the same place in the used windows of the look is
+ * subtracted from each sample of a used window. Lost and non-finite samples do not count in the
+ * mean and stay 0.
  *
  * Values. The row at F = f + s/K of hypothesis h has for each code a and each look
  *     c[k] = sum_p w_p exp(-2 pi i F p) sum_n x_p[i] exp(-2 pi i f i / N) conj(a[n]),
@@ -89,8 +92,8 @@ typedef struct pnr_cfar {
  * g / oversample. Rows are numbered through all hypotheses in order, at ascending F. Where h has a
  * stretch, x_p comes from the stretched look. The stretched look is made of the samples of all
  * windows, used or not, and of 0 beyond these. A sample belongs to the window whose first N samples
- * contain it; the samples after the last N belong to the last window. With remove_mean a
- * sample loses the mean at its place in that window.
+ * contain it; the samples after the last N belong to the last window. With remove_mean the mean at
+ * the place of a sample in that window is subtracted from the sample.
  * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0.
  * The power P is the sum of |c|^2 over the used looks.
  *
@@ -126,12 +129,12 @@ typedef struct pnr_cfar {
  */
 typedef struct pnr_plan {
     size_t n_samples;  /* N, 1 .. 2^24 */
-    pnr_format format; /* of one sample of one channel */
+    pnr_format format; /* format of one sample of one channel */
     size_t n_channels; /* interleaved in memory: [n_samples][n_channels] */
 
     /* The axes. If an engine lacks one of these axes, create fails and its error names the axis. */
-    size_t first_channel, n_used_channels; /* correlated channels */
-    size_t n_codes;                        /* 1 .. 65535, all with the energy of the first */
+    size_t first_channel, n_used_channels; /* the channels to correlate */
+    size_t n_codes;                        /* 1 .. 65535; all codes have the energy of the first */
     size_t n_hypotheses;
     const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one hypothesis at 0 with one row */
     size_t n_periods;                 /* K: windows that are added coherently */
@@ -140,10 +143,10 @@ typedef struct pnr_plan {
     bool linear;
     size_t n_lags; /* N, or the lags of a linear correlation */
     bool remove_mean;
-    const double *taper;       /* [n_periods]; NULL: 1 */
-    const double (*filter)[2]; /* [gate_count][gate_count]; NULL: none */
+    const double *taper;       /* [n_periods] weights; NULL: all are 1 */
+    const double (*filter)[2]; /* [gate_count][gate_count]; NULL: no filter */
     pnr_cfar cfar;
-    size_t exclusion_cells, exclusion_rows; /* each at least 1 */
+    size_t exclusion_cells, exclusion_rows; /* at least 1 each */
 
     size_t oversample; /* 1 or 2 */
     /* [n_codes][oversample][n_samples][2]: a[n], and a[n - 1/2] */
@@ -153,12 +156,12 @@ typedef struct pnr_plan {
      * bit[i + degree - t] over the taps t (i mod 2^degree - 1). An engine refuses a plan whose
      * reference is not that sequence. */
     unsigned m_degree;
-    uint64_t m_taps;  /* bit t-1 set for tap t; the largest is the degree */
+    uint64_t m_taps;  /* bit t-1 set for tap t; the largest tap is the degree */
     size_t m_samples; /* q, samples of a chip: at least 1 if m_degree is not 0 */
 
     pnr_rational tune; /* the frequency, in cycles per sample, that is mixed down to 0:
                           x[n] exp(-2 pi i frac(tune n)), where n is the absolute sample index.
-                          {0,0}: none */
+                          {0,0}: no tune */
     bool conjugate;    /* the recording is I - jQ: x is conjugated before the tune */
 
     size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);

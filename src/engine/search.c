@@ -156,7 +156,7 @@ static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, f
 
     for (size_t r = first; r <= last; r++)
         for (size_t i = 0; i <= 2 * reach; i++) {
-            const size_t at = cell + n_cells + i - reach; /* n_cells avoids a negative place */
+            const size_t at = cell + n_cells + i - reach; /* n_cells avoids a negative index */
 
             if ((r == row && i == reach) || (plan->linear && (at < n_cells || at >= 2 * n_cells)))
                 continue;
@@ -190,8 +190,9 @@ static void take_cell(search *s, size_t number, size_t cell)
 
 /* --- the scan of a dwell --- */
 
-/* Splits the gate's cells of a row into ascending parts [first, end). Returns how many. A gate that
- * wraps has its upper part at the lowest lags. Powers in the order of places are one part. */
+/* Splits the cells of a row in the gate into ascending parts [first, end). Returns the number of
+ * parts. A gate that wraps has its upper part at the lowest lags. Powers in the order of places are
+ * one part. */
 static size_t split_gate(const search *s, size_t (*parts)[2])
 {
     const pnr_plan *plan = s->map.plan;
@@ -341,7 +342,7 @@ static double find_rest(const search *s, double noise_sum)
     return (noise_sum - sum) / (double)((n_columns - n_out) * s->map.n_rows);
 }
 
-/* --- from outside --- */
+/* --- the functions of search.h --- */
 
 static search begin_search(const pnr_plan *plan, const float *power, size_t looks_used)
 {

@@ -9,7 +9,7 @@
 /* The results of one scan of a line, which is a row of one code. Threads may scan lines before the
  * search. */
 typedef struct pnr_search_line {
-    double sum;      /* of P over the integer lags */
+    double sum;      /* sum of P over the integer lags */
     float greatest;  /* greatest P in the gate; at least 0 */
     uint64_t *above; /* CFAR: [pnr_search_words]. Cell c is above if bit c mod 64 of word
                       * c / 64 is set */
@@ -19,7 +19,7 @@ typedef struct pnr_search_line {
  * one code, one row, oversample 1, a circular correlation and no CFAR. */
 typedef struct pnr_search_places {
     const uint32_t *place;  /* [n_lags]: lag k is at power[place[k]] */
-    const uint32_t *lag_at; /* [n_places] */
+    const uint32_t *lag_at; /* [n_places]: the lag whose power is at each place */
     size_t n_places;        /* number of powers; the power at a place without a lag is 0 */
 } pnr_search_places;
 

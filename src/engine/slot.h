@@ -29,10 +29,10 @@ typedef struct pnr_slots {
 typedef struct pnr_slot_dwell {
     const pnr_windows *windows;
     size_t number;        /* index of the dwell in the view */
-    const uint32_t *lost; /* [n_looks][n_periods] */
+    const uint32_t *lost; /* [n_looks][n_periods] lost samples of each window */
     pnr_dwell *sums;
     pnr_candidate *candidates; /* [max_candidates] */
-    uint32_t *nonfinite;       /* [n_looks][n_periods] */
+    uint32_t *nonfinite;       /* [n_looks][n_periods] counts of each window */
     float *profile;            /* NULL: not wanted */
     float *patches;            /* NULL: one row */
     const pnr_removal *removals;
@@ -52,8 +52,8 @@ pnr_slot *pnr_slots_get(pnr_slots *slots, size_t i);
 int pnr_slots_submit(pnr_slots *slots, const pnr_job *job);
 /* Removes the oldest submit from the queue and returns its result. */
 void pnr_slots_collect(pnr_slots *slots, pnr_result *result);
-/* Takes the next dwell to compute; the dwell of search_without comes before all others. false: no
- * dwell is left. */
+/* Takes the next dwell to compute; the dwell of search_without comes before all others. Returns
+ * false if no dwell is left. */
 bool pnr_slots_take(pnr_slots *slots, pnr_slot **slot, size_t *dwell);
 /* Begins slots->without with one dwell of a view. */
 void pnr_slots_begin_without(pnr_slots *slots, const pnr_windows *windows, size_t dwell,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of a windowed sinc. */
+/* Computes the table of interpolation: sincs within a window. */
 #include "engine/stretch.h"
 
 #include <math.h>
 
-enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 }; /* taps before the sample that precedes the time */
+enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 }; /* taps before the last sample at or before the time */
 
 /* A code fills its band, so a short transition matters more than a deep stop band. */
 static const double kaiser_beta = 6;

@@ -13,12 +13,12 @@ enum { PNR_STRETCH_TAPS = 32, PNR_STRETCH_STEPS = 512 };
  * outside of the look. T is the table:
  *     y[n] = sum_i x[first + i] (T[row][i] + part (T[row + 1][i] - T[row][i])), i = 0 .. 31. */
 typedef struct pnr_stretch_place {
-    int64_t first; /* the first of 32 samples, counted in the look; may lie outside */
+    int64_t first; /* the first of 32 samples, counted in the look; may lie outside of it */
     uint32_t row;  /* 0 .. PNR_STRETCH_STEPS - 1 */
     float part;    /* 0 .. 1 */
 } pnr_stretch_place;
 
-/* Returns the place of sample n of a look of n_look = K N samples. It is the time
+/* Returns the place of sample n of a look of n_look = K N samples. The place is at the time
  * m + (n - m) (1 + stretch), m = (n_look - 1) / 2. n may be n_look or more, at the end of a linear
  * window. The function is inline, because it runs once for each sample. */
 static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n)
@@ -36,7 +36,7 @@ static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, si
 
 /* Fills table[j][i], the weight of sample i - 15 at the time j / PNR_STRETCH_STEPS. The weights are
  * a sinc within a Kaiser window of 32 samples. Their error is below 1e-3 for frequencies up to 0.44
- * of the sample rate (0.88 of the band of complex samples). The weights of a row add up to 1.
+ * of the sample rate (0.88 of the band of complex samples). The sum of the weights of a row is 1.
  * Linear interpolation between two rows adds an error of 5e-6 at most. */
 void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS]); /* [PNR_STRETCH_STEPS + 1] */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The queue of marks between the two sides. A mark says which positions hold samples and which are
- * lost. */
+/* The queue of marks from the writer of the ring to the reader. A mark says whether a run of
+ * positions holds samples or is lost. */
 #include "ring/state.h"
 
 #include "base/clock.h"

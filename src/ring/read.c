@@ -89,7 +89,7 @@ static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
 }
 
 /* Passes the positions up to `end`, which belong to no dwell. They lie before the first window or
- * after the last complete dwell. Adds to *skipped those that are not lost. */
+ * after the last complete dwell. Adds the number of positions that are not lost to *skipped. */
 static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
 {
     const uint64_t n = end - ring->passed;
@@ -102,7 +102,7 @@ static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
     account_for(ring, &losses);
 }
 
-/* Counts the lost positions in the first n_windows windows of next .. passed. */
+/* Counts the lost positions from `next` to `passed` in the first n_windows windows. */
 static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
 {
     uint64_t lost = 0;
@@ -112,7 +112,7 @@ static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
     return lost;
 }
 
-/* Adds the losses in the first n_windows windows of next .. passed to *losses, by reason. */
+/* Adds the losses from `next` to `passed` in the first n_windows windows to *losses, by reason. */
 static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
 {
     for (size_t p = 0; p < n_windows; p++)
@@ -120,7 +120,7 @@ static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *
             losses->n[reason] += ring->losses[p].n[reason];
 }
 
-/* Counts the windows of the next n_dwells dwells for which `lost` has a place. */
+/* Returns how many windows of the next n_dwells dwells have an entry in ring->lost. */
 static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
 {
     const uint64_t n = ring->shape.n_periods * n_dwells;
@@ -407,8 +407,8 @@ void pnr_ring_release(pnr_ring *ring)
     free_memory(ring);
 }
 
-/* Returns the value of head at which the reader can continue. There the next dwell is complete, or
- * peek has at_least new samples, or a position before the first window has arrived. */
+/* Returns the value of head at which the reader can continue. At this value the next dwell is
+ * complete, or peek has at_least new samples, or a position before the first window has arrived. */
 static uint64_t next_work(const pnr_ring *ring, size_t at_least)
 {
     const uint64_t end = ring->next + ring->reach;

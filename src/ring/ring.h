@@ -15,8 +15,8 @@
 typedef struct pnr_ring pnr_ring;
 
 typedef struct pnr_ring_shape {
-    void *memory;        /* capacity * sample_bytes bytes; owner: the caller */
-    size_t capacity;     /* in samples; at least max_dwells + 1 dwells and n_behind samples */
+    void *memory;    /* capacity * sample_bytes bytes; owner: the caller */
+    size_t capacity; /* samples of the memory: at least max_dwells + 1 dwells, and n_behind more */
     size_t sample_bytes; /* bytes of one sample of all channels */
     size_t n_samples;    /* N: samples from one window to the next */
     size_t n_behind;  /* samples of the next dwell which a view shows after its last dwell. A linear
@@ -34,8 +34,8 @@ void pnr_ring_destroy(pnr_ring *ring);
 /*
  * --- the acquisition thread ---
  *
- * A ring holds at most 2^14 commits and losses, or 4 for each dwell of its capacity if that is
- * more. The ring is full when it has no space for samples or for the next commit.
+ * A ring holds at most 2^14 commits and losses, or four times its capacity in dwells if that number
+ * is greater. The ring is full when it has no space for samples or for the next commit.
  */
 
 /* Sets *data to the memory for the next *n_samples contiguous samples, at most max_samples. PNR_OK,
@@ -47,7 +47,7 @@ void pnr_ring_commit(pnr_ring *ring, size_t n_samples);
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason);
 /* Waits until reserve may succeed. PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns);
-/* Ends the stream at this position. */
+/* Ends the stream after the last position that was committed or skipped. */
 void pnr_ring_end(pnr_ring *ring);
 
 /* --- the processing thread --- */
@@ -74,8 +74,8 @@ int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
 /* Adds the totals that the ring keeps to *account: alignment, refused dwells, losses in released
  * views and, after the end, the tail. Before the borrower of a view releases it, the borrower
- * accounts for the other samples of the view. So the sums of both parts hold at any time.
- * Processing thread only. */
+ * accounts for the other samples of the view. So the sums of account.h hold at any time for both
+ * accounts together. Only the processing thread calls this function. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Returns the number of stream positions that are committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);

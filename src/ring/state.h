@@ -13,7 +13,7 @@
 typedef struct pnr_ring_mark {
     uint64_t end;     /* position after the last position of the run */
     uint64_t time_ns; /* CLOCK_MONOTONIC of the commit */
-    int lost;         /* a pnr_lost_reason, or PNR_RING_HELD */
+    int lost;         /* a pnr_lost_reason; PNR_RING_HELD: the run holds samples */
 } pnr_ring_mark;
 
 enum {
@@ -31,11 +31,11 @@ typedef struct pnr_ring_losses {
 
 typedef struct pnr_ring_view {
     uint64_t first;     /* position of the first sample of the view */
-    uint32_t *lost;     /* [max_dwells * n_periods] */
-    uint64_t *ready_ns; /* [max_dwells] */
+    uint32_t *lost;     /* [max_dwells * n_periods] lost samples of each window */
+    uint64_t *ready_ns; /* [max_dwells] when the last sample of each dwell was committed */
     size_t n_runs;
-    pnr_lost_run runs[PNR_RING_VIEW_RUNS]; /* counted from the first sample of the view */
-    pnr_ring_losses losses;                /* losses in the view; release accounts for them */
+    pnr_lost_run runs[PNR_RING_VIEW_RUNS]; /* positions count from the first sample of the view */
+    pnr_ring_losses losses; /* losses in the view; pnr_ring_release accounts for them */
 } pnr_ring_view;
 
 /* One side of the ring. It sleeps until it can continue; the other side wakes it. */
@@ -57,7 +57,7 @@ struct pnr_ring {
     uint64_t dwell;       /* samples of a dwell */
     uint64_t reach;       /* samples that a dwell needs: its own, and n_behind after it */
     size_t n_windows;     /* windows that begin within reach */
-    pnr_ring_mark *marks; /* [n_marks], single writer, single reader */
+    pnr_ring_mark *marks; /* [n_marks] queue: the writer appends, the reader removes */
     size_t n_marks;
     pnr_ring_sleeper reader, writer;
 
@@ -75,24 +75,24 @@ struct pnr_ring {
     uint64_t passed;         /* end of the positions whose marks the reader has taken */
     uint64_t shown;          /* end of the samples that the previous peek showed */
     uint32_t *lost;          /* [n_windows] lost positions in next .. passed, by window */
-    pnr_ring_losses *losses; /* [n_windows] the same by reason; not yet in the account or a view */
+    pnr_ring_losses *losses; /* [n_windows] by reason; not yet in the account or in a view */
     size_t n_runs;
     uint64_t ready_ns; /* time of the mark that contains the position before `passed` */
     uint64_t lost_before;
     pnr_ring_view *views; /* [depth], a queue */
     size_t first_view, n_views;
-    pnr_account account;              /* the part that the ring keeps */
+    pnr_account account;              /* the counts that the ring itself keeps */
     pnr_lost_run runs[PNR_RING_RUNS]; /* lost runs in next .. passed, counted from `next` */
 };
 
 /* --- marks.c --- */
 
-/* Appends a mark of the next n_samples positions. Wakes the reader when it has work. lost: as in a
- * mark. The queue must have space. The writer calls this function; after the end of the stream, the
- * reader calls it. */
+/* Appends a mark of the next n_samples positions. Wakes the reader when it has work. `lost` is a
+ * pnr_lost_reason or PNR_RING_HELD. The queue must have space. The writer calls this function;
+ * after the end of the stream, the reader calls it. */
 void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost);
-/* Appends marks of the losses in `unmarked`. false: the queue has no space for all of them. The
- * writer calls this function; after the end of the stream, the reader calls it. */
+/* Appends marks of the losses in `unmarked`. Returns false if the queue has no space for all of
+ * them. The writer calls this function; after the end of the stream, the reader calls it. */
 bool pnr_ring_mark_losses(pnr_ring *ring);
 /* has_work: true when the reader can continue. has_space: true when the writer can continue. Either
  * side may call both functions. */

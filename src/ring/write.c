@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The writer of the ring: the acquisition thread's calls. */
+/* The functions of the ring that the acquisition thread calls. */
 #include "ring/state.h"
 
 int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_samples)

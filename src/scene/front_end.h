@@ -15,13 +15,13 @@ typedef struct pnr_front_end {
     uint64_t seed;
     double noise_rms;
     bool is_coloured;
-    double taps[PNR_NOISE_TAPS][2]; /* noise filter */
-    double walk_rad;                /* rms of the oscillator's phase from sample to sample */
+    double taps[PNR_NOISE_TAPS][2]; /* coefficients of the noise filter */
+    double walk_rad;                /* rms change of the oscillator's phase in one sample, rad */
     double complex direct, image;   /* x becomes direct x + image conj(x) + offset */
     double complex offset;
 } pnr_front_end;
 
-/* rate_hz: true samples a second; centre: of the noise filter, in cycles a sample. */
+/* rate_hz: the sample rate; centre: the centre of the noise filter, in cycles a sample. */
 void pnr_front_end_init(const pnr_config *config, double rate_hz, double centre,
                         pnr_front_end *out);
 

@@ -34,8 +34,8 @@ void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 }
 
 /*
- * Returns ln u for a normal number u = m 2^e with 1/sqrt 2 <= m < sqrt 2. With s =
- * (m - 1) / (m + 1), ln u = e ln 2 + 2 atanh s. As |s| < 0.172, the first neglected term of the
+ * Returns ln u for u = m 2^e with 1/sqrt 2 <= m < sqrt 2; u > 0 is not subnormal. With
+ * s = (m - 1) / (m + 1), ln u = e ln 2 + 2 atanh s. As |s| < 0.172, the first neglected term of the
  * series is below 2e-17 of the sum.
  */
 static double log_uniform(double u)

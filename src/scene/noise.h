@@ -19,14 +19,14 @@ void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 void pnr_noise_gaussian(uint64_t seed, uint32_t channel, uint64_t first, size_t n_samples,
                         double (*out)[2]);
 
-/* The channels from here on make random walks and data bits. */
+/* The channels from PNR_NOISE_FIRST_INNER on make random walks and data bits. */
 enum { PNR_NOISE_FIRST_INNER = 0x10000, PNR_NOISE_TAPS = 101 };
 
 /* Fills taps[PNR_NOISE_TAPS] with a low-pass filter of linear phase, a sinc in a Hamming window,
  * that is moved to the frequency `centre`. centre and bandwidth (0..1) are in cycles a sample.
  * White noise keeps its power: sum |taps|^2 = 1. */
 void pnr_noise_filter(double bandwidth, double centre, double (*taps)[2]);
-/* Makes the same noise after it has passed the filter. */
+/* Makes the noise of pnr_noise_gaussian after it has passed the filter `taps`. */
 void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel, uint64_t first,
                         size_t n_samples, double (*out)[2]);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the synthetic scene. One table holds all echoes at rest; each moving echo is computed. */
+/* Makes the synthetic scene. One table has the sum of all echoes at rest. The samples of each
+ * moving echo are computed. */
 #include "scene/scene.h"
 
 #include "base/complex.h"
@@ -15,7 +16,7 @@
 enum { BLOCK = PNR_NOISE_WALK };
 
 static const double turn = 6.283185307179586476925;
-static const double edge = 1e-9; /* samples before a data bit that count as after its edge */
+static const double edge = 1e-9; /* added to the time of data bits, in samples, against rounding */
 
 /* A rotation by `turns` cycles in each sample, and its first BLOCK steps. */
 typedef struct rotation {
@@ -23,14 +24,14 @@ typedef struct rotation {
     double complex *steps; /* [BLOCK] exp(2 pi i turns j); NULL: no rotation */
 } rotation;
 
-/* An echo. Its code time is n + drift n + start. */
+/* An echo. Its code time at sample n is n + drift n + start. */
 typedef struct echo {
     long double start; /* samples, 0 <= start < N */
     long double drift; /* samples per sample: stretch and clock error */
     double amplitude;
     double complex value; /* amplitude exp(i phase) */
-    size_t code;          /* from 0 */
-    double bit_samples;   /* a data bit in the code's time; 0: no data */
+    size_t code;          /* index of the code, from 0 */
+    double bit_samples;   /* samples of the code's time in a data bit; 0: no data */
     uint32_t bits;        /* channel of the noise that makes the bits */
     bool moves;           /* false: it is part of the table of echoes at rest */
     rotation doppler;
@@ -38,11 +39,11 @@ typedef struct echo {
 
 struct pnr_scene {
     const pnr_config *config;
-    pnr_setup *setup; /* its codes alone */
+    pnr_setup *setup; /* contains only the codes and the radar */
     size_t n;         /* N */
     double rate;
     long double clock; /* 1 + clock_ppm 1e-6 */
-    double peak;       /* of the first code */
+    double peak;       /* largest |sample| of the first code */
     pnr_front_end front_end;
     const pnr_run *slips; /* [n_slips] owned by the configuration */
     size_t n_slips;
@@ -78,7 +79,7 @@ static double complex rotation_at(const rotation *r, uint64_t n)
     return pnr_cis(turn * (double)(angle - roundl(angle)));
 }
 
-/* x mod n, 0 <= result < n */
+/* Returns x mod n, 0 <= result < n. */
 static long double wrap_time(long double x, long double n)
 {
     long double rest = fmodl(x, n);
@@ -88,7 +89,7 @@ static long double wrap_time(long double x, long double n)
     return rest < n ? rest : 0;
 }
 
-/* a(u), u >= 0 */
+/* Returns the waveform a(u) of code c at u >= 0, in samples. */
 static double complex code_at(const pnr_scene *scene, size_t c, double u)
 {
     return pnr_waveform_at(scene->setup->codes[c].waveform, u);
@@ -180,7 +181,8 @@ static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error
     return rc;
 }
 
-/* still[m] = sum of A a(m + start); also prepares the codes of moving echoes. */
+/* Sets still[m] to the sum of value a(m + start) over the echoes at rest. Prepares the codes of
+ * moving echoes. */
 static int create_still(pnr_scene *scene, pnr_error *error)
 {
     double complex *shifted = NULL;
@@ -341,7 +343,7 @@ static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t t
         *out += scene->cw_amplitude * (value * scene->cw.steps[j]);
 }
 
-/* Turns the samples by the tune. The phase at the start of a block is exact for every n. */
+/* Turns the samples by the tune. The phase at the start of each block is exact. */
 static void tune_samples(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
                          double complex *out)
 {
@@ -369,7 +371,8 @@ static void signal_block(const pnr_scene *scene, uint64_t block, size_t from, si
             out[i] = conj(out[i]);
 }
 
-/* Returns the scene's index of a sample of the recording. *run: samples from there to a slip. */
+/* Returns the index, in the scene, of a sample of the recording. *run: samples from there to the
+ * next slip. */
 static uint64_t skip_slips(const pnr_scene *scene, uint64_t position, uint64_t *run)
 {
     *run = UINT64_MAX;
@@ -421,7 +424,7 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     long double speed = config->radar.speed_mps, velocity = t->velocity_mps;
 
     /* The receiver does not know of slips. Its window starts where it expects the code to start:
-     * lag = n - window - u(n), mod N. */
+     * lag = n - (first + slip) - u(n), mod N, where u(n) is the code time at n. */
     double lag = (double)wrap_time(-e->drift * centre - e->start - first - slip, n);
 
     if (scene->setup->radar.is_linear && lag < (double)scene->setup->radar.gate_first)

@@ -42,7 +42,7 @@ typedef struct pnr_scene pnr_scene;
 
 typedef enum {
     PNR_SCENE_ECHOES,
-    /* The code alone with amplitude 1: sample 0 is its first sample; tuned like the stream. */
+    /* The code alone, with amplitude 1 and the tune of the stream. It starts at sample 0. */
     PNR_SCENE_TRANSMIT
 } pnr_scene_kind;
 
@@ -66,7 +66,7 @@ double pnr_scene_peak(const pnr_scene *scene);
 typedef struct pnr_truth {
     double delay_s;       /* seconds of the receiver's clock, wrapped as by pnr_radar_delay_s */
     double delay_samples; /* delay_s * rate */
-    double range_m;       /* when the wave met the target, not wrapped */
+    double range_m;       /* range where the wave met the target, not wrapped */
     double velocity_mps;
     double snr_db; /* per sample; INFINITY without noise, -INFINITY without an echo */
 } pnr_truth;

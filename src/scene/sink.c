@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks: the ADC, the encoding, and the two kinds of output: raw bytes and libsndfile. */
+/* Sinks: quantise samples as an ADC does, encode them, and write raw bytes or sound files. */
 #include "scene/sink.h"
 
 #include <errno.h>
@@ -17,12 +17,12 @@
 
 enum {
     CHUNK = 4096,      /* samples encoded at a time */
-    PIPE_BYTES = 4096, /* a writable pipe accepts this many without blocking */
-    PATIENCE_MS = 50   /* between two checks of the stop flag */
+    PIPE_BYTES = 4096, /* bytes that a writable pipe accepts without blocking */
+    PATIENCE_MS = 50   /* longest time between two checks of the stop flag */
 };
 
-/* libsndfile expects integers in host order, and pnr_format_write writes little endian. On such a
- * host both are the same. */
+/* libsndfile expects integers in host order, and pnr_format_write writes little endian. On a
+ * little-endian host both orders are the same. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sound files need a little-endian host");
 
 /* The kinds of sound file, by extension. eight: the 8-bit subtype of libsndfile; wide: the file can
@@ -61,14 +61,14 @@ struct pnr_sink {
     pnr_sink_info info;
     char path[PNR_PATH_LEN];
     const volatile int *stop;
-    int fd; /* -1: none */
+    int fd; /* -1: not open */
     bool is_stdout;
     bool is_pipe;
-    SNDFILE *sound;    /* NULL: raw */
+    SNDFILE *sound;    /* NULL: the output is raw */
     pnr_format format; /* format of the encoded samples */
     size_t bits;
-    unsigned char *bytes; /* [CHUNK][n_channels] in format */
-    short *shorts;        /* [CHUNK][n_channels][2]: 8-bit sound */
+    unsigned char *bytes; /* [CHUNK][n_channels] encoded samples */
+    short *shorts;        /* [CHUNK][n_channels][2] 8-bit values for libsndfile */
 };
 
 static bool is_stopped(const pnr_sink *sink)
@@ -222,7 +222,7 @@ static int open_sound(pnr_sink *sink, SF_INFO *sf, pnr_error *error)
     if (!sink->sound)
         return pnr_error_set(error, PNR_EIO, "libsndfile cannot write '%.200s': %s", sink->path,
                              sf_strerror(NULL));
-    /* The PEAK chunk holds the time of day: two equal runs would give different files. */
+    /* The PEAK chunk contains the time of day, so two equal runs would give different files. */
     sf_command(sink->sound, SFC_SET_ADD_PEAK_CHUNK, NULL, SF_FALSE);
     return PNR_OK;
 }

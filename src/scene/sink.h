@@ -15,10 +15,10 @@ typedef struct pnr_sink pnr_sink;
 /* Properties of the output, known after open. */
 typedef struct pnr_sink_info {
     pnr_format
-        format; /* of one sample of one channel; of a sound file: as the source reads it back */
+        format; /* format of a sample of a channel; of a sound file: as a source reads it back */
     size_t n_channels;  /* pnr_sink_write gets [n_samples][n_channels] */
-    bool is_regular;    /* a file that ends and can be removed; else stdout, FIFO, device */
-    uint64_t n_written; /* samples */
+    bool is_regular;    /* true: a file that ends and can be removed; false: a pipe or device */
+    uint64_t n_written; /* samples written of each channel */
     uint64_t n_clipped; /* samples of a channel that the ADC or the format limited */
     char text[1280];    /* for the log: "raw ci16, 1 channel: echo.sc16" */
 } pnr_sink_info;

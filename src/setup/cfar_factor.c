@@ -15,10 +15,10 @@ enum { HALF = 4096, EXACT_LOOKS = 32, MAX_STEPS = 100 };
  * step), and for each node only when the node is first used. */
 typedef struct statistic {
     pnr_cfar_kind kind;
-    double n_looks; /* the mean of a cell */
+    double n_looks; /* looks in a cell; also the mean of the cell */
     double before, after;
     double step;
-    double log_density[2 * HALF + 1]; /* of log z; NAN: not computed yet */
+    double log_density[2 * HALF + 1]; /* log density of log z; NAN: not computed yet */
 } statistic;
 
 /* Returns the log of the density of Z = z for GO and SO. The mean of one side is z; the mean of the
@@ -57,8 +57,9 @@ static double log_density(const statistic *s, double z)
 }
 
 /*
- * Sets the step. K is the shape of all cells together. The integrand is at least 1 / sqrt(K) wide
- * in log z. The error of the trapezoidal rule is |Gamma(K + 2 pi i / step) / Gamma(K)| < 1e-12.
+ * Sets the step. K is the gamma shape of the sum of all cells. The integrand is at least
+ * 1 / sqrt(K) wide in log z. The error of the trapezoidal rule is |Gamma(K + 2 pi
+ * i / step) / Gamma(K)| < 1e-12.
  */
 static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, size_t before,
                             size_t after)
@@ -91,8 +92,8 @@ static node node_at(statistic *s, double log_factor, int i)
                   .log_slope = s->log_density[HALF + i] + cell.density};
 }
 
-/* log Pfa, and its derivative with respect to log f. The sum goes from the peak of the integrand
- * outwards until the terms are below the rounding error. */
+/* log Pfa, and its derivative with respect to log f. Adds terms from the peak of the integrand
+ * outwards until they are below the rounding error. */
 static double log_pfa(statistic *s, double log_factor, double *slope)
 {
     int peak = 0;
@@ -152,7 +153,8 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
     return exp(log_factor_from(0, &s, pfa_cell));
 }
 
-/* Returns the training cells on one side of a cell with `beyond` cells between it and the end. */
+/* Returns the number of training cells on one side of a cell. `beyond` is the number of cells
+ * between that cell and the end of the line. */
 static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
 {
     const size_t fitting = beyond > cfar->guard ? (beyond - cfar->guard - 1) / cfar->stride + 1 : 0;
@@ -195,7 +197,7 @@ static size_t next_exact(size_t n_looks, size_t last)
     return next < last ? next : last;
 }
 
-/* Returns the cells along the CFAR axis, lags or rows; 0 if the axis is cyclic. */
+/* Returns the number of cells along the CFAR axis, lags or rows; 0 if the axis is cyclic. */
 static size_t line_cells(const pnr_plan *plan)
 {
     if (plan->cfar.axis == PNR_CFAR_ALONG_ROWS)

@@ -10,23 +10,26 @@
 /*
  * Returns the factor f for which a cell of noise satisfies P > f Z with probability pfa_cell
  * (0 < pfa_cell < 1). Z is as in plan.h, from `before` and `after` training cells. All cells are
- * independent sums of n_looks exponential looks of one mean (gamma of shape n_looks), so that
+ * independent sums of n_looks exponential looks with the same mean (gamma of shape n_looks), so
+ * that
  *     Pfa = integral of Q(n_looks, f z) p(z) dz,
- * with p the density of Z. Z is the mean of both sides (CA), the greater or lesser of the two means
- * (GO, SO), or the order statistic (OS). The trapezoidal rule in log z converges exponentially; the
- * relative error of Pfa is below 1e-9. The factor is +INFINITY without a training cell.
+ * with p the density of Z and Q of pnr_gamma_q. Z is the mean of both sides (CA), the greater or
+ * lesser of the two means (GO, SO), or the order statistic (OS). The trapezoidal rule in log z
+ * converges exponentially; the relative error of Pfa is below 1e-9. The factor is +INFINITY without
+ * a training cell.
  */
 double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size_t before,
                        size_t after);
 
 /*
  * Fills factor, [n_looks][training + 1][training + 1], from the plan. The caller then sets
- * plan->cfar.factor to `factor`. Of plan->filter only matters whether it is NULL. The last two
- * indices are the numbers of training cells before and after a cell. A pair of numbers that no cell
- * of the plan has gets +INFINITY. Along cyclic lags every cell has all training cells. Rows, the
- * lags of a linear correlation, and the gate under a filter have ends, near which cells have fewer.
- * Factors are exact for 1 to 32 looks, then in steps of one eighth, and for n_looks. The others are
- * interpolated in 1 / sqrt(looks), with an error below 2e-4: only dwells that lost looks use them.
+ * plan->cfar.factor to `factor`. The factors depend on plan->filter only in whether it is NULL. The
+ * last two indices are the numbers of training cells before and after a cell. A pair of numbers
+ * that no cell of the plan has gets +INFINITY. Along cyclic lags every cell has all training cells.
+ * Rows, the lags of a linear correlation, and the gate under a filter have ends, near which cells
+ * have fewer. Factors are exact for 1 to 32 looks, then in steps of one eighth of the number of
+ * looks, and for n_looks. The others are interpolated in 1 / sqrt(looks), with an error below 2e-4:
+ * only dwells that lost looks use them.
  */
 void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor);
 

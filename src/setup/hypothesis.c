@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Assigns each Doppler row to a rotation, in integers. If echoes walk far in range, also assigns it
- * to a stretch of the time scale. */
+/* Assigns each Doppler row to a rotation, in integers. If echoes walk far in range, each row also
+ * gets a stretch of the time scale. */
 #include "setup/hypothesis.h"
 
 #include "config/keys.h"
@@ -11,18 +11,18 @@
 
 enum { MAX_ROWS = 1 << 20 };
 
-static const double edge_rows = 1e-6;   /* a frequency this close to a row counts as the row */
+static const double edge_rows = 1e-6;   /* in rows: a frequency this close to a row counts as it */
 static const double walk_samples = 0.5; /* most range walk between the rows of a hypothesis */
-static const double most_stretch = 0.1; /* engines refuse more */
+static const double most_stretch = 0.1; /* engines refuse a stretch from here on */
 
 /* The rows first <= j <= last. In a Doppler dwell row j lies at F = j / K bins; in other dwells j
  * counts rotations. */
 typedef struct grid {
     int64_t first, last;
     int64_t n_periods; /* K, the periods of a look */
-    int64_t quarters;  /* quarter bins from rotation to rotation */
+    int64_t quarters;  /* quarter bins from one rotation to the next */
     bool is_doppler;
-    double rows_a_hertz;    /* j per Hz */
+    double rows_a_hertz;    /* rows j per Hz */
     double samples_a_hertz; /* range walk per Hz during a look; 0 without a carrier */
 } grid;
 
@@ -112,7 +112,7 @@ int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_
         return code;
 
     const double farthest_hz = (double)(-g.first > g.last ? -g.first : g.last) / g.rows_a_hertz;
-    const double row_walk = g.samples_a_hertz / g.rows_a_hertz; /* from row to row */
+    const double row_walk = g.samples_a_hertz / g.rows_a_hertz; /* range walk between two rows */
     const bool is_stretched = farthest_hz * g.samples_a_hertz >= walk_samples;
     const bool is_split = is_stretched && row_walk * (double)(g.last - g.first) > walk_samples;
     const int64_t most = is_split ? 1 + (int64_t)(walk_samples / row_walk) : MAX_ROWS;

@@ -89,13 +89,14 @@ static void multiply_matrix(const double complex *r, const double complex *b, si
     }
 }
 
-/* Returns the greatest eigenvalue. Power iteration approaches it from below. x, y: [n]. */
+/* Returns the greatest eigenvalue of T, or of B when b is not NULL. Power iteration approaches it
+ * from below. x, y: [n]. */
 static double greatest_eigenvalue(const double complex *r, const double complex *b, size_t n,
                                   double complex *x, double complex *y)
 {
     double length = 0;
 
-    for (size_t k = 0; k < n; k++) { /* a chirp holds every frequency */
+    for (size_t k = 0; k < n; k++) { /* a chirp has power at every frequency */
         const double phase = M_PI * (double)(k * k % (2 * n)) / (double)n;
 
         x[k] = pnr_cis(phase) / sqrt((double)n);
@@ -112,7 +113,8 @@ static double greatest_eigenvalue(const double complex *r, const double complex 
     return length;
 }
 
-/* Divides each row of T^-1 by the root of its diagonal. As R(0) is 1, the diagonal is the loss. */
+/* Divides each row of T^-1 by the square root of its diagonal element. This element is the loss of
+ * the gate, because R(0) is 1. */
 static void scale_rows(pnr_least_squares *ls)
 {
     const size_t n = ls->n_gates;
@@ -131,7 +133,8 @@ static void scale_rows(pnr_least_squares *ls)
     ls->worst_loss_db = 10 * log10(worst);
 }
 
-/* Finds T^-1 and the condition of T for R(0) = 1. space: [4 n_gates]. false: T is near singular. */
+/* Finds T^-1 and the condition of T for R(0) = 1. space: [4 n_gates]. Returns false if T is near
+ * singular. */
 static bool solve_gates(pnr_least_squares *ls, double complex *space)
 {
     const size_t n = ls->n_gates;
@@ -211,7 +214,7 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares)
     free(least_squares);
 }
 
-/* Returns the number of gate `gate` + i - REACH; n_gates: there is no such gate. */
+/* Returns the number of gate `gate` + i - REACH, or n_gates if there is no such gate. */
 static size_t neighbour_gate(const pnr_least_squares *ls, size_t gate, size_t i)
 {
     const size_t n = ls->n_gates;

@@ -15,8 +15,9 @@ enum { PNR_MAX_FILTER_GATES = 4096 }; /* a matrix of 256 MiB */
 /*
  * The samples are x = A h + noise; column k of A is the code delayed by gate k, and h holds the
  * amplitudes of the echoes. The best unbiased estimate is (A^H A)^-1 A^H x, where A^H x is the
- * correlation c at the gates and T = A^H A the Toeplitz matrix R(k - j). Each row is scaled so that
- * white noise has the variance R(0) sigma^2 in it, as in the correlation:
+ * correlation c at the gates, and T = A^H A is the Toeplitz matrix R(k - j) of the autocorrelation
+ * R of the code. Each row is scaled so that white noise has the variance R(0) sigma^2 in it, as in
+ * the correlation:
  *     c'[k] = sum_j filter[k][j] c[j],   filter[k][j] = sqrt(R(0) / T^-1[k][k]) T^-1[k][j].
  * An echo of amplitude h at gate k gives c'[k] = h R(0) / sqrt(loss[k]), and 0 at all other gates.
  * The total loss of SNR is loss[k] = R(0) T^-1[k][k] >= 1. Echoes from outside the gates are not
@@ -26,7 +27,7 @@ typedef struct pnr_least_squares {
     size_t n_gates;
     bool is_cyclic;         /* the gates are all lags: the last is next to the first */
     double complex *filter; /* [n_gates][n_gates] */
-    double *loss;           /* [n_gates] power ratio */
+    double *loss;           /* [n_gates] loss of SNR, a power ratio */
     double condition;       /* of T: greatest over least eigenvalue, estimated from below */
     double mean_loss_db, worst_loss_db;
     const pnr_waveform *autocorrelation;
@@ -59,15 +60,15 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
  * sidelobes of all other gates. It is computed from the filtered values at these gates:
  *     out[i] = sum_j R(i - j)/R(0) sqrt(loss[j]) filtered[j].
  * The formulas of the correlation hold for out: an echo of amplitude h and delay d gives h
- * R(i - d), and the noise is loss[gate] times that of one cell. At fractions of a gate the filtered
- * echo reaches beyond the 17 gates. About 1/20 of it, times the code's sidelobes, is then missing
- * (a thousandth of a sample for 1000 chips).
+ * R(i - d), and the power of its noise is loss[gate] times that of one cell. At fractions of a gate
+ * the filtered echo reaches beyond the 17 gates. About 1/20 of it, times the code's sidelobes, is
+ * then missing (a thousandth of a sample for 1000 chips).
  */
 void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
                                const double complex *filtered, double complex *out);
 
-/* Does both: restores the response to an echo of amplitude 1 / R(0). The restored values of a
- * candidate that is such an echo are too small by R(i - d)/R(0) - out[i]. */
+/* Calls both functions for an echo of amplitude 1 / R(0). The restored values of a candidate are
+ * too small: for such an echo they lack R(i - 8 - delay)/R(0) - out[i]. */
 void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
                             double complex *out);
 

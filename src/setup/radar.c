@@ -10,15 +10,15 @@
 typedef __int128 i128;
 
 enum {
-    MAX_SAMPLES = 1 << 24, /* of a period: engines refuse more */
+    MAX_SAMPLES = 1 << 24, /* samples of a period: engines refuse more */
     BESIDE = 8             /* lags added on either side of a linear gate, for the neighbours of a
                             * candidate */
 };
 
-/* A lag this close to a whole sample counts as that sample: rounding must not move an edge by
- * one. */
+/* A lag this close to a whole sample counts as that sample, so that rounding moves no edge by a
+ * sample. */
 static const double edge_samples = 1e-6;
-static const double direct_path_samples = 10; /* radar.zero_search_m = 0 means this */
+static const double direct_path_samples = 10; /* used if radar.zero_search_m is 0 */
 
 static int64_t floor_div(i128 a, i128 b, i128 *rest)
 {

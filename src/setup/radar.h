@@ -13,7 +13,7 @@ typedef struct pnr_radar {
     size_t n_samples;          /* N, samples of a period: rate * L / chip rate, an integer */
     pnr_rational rate_hz;      /* samples a second */
     pnr_rational chip_rate_hz; /* chips a second */
-    double period_s;           /* Tr */
+    double period_s;           /* Tr, the duration of a period */
     double gain_db;            /* 10 log10 (N times the coherent periods) */
     double metres_per_second;  /* range for a delay of 1 s: v/2 two-way, v one-way */
     double resolution_m;       /* metres_per_second / chip rate */
@@ -22,25 +22,25 @@ typedef struct pnr_radar {
                                   metres_per_second */
     double max_delay_s;     /* end of the gate: max_range / metres_per_second, at most min + Tr */
     double doppler_span_hz; /* 1 / (2 Tr): Doppler is unambiguous within +- this */
-    double doppler_step_hz; /* 1 / (K Tr) */
+    double doppler_step_hz; /* 1 / (dwell.periods Tr) */
     double wavelength_m;    /* speed / carrier; 0 without a carrier */
     int64_t epoch_sample;   /* the code starts at sample epoch_sample + epoch_fraction */
-    double epoch_fraction;  /* 0 <= f < 1 samples */
+    double epoch_fraction;  /* in samples, from 0 to below 1 */
     int64_t start_utc_ns;   /* time of sample 0, when has_start */
     bool has_start;
-    bool is_linear;       /* window.correlation: lags are not cyclic, delays not wrapped */
+    bool is_linear;       /* true: lags are not cyclic, and delays are not wrapped */
     int64_t first_lag;    /* samples from the code's start to lag 0; circular: 0 */
     size_t n_lags;        /* lags of a window; circular: N, linear: the gate and 8 on either side */
     size_t first_window;  /* sample index of the first window: (epoch_sample + first_lag) mod N */
     double zero_search_s; /* half width of the search for the direct path; 0: no search */
     size_t gate_first;    /* first of the gate_count searched lags, which count mod N; linear: 8 */
-    size_t gate_count;    /* 1..N */
+    size_t gate_count;    /* number of searched lags, 1..N */
 } pnr_radar;
 
 /* Fills *out from the configuration and from the n_chips of the code. PNR_ECONFIG: N is not an
  * integer (the message names the nearest good rates), rate missing, gate empty or beyond the
  * unambiguous range, epoch in UTC without source.start_time, ... The gate of a linear correlation
- * has at most N lags. The window one period later finds an echo beyond N lags again. */
+ * has at most N lags. An echo beyond N lags is found in the window one period later. */
 int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error);
 
 /* Returns the delay of an echo at `lag`, in samples with a fraction from the window's start. It is
@@ -49,7 +49,7 @@ int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, p
  * also outside the gate. */
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag);
 /* Finds the cells of a grid of 1 / oversample samples inside the gate: *n_gate cells from
- * *first_cell on, modulo n_lags oversample. Returns the delay of the first cell, in s. */
+ * *first_cell on, modulo n_lags * oversample. Returns the delay of the first cell, in s. */
 double pnr_radar_cells(const pnr_radar *radar, const pnr_config *config, size_t oversample,
                        size_t *first_cell, size_t *n_gate);
 double pnr_radar_range_m(const pnr_radar *radar, double delay_s);

@@ -15,7 +15,8 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
-/* Limits of a submit: samples (their upload takes longer than the launches) and bytes of powers. */
+/* Limits of a submit: samples (so many take longer to upload than kernels take to launch) and bytes
+ * of powers. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
 /* Returns the number of looks that the threshold assumes for `used` windows. Only whole looks
@@ -45,9 +46,9 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
                         : pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
 }
 
-/* Fills the thresholds. They are exact for 1 to 16 whole looks of `stride` windows, for powers of
- * two and for the whole dwell. Only dwells that lost windows use the others, which are linear in
- * 1/sqrt(looks), within 1 %. */
+/* Fills the thresholds. They are exact for 1 to 16 whole looks of `stride` windows, for every power
+ * of two of looks, and for the whole dwell. Only dwells that lost windows use the others, which are
+ * linear in 1/sqrt(looks), within 1 %. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
     const size_t stride = setup->plan.n_looks > 1 ? setup->plan.n_periods : 1;
@@ -226,7 +227,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
         return pnr_refuse(
             error, "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one result",
             plan->n_looks, plan->n_periods, MAX_WINDOWS);
-    /* Each incoherent period is a look. A single one is an ordinary window and keeps its phase. */
+    /* Each incoherent period is a look. A single incoherent period is an ordinary window and keeps
+     * its phase. */
     if (config->dwell.combine == PNR_COMBINE_INCOHERENT) {
         plan->n_looks *= plan->n_periods;
         plan->n_periods = 1;
@@ -244,9 +246,9 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* Returns the least distance, in cells, at which noise is not correlated. Along lags: a chip. Along
- * rows: a main lobe of the taper; if each row is a rotation, the lobe of one period. 0: out of
- * memory. */
+/* Returns the least distance, in cells, at which noise is not correlated. Along lags it is a chip.
+ * Along rows it is the main lobe of the taper, or, if each row is a rotation, the main lobe of one
+ * period. Returns 0 if memory is short. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;
@@ -255,7 +257,7 @@ static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
         return (plan->n_samples + setup->radar.n_chips - 1) / setup->radar.n_chips;
     return config->dwell.combine == PNR_COMBINE_DOPPLER
                ? pnr_taper_stride(plan->taper, plan->n_periods)
-               : (size_t)1 << config->doppler.step; /* rows a bin */
+               : (size_t)1 << config->doppler.step; /* rows in a bin */
 }
 
 /* Sets the guard, the training cells and the factors for the false-alarm probability of a cell. The
@@ -308,7 +310,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     const size_t echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH
                               ? 2 * config->detector.max_echoes + 8
                               : config->detector.max_echoes;
-    const size_t candidates = 2 * echoes + 8; /* sidelobes also need places */
+    const size_t candidates = 2 * echoes + 8; /* sidelobes are candidates too */
     pnr_rational tune = {0, 1};
 
     if (config->source.tune_hz.num != 0 &&
@@ -439,7 +441,7 @@ size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
         return config->ring.bytes / pnr_plan_sample_bytes(plan);
     if (config->ring.seconds > 0)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz));
-    /* The ring also holds one more submit, which the source writes. */
+    /* The ring also has memory for one more submit, which the source fills. */
     return (plan->depth + 1) * plan->batch * pnr_plan_dwell_samples(plan) +
            pnr_plan_view_samples(plan, 0);
 }

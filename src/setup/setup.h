@@ -11,7 +11,7 @@
 #include "setup/least_squares.h"
 #include "setup/radar.h"
 
-/* One code. When several are searched, the first one defines the radar. */
+/* One code. If a configuration has several codes, the first one defines the radar. */
 typedef struct pnr_setup_code {
     pnr_code *code;
     pnr_waveform *waveform;
@@ -37,14 +37,14 @@ typedef enum pnr_code_band {
 typedef struct pnr_setup {
     pnr_radar radar;
     size_t n_codes;
-    pnr_setup_code *codes;            /* [n_codes] */
-    double (*references)[2];          /* [n_codes][oversample][N][2] */
-    double *threshold;                /* [windows of a dwell] */
-    double pfa_cell;                  /* of a cell of a whole dwell */
-    size_t max_echoes;                /* limit of one search; the zero tracker removes some later */
-    pnr_hypothesis *hypotheses;       /* [plan.n_hypotheses] */
-    double *taper;                    /* [plan.n_periods]; NULL: none */
-    double *cfar_factor;              /* [n_looks][training + 1][training + 1]; NULL: no CFAR */
+    pnr_setup_code *codes;      /* [n_codes] */
+    double (*references)[2];    /* [n_codes][oversample][N][2] */
+    double *threshold;          /* [windows of a dwell] ratios to the floor */
+    double pfa_cell;            /* false-alarm probability of a cell in a whole dwell */
+    size_t max_echoes;          /* most echoes of one search; the zero tracker removes some later */
+    pnr_hypothesis *hypotheses; /* [plan.n_hypotheses] */
+    double *taper;              /* [plan.n_periods] weights; NULL: no taper */
+    double *cfar_factor;        /* [n_looks][training + 1][training + 1]; NULL: no CFAR */
     pnr_least_squares *least_squares; /* NULL: the filter is matched */
     pnr_plan plan;
 } pnr_setup;
@@ -54,11 +54,11 @@ typedef struct pnr_setup {
  * engine.depth, its batch engine.batch. If engine.batch is 0, the batch is 1 to 4096 dwells, with
  * about 2^23 samples and at most 256 MiB of powers.
  *
- * With the threshold, detector.pfa is the false-alarm probability of one search over all lags,
- * Doppler rows and codes of a dwell. The correlation of neighbouring lags is that of the code. Rows
- * and codes count as independent; rows closer than 1 / (K Tr) or under a taper are correlated, and
- * have fewer false alarms. If a dwell of several looks lost windows, the windows left make a number
- * of whole looks. The dwell has the threshold of that number.
+ * The thresholds make detector.pfa the false-alarm probability of one search over all lags, Doppler
+ * rows and codes of a dwell. The correlation of neighbouring lags is that of the code. Rows and
+ * codes count as independent; rows closer than 1 / (K Tr) or under a taper are correlated, and have
+ * fewer false alarms. If a dwell of several looks lost windows, the windows left make a number of
+ * whole looks. The dwell has the threshold of that number.
  */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);

@@ -22,8 +22,8 @@ int pnr_taper_fill(pnr_taper kind, double sidelobe_db, size_t n, double *weights
  * NULL: rectangular. */
 double pnr_taper_loss_db(const double *weights, size_t n);
 /* Returns the least distance m in rows from which on noise is not correlated: |sum w^2 exp(2 pi i m
- * p / n) / n|^2 <= 1/50 for this m and all above. 1 without a taper, 3 with hann. 0: out of
- * memory. */
+ * p / n) / n|^2 <= 1/50 for this m and all above. 1 without a taper, 3 with hann. Returns 0 if
+ * memory is short. */
 size_t pnr_taper_stride(const double *weights, size_t n);
 
 #endif

@@ -200,7 +200,7 @@ double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples)
     const double k = (double)n_looks;
 
     if (n_samples <= 1)
-        return 1; /* one cell holds all the energy: no echo exceeds it */
+        return 1; /* one cell has all the energy, so no echo exceeds the threshold */
     return n_samples * beta_quantile(k, k * (n_samples - 1), pfa_cell);
 }
 

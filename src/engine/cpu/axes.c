@@ -81,7 +81,8 @@ static bool is_summed(size_t n_bins, size_t n_periods)
     return n_bins < FEWEST_TRANSFORMED || n_periods < FEWEST_PERIODS;
 }
 
-/* Numbers each spectrum of a set once, and stores its number in its rows. at: [n_rotations][K] */
+/* Numbers each spectrum of a set once, and stores this number in the rows of the spectrum. at,
+ * [n_rotations][K]: the number of the spectrum of each rotation and bin, or NOWHERE. */
 static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
                            const uint32_t *set_of_hypothesis, uint32_t *at)
 {
@@ -140,8 +141,8 @@ static bool allocate_axes(const pnr_plan *plan, pnr_cpu_axes *axes)
            axes->spectra != NULL && axes->rotations != NULL && axes->variants != NULL;
 }
 
-/* Fills the rows and finds the set of each hypothesis. row.spectrum holds the rotation until
- * number_spectra replaces it. */
+/* Fills the rows and finds the set of each hypothesis. row.spectrum is the index of the rotation
+ * until number_spectra replaces it. */
 static void fill_rows(const pnr_plan *plan, pnr_cpu_axes *axes, uint32_t *set_of_hypothesis)
 {
     const shift_kind how = choose_shift(plan, axes->n_transform);

@@ -30,8 +30,8 @@
 
 /* A spectrum. Each look has one forward transform for each spectrum. */
 typedef struct pnr_cpu_spectrum {
-    uint32_t bin;      /* of the slow-time transform of its set, 0 .. K-1 */
-    uint32_t rotation; /* index of axes.rotations */
+    uint32_t bin;      /* bin of the slow-time transform of its set, 0 .. K-1 */
+    uint32_t rotation; /* index into axes.rotations */
 } pnr_cpu_spectrum;
 
 /* The spectra of one slow-time transform. */
@@ -44,20 +44,20 @@ typedef struct pnr_cpu_set {
 
 typedef struct pnr_cpu_row {
     uint32_t spectrum;
-    uint32_t shift;   /* m mod N of a rotated index */
-    uint32_t variant; /* index of axes.variants */
-    uint32_t phase;   /* m mod N of the factor that c lacks */
+    uint32_t shift;   /* m mod N if the index is rotated, else 0 */
+    uint32_t variant; /* index into axes.variants */
+    uint32_t phase;   /* m mod N of the factor that c lacks; 0: none is missing */
 } pnr_cpu_row;
 
 typedef struct pnr_cpu_axes {
-    size_t n_transform; /* L */
+    size_t n_transform; /* length of the transforms */
     size_t n_rows, n_sets, n_spectra, n_rotations, n_variants;
     pnr_cpu_row *rows;
     uint32_t *order; /* [n_rows] row numbers; the rows of one spectrum are next to each other */
     pnr_cpu_set *sets;
-    pnr_cpu_spectrum *spectra; /* those of a set are next to each other */
+    pnr_cpu_spectrum *spectra; /* the spectra of a set are next to each other */
     int32_t *rotations;        /* quarters of a bin: x exp(-2 pi i rotation i / (4 N)) */
-    int32_t *variants;         /* m */
+    int32_t *variants;         /* m of each variant */
 } pnr_cpu_axes;
 
 /* PNR_OK, PNR_ENOMEMORY; call destroy in either case. */

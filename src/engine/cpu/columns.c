@@ -47,7 +47,7 @@ bool pnr_cpu_columns_can(size_t n)
     return split(n, radix) > 0;
 }
 
-/* Returns how many roots fit in the table. It stores the roots of all stages but the last. The
+/* Returns how many roots fit in the table. The table has the roots of all stages but the last. The
  * first stage has n roots. The second has n / R0 <= n / 8, where R0 is the radix of the first. */
 static size_t roots_of(size_t n)
 {
@@ -87,7 +87,7 @@ void pnr_cpu_columns_destroy(pnr_cpu_columns *columns)
 
 /* --- butterflies of scalars, which the compiler vectorises --- */
 
-/* Transforms the values at places a, b, c, d. Leaves outputs 0 .. 3 at a, b, c, d. */
+/* Transforms the values at places a, b, c, d. Writes outputs 0 .. 3 to the same places. */
 INLINE void four(float *re, float *im, int a, int b, int c, int d)
 {
     const float r0 = re[a] + re[c], i0 = im[a] + im[c];
@@ -153,7 +153,7 @@ INLINE void turn_4(float *re, float *im, int a)
     re[a] = r;
 }
 
-/* Transforms 8 values. Leaves output p at place 2 (p % 4) + p / 4. */
+/* Transforms 8 values. Writes output p to place 2 (p % 4) + p / 4. */
 INLINE void eight(float *re, float *im)
 {
     four(re, im, 0, 2, 4, 6);
@@ -167,7 +167,7 @@ INLINE void eight(float *re, float *im)
     two(re, im, 6, 7);
 }
 
-/* Transforms 16 values. Leaves output p at place 4 (p % 4) + p / 4. */
+/* Transforms 16 values. Writes output p to place 4 (p % 4) + p / 4. */
 INLINE void sixteen(float *re, float *im)
 {
     four(re, im, 0, 4, 8, 12);

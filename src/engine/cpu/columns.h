@@ -14,10 +14,10 @@
  * Decimation in frequency, in two or three stages. With N = R M, n = q M + j and k = p + R k',
  * W_N^(nk) = W_R^(qp) W_N^(jp) W_M^(jk'). For each j a stage transforms the R lines q M + j into R
  * outputs p. It puts output p, times W_N^(jp), in line p M + j. The next stage does the same within
- * each block of M lines. In place, k = p0 + R0 p1 + R0 R1 p2 would end in line p0 N / R0 +
- * p1 N / (R0 R1) + p2; the last stage stores it at k. The first stage reads complex values and the
- * last stage writes them. Between them the tile holds real and imaginary parts separately. The
- * inverse transform exchanges the two parts at both ends.
+ * each block of M lines. In place, output k = p0 + R0 p1 + R0 R1 p2 would end in line p0
+ * N / R0 + p1 N / (R0 R1) + p2; the last stage stores this output in line k. The first stage reads
+ * complex values and the last stage writes them. Between them the tile holds real and imaginary
+ * parts separately. The inverse transform exchanges the two parts at both ends.
  */
 enum { PNR_CPU_LANES = 16, PNR_CPU_COLUMN_STAGES = 3, PNR_CPU_COLUMN_MAX = 4096 };
 
@@ -28,8 +28,8 @@ typedef struct pnr_cpu_columns {
     size_t n; /* 0: there is no such transform */
     size_t n_stages;
     size_t radix[PNR_CPU_COLUMN_STAGES]; /* 8 or 16 */
-    float (*roots)[2];                   /* of stage 0, then of stage 1: [j][p] W^(jp) */
-    uint16_t *order; /* [n / last radix] k of output 0 of each group in the last stage */
+    float (*roots)[2];                   /* roots of stage 0, then of stage 1: [j][p] W^(jp) */
+    uint16_t *order; /* [n / last radix] k of output 0 of each butterfly in the last stage */
 } pnr_cpu_columns;
 
 /* Line k1, lane j has the factor coarse[k1] fine[k1][j]. The inverse uses its conjugate. */
@@ -57,7 +57,7 @@ void pnr_cpu_columns_forward(const pnr_cpu_columns *columns, const float (*const
                              const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
                              float (*z)[2], size_t row);
 /* Transforms z after multiplying line k by the conjugate of the twiddle. Writes line m to
- * c + m * row. For m < n_power writes |c|^2 to power + m * power_row, or adds it. */
+ * c + m * row. For m < n_power writes |c|^2 to power + m * power_row, or adds |c|^2 there. */
 void pnr_cpu_columns_inverse(const pnr_cpu_columns *columns, const float (*z)[2], size_t row,
                              const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
                              float (*c)[2], float *power, size_t power_row, size_t n_power,

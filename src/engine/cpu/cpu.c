@@ -16,7 +16,7 @@
 struct pnr_engine {
     pnr_plan *plan;
     pnr_cpu cpu;
-    pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* one for each leader */
+    pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* memory of the dwell of each leader */
     pnr_cpu_team team;
 };
 
@@ -27,7 +27,7 @@ static int probe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* With plan.measure only one thread works, so that the times of the stages add up to the total. */
+/* With plan.measure only one thread works, so that the total time is the sum of the stages. */
 static size_t threads_of(const pnr_plan *plan)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);

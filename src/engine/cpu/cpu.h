@@ -46,8 +46,8 @@ typedef struct pnr_cpu {
     double energy_of_code;
     bool is_plain; /* see pnr_plan_is_plain; such plans sum floor and energy in another order */
     size_t window; /* samples of a window */
-    const pnr_cpu_fused *fused; /* NULL: way `kept` */
-    bool is_shaped;             /* shape has set the sizes */
+    const pnr_cpu_fused *fused; /* NULL: lines are computed in the way `kept` */
+    bool is_shaped;             /* pnr_cpu_shape has set the sizes */
     bool is_shared;             /* the team shares the steps of a dwell */
     bool finishes_first;        /* the team finishes one dwell before it begins another */
     size_t n_leaders;           /* dwells that are computed at the same time */
@@ -59,23 +59,23 @@ typedef struct pnr_cpu {
     pnr_rotation rotation;
     pnr_cpu_scratch scratch[PNR_CPU_MAX_THREADS];
 
-    /* fused */
+    /* members of the way `fused` */
     pnr_cpu_walsh walsh;  /* degree 0: another method */
     size_t in_values;     /* values of y; 0: y lies in the profile */
-    size_t profile_pitch; /* values from profile to profile */
+    size_t profile_pitch; /* values from one profile to the next */
     size_t n_spectra;     /* spectra that are computed at the same time */
     size_t n_places;      /* number of powers in the order of places of walsh; 0: order of lags */
     bool is_ordered;      /* these powers are put into the order of lags before the search */
 
-    /* kept */
-    size_t x_pitch; /* values from window to window */
+    /* members of the way `kept` */
+    size_t x_pitch; /* values from one window to the next */
     size_t looks_at_once;
     size_t slow_columns, slow_pitch;
     size_t line;               /* samples that a stretched window needs; 0: no stretch */
     bool is_transformed_late;  /* each spectrum serves one line, whose thread transforms it */
     pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
-    pnr_cpu_value **weights;   /* [n_sets]; summed sets [count / 4][K][4], others [K]; NULL: 1 */
-    pnr_cpu_value *filter;     /* [j < gate_count][k < filter_pitch] */
+    pnr_cpu_value **weights; /* [n_sets]; summed sets [count / 4][K][4], others [K]; NULL: all 1 */
+    pnr_cpu_value *filter;   /* filter[k][j] of the plan at [j][k]; row j has filter_pitch values */
     size_t filter_pitch;
     float (*kernel)[PNR_STRETCH_TAPS]; /* the table of stretch.h; NULL: nothing is stretched */
     fftwf_plan slow;
@@ -95,24 +95,24 @@ typedef struct pnr_cpu_around {
 
 /* Memory of one dwell. Pointers that the plan does not need are NULL. */
 typedef struct pnr_cpu_memory {
-    float *power;            /* [n_codes][n_rows][n_lags * oversample]; NULL: in the result */
+    float *power; /* [n_codes][n_rows][n_lags * oversample]; NULL: powers are in the result */
     pnr_search_line *lines;  /* [n_codes][n_rows] */
     uint64_t *above;         /* one bit for each cell of all lines */
     pnr_cpu_window *windows; /* [n_looks][K] */
 
     pnr_converted *converted; /* [windows that are read at once][blocks] */
 
-    /* fused */
-    pnr_cpu_value *y;        /* [in_values]; later holds a product; may lie in profile */
-    pnr_cpu_value *period;   /* [window] the next period of a look that has several */
-    pnr_cpu_value *fused[2]; /* [spectrum_pitch] */
-    pnr_cpu_value *profile;  /* [n_looks][oversample][profile_pitch] */
+    /* members of the way `fused` */
+    pnr_cpu_value *y;        /* [in_values] y, later a product of spectra; may share profile */
+    pnr_cpu_value *period;   /* [window] the next period, if a look has several periods */
+    pnr_cpu_value *fused[2]; /* [spectrum_pitch] each: a spectrum, or Z of split.h */
+    pnr_cpu_value *profile;  /* [n_looks][oversample][profile_pitch] c, or X of walsh.h */
     float *grid;             /* powers: [oversample][n_lags], or [n_places] of method walsh */
     pnr_cpu_value *parts;    /* [n_parts][values]: X, then W of method walsh */
 
-    /* kept */
-    pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] */
-    pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch]; at first y */
+    /* members of the way `kept` */
+    pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] samples */
+    pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch]; y, then its spectra */
     double *energies;             /* [looks_at_once][blocks of columns][K] */
     size_t *looks;                /* [n_looks] the used looks, see plan.h */
     pnr_cpu_value *centres;       /* [max_candidates][n_looks] c at each candidate */

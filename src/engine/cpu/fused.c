@@ -71,7 +71,7 @@ static void correlate_whole(pnr_cpu_step *s)
                                     cpu->plan->n_lags, powers_at(s, h), s->n_used > 0,
                                     s->dwell->stage_ns);
     }
-    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since); /* the calls measured their time */
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since); /* the calls measured the times */
 }
 
 static void whole_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
@@ -195,7 +195,7 @@ static void choose_walsh_input(pnr_cpu_step *s)
     }
 }
 
-/* Returns X of the first part. If there is only one part, the profile holds its X. */
+/* Returns X of the first part. If there is only one part, its X is in the profile. */
 static value *first_part(const pnr_cpu_step *s)
 {
     return s->cpu->walsh.n_parts > 1 ? s->my->parts : profile_at(s, s->n_used, 0);
@@ -271,7 +271,8 @@ static void walsh_value(const pnr_cpu *cpu, const value *profile, size_t lag, va
 
 /* --- the table --- */
 
-/* Best first: additions alone are faster than transforms at every length. */
+/* The ways to compute the line, the fastest first. Additions alone are faster than transforms at
+ * every length. */
 static const pnr_cpu_fused lines[] = {
     {"walsh", suits_walsh, shape_walsh, choose_walsh_input, correlate_walsh, walsh_value},
     {"library", suits_split, shape_split, NULL, correlate_split, split_value},

@@ -17,7 +17,7 @@ typedef struct pnr_converted {
     uint64_t n_nonfinite;
 } pnr_converted;
 
-/* Converts n samples, `stride` bytes apart, to out[n][2] in full scale = 1; adds to the counts of
+/* Converts n samples, `stride` bytes apart, to out[n][2] with full scale = 1; adds to the counts of
  * *total, but not to its energy. Non-finite samples become 0. conjugate: I - jQ. Each value equals
  * that of pnr_format_read in single precision. */
 void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n, bool conjugate,
@@ -47,7 +47,7 @@ void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size
 /* power[r][j] = |c[j][r]|^2, or += if `add`, for r < rows and j < columns. */
 void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
                            size_t power_row, bool add, float *power);
-/* x[16 b + j] *= coarse[b] fine[j], or its conjugate; fine[16]. */
+/* x[16 b + j] *= coarse[b] fine[j], or the conjugate of this product. fine: [16]. */
 void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2], bool conjugate,
                      float (*x)[2]);
 

@@ -14,7 +14,7 @@ static void mark_samples(size_t n, float (*x)[2])
         x[i][0] = x[i][1] = NAN;
 }
 
-/* Marks non-finite samples, which conversion has made 0. */
+/* Marks non-finite samples with NaN, because conversion has made them 0. */
 static void mark_nonfinite(pnr_format format, const char *raw, size_t stride, size_t n,
                            float (*x)[2])
 {

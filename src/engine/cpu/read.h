@@ -6,7 +6,7 @@
 #include "engine/cpu/ops.h"
 #include "engine/engine.h"
 
-enum { PNR_CPU_READ_MOST = 2048 }; /* the most samples of one call */
+enum { PNR_CPU_READ_MOST = 2048 }; /* most samples of one call */
 
 typedef struct pnr_cpu_reading {
     const pnr_plan *plan;
@@ -18,9 +18,9 @@ typedef struct pnr_cpu_reading {
     bool keeps_marks;
 } pnr_cpu_reading;
 
-/* Reads n samples of the view from `first` on. They are in full scale = 1, conjugated, tuned, and
- * without the echoes. Lost and non-finite samples are 0, or NaN when marks are kept. Adds to all
- * counts but the energy. */
+/* Reads n samples of the view from `first` on. The samples have full scale = 1, are conjugated and
+ * tuned, and lack the removed echoes. Lost and non-finite samples are 0, or NaN if keeps_marks.
+ * Adds to all counts but the energy. */
 void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                   pnr_converted *counts);
 /* The first two steps of pnr_cpu_read: convert the samples, then tune them. Other callers may use

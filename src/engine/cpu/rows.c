@@ -14,7 +14,7 @@ enum { REACH = PNR_CPU_REACH };
 
 /* --- a line of one look --- */
 
-/* Replaces c by c' in the gate and by 0 elsewhere. */
+/* Filters c: replaces c in the gate by c' of plan.h, and all other c by 0. */
 static void filter_lags(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, value *c)
 {
     const pnr_plan *plan = cpu->plan;
@@ -31,8 +31,8 @@ static void filter_lags(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, valu
         memcpy(c[(plan->gate_first + k) % plan->n_lags], gate_out[k], sizeof(value));
 }
 
-/* Multiplies c at n lags k from `first` on by exp(-2 pi i m k / N). A rotated code leaves this
- * factor out of c. */
+/* Multiplies c at n lags k from `first` on by exp(-2 pi i m k / N). The correlation with a rotated
+ * code lacks this factor. */
 static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t first, size_t n,
                           value *c)
 {

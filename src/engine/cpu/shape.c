@@ -159,7 +159,8 @@ static void list_scratch(const pnr_cpu *cpu, pnr_cpu_scratch *scratch, allocatio
            cpu->filter_pitch > 0 ? (double)(4 * cpu->plan->gate_count + cpu->filter_pitch) : 0);
 }
 
-/* The number of complex values in the table of weights of set i; 0: no table. */
+/* Returns the number of complex values in the table of weights of set i, or 0 if there is no
+ * table. */
 static double weight_values(const pnr_cpu *cpu, size_t i)
 {
     const pnr_cpu_set *set = &cpu->axes.sets[i];

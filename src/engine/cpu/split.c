@@ -14,7 +14,7 @@ enum {
     COLUMNS = PNR_CPU_COLUMNS,
     ROWS = 16, /* rows of a task of pass B */
     EDGES =
-        2, /* the most lines of a block in which a period ends: the first period and the second */
+        2, /* most lines of a block that contain the end of a period: one for each of two periods */
     SHORTEST = 16384,
     SHORTEST_WIDE = 8192
 };
@@ -87,7 +87,7 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
     return columns > 2 * split->row2 ? columns : 2 * split->row2;
 }
 
-/* For columns not computed in lanes: creates the plans, and allocates the powers of W_L. */
+/* For columns that are not computed in lanes, creates the plans and allocates the powers of W_L. */
 static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
 {
     split->fine = fftwf_malloc(split->n1 * COLUMNS * sizeof *split->fine);
@@ -188,8 +188,8 @@ static void transform_columns(const pnr_cpu_split *split, int way, size_t width,
         fftwf_execute_dft(split->column[way], tile + (j + 1) * split->row1, tile + j * split->row1);
 }
 
-/* Fills rows first .. end - 1 of the columns of a block value by value. These rows hold the end of
- * a period or zeros. */
+/* Fills rows first .. end - 1 of the columns of a block value by value. These rows contain the end
+ * of a period, or zeros. */
 static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first, size_t end,
                          const pnr_cpu_value *x, size_t n_samples, size_t n_lit,
                          pnr_cpu_value *columns)

@@ -5,7 +5,7 @@
 
 #include "engine/cpu/columns.h"
 
-#define FFTW_NO_Complex /* a value is a pair of floats */
+#define FFTW_NO_Complex /* so that fftwf_complex is a pair of floats */
 #include <fftw3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,14 +34,14 @@ typedef float pnr_cpu_value[2]; /* re, im */
 
 typedef struct pnr_cpu_split {
     size_t length, n1, n2; /* L, N1, N2 */
-    size_t row1, row2;     /* values from row to row: row1 in c and the tile, row2 in Z and H */
+    size_t row1, row2;     /* pitch of rows: row1 in c and the tile, row2 in Z and H */
     size_t n_blocks;       /* number of blocks of columns: tasks of passes A and C */
     size_t n_row_blocks;   /* number of blocks of rows: tasks of pass B */
-    size_t next1, next2;   /* values in c from m1 to m1 + 1, from m2 to m2 + 1 */
+    size_t next1, next2;   /* values in c from m1 to m1 + 1, and from m2 to m2 + 1 */
     bool is_wide;          /* N1 is a power of two, and columns are computed in lanes */
     /* W_L^(COLUMNS b k1) and W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
     pnr_cpu_value *coarse;        /* [N1][n_blocks]; is_wide: [n_blocks][N1] */
-    pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: none */
+    pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: NULL */
     pnr_cpu_line *lines;          /* is_wide: [N1] the powers of W_L, in place of `fine` */
     pnr_cpu_columns columns;      /* only if is_wide */
     fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: `column` is unused */

@@ -8,13 +8,13 @@
 
 enum {
     PNR_CPU_REACH = PNR_NEIGHBOURS / 2,
-    PNR_CPU_MEAN_BLOCK = 128 /* columns */
+    PNR_CPU_MEAN_BLOCK = 128 /* columns of a block whose mean is removed */
 };
 
 /* Eight complex values. */
 typedef float pnr_cpu_wide __attribute__((vector_size(64), aligned(4), may_alias));
 
-/* The state of a dwell. The tasks of one step share a copy of it. */
+/* The state of a dwell. The tasks of one step share a copy of this state. */
 typedef struct pnr_cpu_step {
     const pnr_cpu *cpu;
     const pnr_cpu_memory *my;
@@ -22,18 +22,18 @@ typedef struct pnr_cpu_step {
     pnr_cpu_team *team;         /* NULL: the leader computes all tasks */
     size_t worker;              /* number of the leading thread */
     size_t first_look, n_looks; /* the looks that are read at once */
-    size_t n_used;              /* looks with enough used windows so far */
+    size_t n_used;              /* used looks so far */
     float *power;               /* all lines in the order of lags; NULL: the powers are in the order
                                  * of places, see n_places */
     uint64_t since;             /* when the lap of the stopwatch began */
     size_t number;              /* index in the dwell of the first window that is read now */
-    pnr_cpu_value *to;          /* where that window goes; NULL: its samples are only counted */
+    pnr_cpu_value *to;          /* memory for that window; NULL: its samples are only counted */
 
-    /* fused */
+    /* members of the way `fused` */
     pnr_cpu_walsh_input input; /* method walsh reads y from here */
     size_t h;
 
-    /* kept */
+    /* members of the way `kept` */
     const pnr_cpu_value *x; /* samples for the slow-time transform of `set` */
     size_t set;
     double stretch;
@@ -54,7 +54,7 @@ bool pnr_cpu_read_fused(pnr_cpu_step *step);
 /* Way `kept`: reads the looks of the step to memory->x, counts their samples, removes their mean
  * and lists the used looks. */
 void pnr_cpu_read_kept(pnr_cpu_step *step);
-/* Way `kept`: sums from memory->x to y, and transforms y to spectra unless this is done late. */
+/* Way `kept`: sums from memory->x to y, and transforms y to spectra unless is_transformed_late. */
 void pnr_cpu_slow_time(pnr_cpu_step *step);
 /* Way `kept`: resamples the looks of the step to memory->stretched. The unused windows become 0. */
 void pnr_cpu_stretch(pnr_cpu_step *step, double stretch);

@@ -11,9 +11,9 @@ typedef pnr_cpu_wide wide;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Copies n samples of a look, from number `from` on. Each sample is read from the window whose
- * first N samples contain it. Samples after the last N are read from the last window. Samples
- * outside the look are 0. */
+/* Copies n samples of a look, the first of which has the index `from`. Each sample is read from the
+ * window whose first N samples contain it. Samples after the last N are read from the last window.
+ * Samples outside the look are 0. */
 static void copy_samples(const pnr_cpu *cpu, const value *x, int64_t from, size_t n, value *line)
 {
     const int64_t period = (int64_t)cpu->plan->n_samples;
@@ -41,7 +41,9 @@ static void copy_samples(const pnr_cpu *cpu, const value *x, int64_t from, size_
     }
 }
 
-/* sum_i x[i] (low[i] + part (high[i] - low[i])), 32 taps */
+/* DOUBLED repeats weights n .. n + 7, because each one serves the two parts of a complex value.
+ * interpolate computes sum_i x[i] (low[i] + part (high[i] - low[i])) of 32 taps, as 8 partial
+ * sums. */
 #define DOUBLED(w, n)                                                                              \
     __builtin_shufflevector(w, w, n, n, n + 1, n + 1, n + 2, n + 2, n + 3, n + 3, n + 4, n + 4,    \
                             n + 5, n + 5, n + 6, n + 6, n + 7, n + 7)

@@ -101,7 +101,7 @@ static bool lead_dwell(pnr_cpu_team *team, size_t number)
     return true;
 }
 
-/* Leads a dwell or helps with one; false: there is no work. */
+/* Leads a dwell or helps with one. Returns false if there is no work. */
 static bool do_work(pnr_cpu_team *team, size_t number)
 {
     return (team->help_first && help_with_job(team, number)) || lead_dwell(team, number) ||
@@ -127,9 +127,9 @@ static void *run_thread(void *argument)
 }
 
 /* A submit wakes a thread on the core of the submitting thread. There the woken thread may wait for
- * milliseconds while other cores are idle. So the threads of the team leave that core to the
- * submitting thread, which also collects and helps. They use all other cores. When the kernel moves
- * the submitting thread, the team leaves the new core. */
+ * milliseconds while other cores are idle. So the threads of the team use all cores except that
+ * one. The submitting thread, which also collects and helps, has that core alone. When the kernel
+ * moves the submitting thread, the team avoids its new core. */
 static void leave_core(pnr_cpu_team *team, int cpu)
 {
     cpu_set_t rest = team->allowed;
@@ -138,11 +138,12 @@ static void leave_core(pnr_cpu_team *team, int cpu)
         return;
     CPU_CLR((size_t)cpu, &rest);
     for (size_t i = 0; i < team->n_started; i++)
-        (void)pthread_setaffinity_np(team->threads[i], sizeof rest, &rest); /* a hint */
+        (void)pthread_setaffinity_np(team->threads[i], sizeof rest, &rest); /* a hint: may fail */
     team->waiter_cpu = cpu;
 }
 
-/* With a team of one thread the caller only waits. That thread also serves a caller that polls. */
+/* If the team has one thread, the caller only waits. The thread of the team also works while a
+ * caller polls. */
 void pnr_cpu_team_wait(pnr_cpu_team *team)
 {
     if (team->n_threads > 1)

@@ -18,7 +18,7 @@ enum { PNR_CPU_MAX_THREADS = 64 };
  * neither the thread nor the time, because the tasks of one job share no output. */
 typedef void pnr_cpu_task(void *context, size_t task, size_t worker);
 
-/* Leads the computation of a dwell; not under the lock. leader: 0 .. n_leaders - 1. */
+/* Leads the computation of a dwell; called without the lock. leader: 0 .. n_leaders - 1. */
 typedef void pnr_cpu_lead(void *owner, pnr_slot *slot, size_t dwell, size_t leader, size_t worker);
 
 typedef struct pnr_cpu_job pnr_cpu_job;
@@ -28,7 +28,7 @@ typedef struct pnr_cpu_team {
     void *owner;
     size_t n_threads; /* worker threads, including the thread that waits in collect */
     size_t n_started;
-    int waiter_cpu;    /* the core that is left to the waiting thread; -1: none yet */
+    int waiter_cpu;    /* the core that is left to the waiting thread; -1: no core yet */
     cpu_set_t allowed; /* cores that the process may use */
     size_t n_leaders;  /* the most dwells that threads lead at the same time */
     bool help_first;   /* threads help with a dwell that has begun before they lead another */
@@ -51,8 +51,8 @@ void pnr_cpu_team_wait(pnr_cpu_team *team);
 /* Ends the threads after they have finished all submitted dwells, then clears the team. */
 void pnr_cpu_team_stop(pnr_cpu_team *team);
 
-/* Runs tasks 0 .. n_tasks - 1. The caller is thread `worker`, which leads a dwell. It computes
- * the tasks together with idle threads. Returns when all tasks have finished. */
+/* Runs tasks 0 .. n_tasks - 1. The caller is thread `worker`, which leads a dwell. The caller
+ * computes the tasks together with idle threads. Returns when all tasks have finished. */
 void pnr_cpu_team_do(pnr_cpu_team *team, size_t worker, pnr_cpu_task *task, void *context,
                      size_t n_tasks);
 

@@ -7,10 +7,10 @@
 #include "engine/cpu/split.h"
 
 typedef struct pnr_cpu_transform {
-    size_t length; /* L */
+    size_t length; /* L, the length of the transform */
     bool is_split;
     pnr_cpu_split split;
-    fftwf_plan forward, inverse; /* of a whole transform */
+    fftwf_plan forward, inverse; /* plans of a whole transform */
     size_t spectrum_pitch;       /* values of a spectrum; at least L */
     size_t in_values, out_values, tile_values;
 } pnr_cpu_transform;
@@ -18,7 +18,7 @@ typedef struct pnr_cpu_transform {
 /* The scratch memory of a thread. */
 typedef struct pnr_cpu_transform_scratch {
     pnr_cpu_value *in;   /* [in_values] the input; later c in the order of lags */
-    pnr_cpu_value *out;  /* [out_values] */
+    pnr_cpu_value *out;  /* [out_values] the output, c */
     pnr_cpu_value *tile; /* [tile_values]; NULL without three passes */
 } pnr_cpu_transform_scratch;
 

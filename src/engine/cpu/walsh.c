@@ -186,8 +186,8 @@ INLINE void stages(vector *x, size_t h, size_t n)
                 butterfly(&x[i], &x[i + h]);
 }
 
-/* Each of these functions gathers n values. Those for integers fetch I and Q of a sample as one
- * word, and then convert the gathered words like pnr_cpu_convert. */
+/* Each of these functions gathers n values. The functions for integers fetch I and Q of a sample as
+ * one word, and then convert the gathered words like pnr_cpu_convert. */
 INLINE void gather_floats(const pnr_cpu_walsh_input *input, const uint32_t *sample, size_t n,
                           float (*to)[2])
 {
@@ -299,8 +299,8 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
 
     for (size_t r = 0; r < left; r++)
         memcpy(w[r], X[r * walsh->row + column], sizeof *w);
-    /* Transforms one bit at a time, the lowest first as in the tile. Computes only the half that
-     * leads to `place`. */
+    /* Transforms one bit at a time, the lowest first as in the tile. Computes only the half of the
+     * outputs on which output `place` depends. */
     for (size_t bit = 1; left > 1; bit *= 2) {
         left /= 2;
         for (size_t r = 0; r < left; r++)

@@ -30,8 +30,8 @@ typedef struct pnr_cpu_walsh {
     unsigned degree;       /* n */
     size_t n_parts;        /* q */
     size_t rows, columns;  /* 2^(n - m), 2^m */
-    size_t row;            /* values from row to row */
-    size_t n_column_tasks; /* of pnr_cpu_walsh_columns */
+    size_t row;            /* values from one row to the next */
+    size_t n_column_tasks; /* number of tasks of pnr_cpu_walsh_columns */
     uint32_t *sample;      /* [2^n] the number i of the sample in X[s]; X[0] has none */
     uint32_t *place;       /* [2^n - 1]: the place of u_k in X and W */
     uint32_t *lag_at;      /* [rows * row]: the lag at each place */
@@ -43,9 +43,9 @@ const char *pnr_cpu_walsh_refusal(const pnr_plan *plan);
 /* Sets the sizes, which follow from m_degree and m_samples. */
 void pnr_cpu_walsh_shape(const pnr_plan *plan, pnr_cpu_walsh *walsh);
 size_t pnr_cpu_walsh_table_bytes(const pnr_cpu_walsh *walsh);
-size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* of X of one part; as many powers */
+size_t pnr_cpu_walsh_values(const pnr_cpu_walsh *walsh); /* values in X of one part */
 
-/* After shape and pnr_plan_check. PNR_OK, PNR_ENOMEMORY; call destroy in either case. */
+/* Call after shape and pnr_plan_check. PNR_OK, PNR_ENOMEMORY; call destroy in either case. */
 int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan);
 void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 
@@ -54,7 +54,7 @@ typedef struct pnr_cpu_walsh_input {
     const void *data;  /* sample i begins at byte i * stride */
     size_t stride;     /* bytes */
     pnr_format format; /* cf32 if the samples are converted already; else ci16 or ci8 */
-    bool conjugate;    /* not for cf32 */
+    bool conjugate;    /* true: samples are I - jQ; unused for cf32 */
 } pnr_cpu_walsh_input;
 
 /* True if the samples of a window can be gathered from the ring. With a tune, with several periods

@@ -206,8 +206,8 @@ PNR_MULTIVERSION static void subtract_mean(size_t n, const double *restrict mean
     }
 }
 
-/* Removes the mean from one block of columns of a look. Unused windows lose the mean too,
- * because a stretched look reads them. */
+/* Removes the mean from one block of columns of a look. The mean is also subtracted from unused
+ * windows, because a stretched look reads them. */
 static void remove_mean(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;

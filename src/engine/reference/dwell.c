@@ -68,7 +68,7 @@ void pnr_reference_work_destroy(pnr_engine *engine)
     free(work->power);
 }
 
-/* Returns the cells c of one line in used look number `look`. */
+/* Returns the values c of one line in the used look number `look`. */
 static double complex *line_of(const pnr_engine *engine, size_t look, size_t code, size_t row)
 {
     const pnr_plan *plan = engine->plan;

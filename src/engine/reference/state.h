@@ -11,9 +11,9 @@
 typedef struct pnr_reference_work {
     size_t n_window, n_look; /* samples of a window and a look, each with the tail of linear lags */
     double complex *look;    /* [n_look] the converted samples */
-    unsigned char *flags;    /* [n_look] */
+    unsigned char *flags;    /* [n_look] flags of each sample */
     double complex *mean;    /* [n_window]; zeros without remove_mean */
-    double complex *own;     /* [n_look] samples less the mean of the window that owns them */
+    double complex *own;     /* [n_look] samples; remove_mean: without their mean */
     double complex *stretched; /* [n_look] stretched for one hypothesis; NULL: no stretch */
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
@@ -37,8 +37,8 @@ struct pnr_engine {
 /* A flag in addition to those of format.h. */
 enum { PNR_REFERENCE_LOST = 4 };
 
-/* Reads a look of a dwell, which begins at sample `first`, and its tail if lags are linear. x is in
- * full scale, conjugated, tuned, and without the echoes to remove. flags: [n_samples]. */
+/* Reads a look of a dwell, which begins at sample `first`, and its tail if lags are linear. x has
+ * full scale = 1, is conjugated and tuned, and lacks the removed echoes. flags: [n_samples]. */
 void pnr_reference_read(const pnr_engine *engine, const pnr_slot_dwell *task, size_t first,
                         size_t n_samples, double complex *x, unsigned char *flags);
 
