@@ -180,20 +180,13 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_map_windows(pnr_map m, pnr_map_samples s, uint32_t n_windows)
 {
     const size_t window = (size_t)blockIdx.x * PNR_CUDA_WARPS + threadIdx.x / PNR_CUDA_WARP;
-    pnr_cuda_energy sum = {0, 0, 0};
 
     if (window >= n_windows)
         return; /* the whole warp returns */
-    for (uint32_t i = threadIdx.x % PNR_CUDA_WARP; i < s.n_segments; i += PNR_CUDA_WARP) {
-        const pnr_cuda_energy part = s.parts[window * s.n_segments + i];
 
-        sum.energy += part.energy;
-        sum.n_clipped += part.n_clipped;
-        sum.n_nonfinite += part.n_nonfinite;
-    }
-    sum.energy = pnr_cuda_warp_sum(sum.energy);
-    sum.n_clipped = pnr_cuda_warp_sum(sum.n_clipped);
-    sum.n_nonfinite = pnr_cuda_warp_sum(sum.n_nonfinite);
+    const pnr_cuda_energy sum =
+        pnr_cuda_sum_energies(s.parts + window * s.n_segments, s.n_segments);
+
     if (threadIdx.x % PNR_CUDA_WARP == 0)
         finish_window(m, s, window, sum);
 }
