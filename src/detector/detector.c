@@ -51,8 +51,8 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
          * is that of one look. */
         const double product = 1 + gains->looks / (s * t->share * t->share);
 
-        v.delay = v.delay * product + fit->delay_variance * noise->disturbed;
-        v.amplitude = v.amplitude * product + fit->amplitude_variance * noise->disturbed;
+        v.delay = v.delay * product + noise->disturbed_delay;
+        v.amplitude = v.amplitude * product + noise->disturbed_amplitude;
         v.phase = NAN;
         v.bins *= product;
     }

@@ -445,7 +445,7 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
     return least < 1.5 * chip ? least : 0;
 }
 
-/* Adds the echoes of other codes to the noise, unless they were subtracted. They are noise in the
+/* Adds the echoes of other codes to the noise, unless they were subtracted, as in maps. They are noise in the
  * cells of this code only. */
 static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                             size_t i, pnr_noise *noise)
@@ -457,33 +457,38 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
         const double crossed =
             tracks[k].code != tracks[i].code ? crossed_by(detector, &tracks[k], &is_exact) : 0;
 
-        if (!is_exact)
+        if (!is_exact && !detector->has_rows)
             noise->cell += crossed / (double)(detector->n_codes - 1) * (double)detector->n_codes /
                            detector->cells.n;
     }
     noise->variance *= before * before / (noise->cell * noise->cell);
 }
 
-/* Returns the power that other echoes have around the peak of echo i, divided by the echo's own.
- * Without phases, sums of powers cannot be cleared of it. If the echoes keep their phases from look
- * to look, it disturbs all looks alike. */
-static double disturbance(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i)
+/* Fills the variances that the sidelobes of other echoes add to delay and relative amplitude.
+ * Without phases, sums of powers cannot be cleared of them. If the echoes keep their phases from
+ * look to look, they disturb all looks alike. An echo a R(u) moves by Re(b C'(u) / a) / B and grows
+ * by Re(b C(u) / a) when b C(u) is added, B the mean square bandwidth. The phase of b / a is random,
+ * and the means over five lags stand for the sidelobes around the peak. */
+static void find_disturbance(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                             size_t i, pnr_noise *noise)
 {
     const pnr_patch_echo own = pnr_track_echo(detector, &tracks[i]);
-    double sum = 0;
+    const double bandwidth = tracks[i].code->bandwidth;
 
     for (size_t k = 0; k < n && !detector->has_rows; k++) {
         const pnr_patch_echo other = pnr_track_echo(detector, &tracks[k]);
         const double from = pnr_track_distance(detector, own.lag, other.lag) - MIDDLE;
-        pnr_vector response;
+        const double share = tracks[k].power / tracks[i].power / (2 * 5);
+        pnr_vector response, slope;
 
         if (k == i || !pnr_cross_is_known(detector->cross, other.code, own.code))
             continue;
-        pnr_cross_run(detector->cross, other.code, own.code, from, response);
-        for (int j = MIDDLE - 2; j <= MIDDLE + 2; j++)
-            sum += tracks[k].power * pnr_power(response[j]) / 5;
+        pnr_cross_run(detector->cross, other.code, own.code, from, response, slope);
+        for (int j = MIDDLE - 2; j <= MIDDLE + 2; j++) {
+            noise->disturbed_amplitude += share * pnr_power(response[j]);
+            noise->disturbed_delay += share * pnr_power(slope[j]) / (bandwidth * bandwidth);
+        }
     }
-    return sum / tracks[i].power;
 }
 
 void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
@@ -498,7 +503,8 @@ void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, siz
     add_other_codes(detector, tracks, n, i, noise);
     noise->misfit = 0;
     noise->beside = distance_beside(detector, tracks, n, i);
-    noise->disturbed = detector->is_sum ? disturbance(detector, tracks, n, i) : 0;
+    if (detector->is_sum)
+        find_disturbance(detector, tracks, n, i, noise);
     if (detector->is_sum || detector->least_squares != NULL ||
         (!is_cfar && tracks[i].power < strong * noise->cell))
         return;

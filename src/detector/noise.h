@@ -49,13 +49,15 @@ typedef struct pnr_cells {
 } pnr_cells;
 
 typedef struct pnr_noise {
-    double cell;      /* power of one cell */
-    double variance;  /* of this estimate, relative */
-    double least;     /* lower bound from the sum of P alone, in spite of strong echoes */
-    double misfit;    /* the residual's energy beyond the noise, divided by the echo's; 0: none */
-    double beside;    /* samples to an echo too near to tell apart; 0: none */
-    double disturbed; /* the other echoes' power at this one, divided by its own; sums of powers */
-    double white;     /* power of one cell if the samples' energy besides the echoes were white */
+    double cell;     /* power of one cell */
+    double variance; /* of this estimate, relative */
+    double least;    /* lower bound from the sum of P alone, in spite of strong echoes */
+    double misfit;   /* the residual's energy beyond the noise, divided by the echo's; 0: none */
+    double beside;   /* samples to an echo too near to tell apart; 0: none */
+    /* Variances of delay (samples^2) and relative amplitude from other echoes' sidelobes; in sums of
+     * powers, else 0. */
+    double disturbed_delay, disturbed_amplitude;
+    double white; /* power of one cell if the samples' energy besides the echoes were white */
     double shape; /* bandwidth of the noise of a cell divided by that of the code, mean square */
     bool is_coloured; /* cell and white differ by over 0.5 dB, and by more than chance explains */
 } pnr_noise;

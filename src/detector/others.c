@@ -34,7 +34,7 @@ static void move_echo(const pnr_detector *detector, const pnr_track *from,
         }
         pnr_cross_run(detector->cross, echo->code, place.code,
                       pnr_track_distance(detector, (double)from->centre, echo->lag) - MIDDLE,
-                      response);
+                      response, NULL);
         for (int j = 0; j < J; j++)
             from->rest[0][j] += sign * echo->peak * response[j];
     }

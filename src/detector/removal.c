@@ -133,7 +133,8 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
         if (!pnr_cross_is_known(detector->cross, echo->code, candidate->code))
             continue;
         distance -= n * floor(distance / n + 0.5);
-        pnr_cross_run(detector->cross, echo->code, candidate->code, distance - MIDDLE, response);
+        pnr_cross_run(detector->cross, echo->code, candidate->code, distance - MIDDLE, response,
+                      NULL);
         for (int j = 0; j < J; j++)
             ((float complex *)candidate->value)[j] += (float complex)(there.peak * response[j]);
     }

@@ -67,18 +67,20 @@ bool pnr_cross_is_known(const pnr_cross *cross, size_t of, size_t in)
 }
 
 void pnr_cross_run(const pnr_cross *cross, size_t of, size_t in, double from,
-                   double complex *values)
+                   double complex *values, double complex *slopes)
 {
     const pnr_waveform *table = table_of(cross, of, in);
-    double complex reversed[J];
+    double complex reversed[2][J];
 
     if (of <= in) {
-        pnr_waveform_run(table, from, J, values, NULL);
+        pnr_waveform_run(table, from, J, values, slopes);
         return;
     }
-    pnr_waveform_run(table, -from - (J - 1), J, reversed, NULL);
+    pnr_waveform_run(table, -from - (J - 1), J, reversed[0], slopes != NULL ? reversed[1] : NULL);
     for (int i = 0; i < J; i++)
-        values[i] = conj(reversed[J - 1 - i]);
+        values[i] = conj(reversed[0][J - 1 - i]);
+    for (int i = 0; i < J && slopes != NULL; i++)
+        slopes[i] = -conj(reversed[1][J - 1 - i]);
 }
 
 double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double u)

@@ -24,9 +24,9 @@ void pnr_cross_destroy(pnr_cross *cross);
 /* True if the pair has a table. */
 bool pnr_cross_is_known(const pnr_cross *cross, size_t of, size_t in);
 /* values[i] = C(from + i), i = 0 .. PNR_NEIGHBOURS - 1, of an echo of code `of` in the lags of code
- * `in`. The pair must have a table. */
+ * `in`, and slopes[i] = C'(from + i) unless that is NULL. The pair must have a table. */
 void pnr_cross_run(const pnr_cross *cross, size_t of, size_t in, double from,
-                   double complex *values);
+                   double complex *values, double complex *slopes);
 /* C(u) of the same pair. */
 double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double u);
 /* sum over the whole u of |C(u)|^2. Without a table: 1, that of two unlike codes of one flat
