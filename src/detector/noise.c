@@ -276,8 +276,10 @@ static sums sum_outside(const pnr_detector *detector, const pnr_observed *observ
         const double seen = fmax(s.cells, 0) / fmax(detector->cells.n - lobe[i], 1);
         const double peak = t->power, own = seen * peak * sidelobes_of(detector, t);
         const double others = holes * peak * fmax(s.cells, 0);
-        /* alike: sidelobes that add in phase; 1 / N: those that add by chance */
-        const double cross = 2 * (t->code->lobe.alike + 1 / n_samples);
+        /* alike: sidelobes that add in phase; total / N: those that add by chance, as `total` lags
+         * count as one */
+        const double chance = 2 * t->code->lobe.total / n_samples;
+        const double cross = 2 * t->code->lobe.alike + chance;
 
         s.power -= own + others;
         s.error_noise += 2 * own;
@@ -292,7 +294,7 @@ static sums sum_outside(const pnr_detector *detector, const pnr_observed *observ
 
             s.power -= crossed;
             s.error2 += pow((is_exact ? model : 0.1) * crossed, 2) +
-                        (is_exact ? 2 / n_samples * crossed * s.sidelobes : 0);
+                        (is_exact ? chance * crossed * s.sidelobes : 0);
             s.sidelobes += is_exact ? crossed : 0;
         }
     }
