@@ -47,7 +47,7 @@ for option in "--points 0" "--points 2^25" "--points x" "--check 0" "--check 2^4
     status 64 "$bench" chain -n 127 $option || bad=1
 done
 status 64 "$bench" serve || bad=1
-status 64 "$bench" scene -n 33 --only single || bad=1
+status 64 "$bench" scene -n 33 --only single-1024 || bad=1
 status 64 "$bench" stream -n 256 --seconds 0 || bad=1
 report $bad "wrong parts, sizes, runs and seconds are refused"
 

@@ -45,7 +45,10 @@ static const struct scene_case {
     double max_doppler_hz; /* end of the search; 0: no Doppler */
     bool leaks;
 } cases[] = {
-    {"single", CODE("256"), NULL, 1, 40, 0, true},
+    {"single-1024", CODE("256"), NULL, 1, 40, 0, true},
+    {"single-8192", CODE("2048"), NULL, 1, 40, 0, true},
+    {"single-65536", CODE("16384"), NULL, 1, 40, 0, true},
+    {"single-2^20", CODE("262144"), NULL, 1, 40, 0, true},
     {"coherent", CODE("256") "periods = 16\ncombine = coherent\n", NULL, 1, 40, 0, true},
     {"incoherent", CODE("256") "periods = 16\ncombine = incoherent\n", NULL, 1, 40, 0, true},
     {"doppler-1024", CODE("256") "periods = 512\ncombine = doppler\n", NULL, 1, 40, 488, true},
