@@ -108,7 +108,8 @@ static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vec
 
     if (!detector->has_rows) {
         pnr_fit_find(t->code->fit, c[0], start, &t->fit);
-        t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
+        if (detector->is_sum)
+            t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
         return;
     }
     if (is_near)

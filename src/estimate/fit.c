@@ -33,7 +33,7 @@ typedef struct planar {
  * v = W r / sqrt(r^H W r), J(d) = |v^H c|^2.
  */
 typedef struct step {
-    planar v;
+    planar v, r;
     double quality; /* r^H W r: the share of the echo's energy in the 17 values */
     double whole;   /* 1 / (the share of the echo's energy in the span of `basis`) */
     double delay_variance, amplitude_variance, phase_variance; /* multiplied by S */
@@ -44,8 +44,7 @@ struct pnr_fit {
     /* W e, e orthonormal (e^H W e = 1) in the span of r(-1), r(-1/2), .. r(1). */
     planar basis[N_REACH];
     size_t n_basis;
-    double cells; /* E(sum |basis^H c|^2) of noise, in cells */
-    const pnr_waveform *autocorrelation;
+    double cells;                  /* E(sum |basis^H c|^2) of noise, in cells */
     double rest_cells, rest_crowd; /* E |c - echo|^2 of noise, in cells; cells that count as one */
 };
 
@@ -200,6 +199,7 @@ static void fill_step(const workshop *shop, pnr_fit *fit, double d, step *s)
         fit->rest_cells = rest_of(shop, r, slope, (const pnr_vector *)h);
     scale_vector(v, 1 / sqrt(s->quality));
     lay_out(v, &s->v);
+    lay_out(r, &s->r);
     for (size_t k = 0; k < fit->n_basis; k++)
         reach += pnr_power(pnr_inner(shop->basis[k], r));
     s->whole = 1 / reach;
@@ -220,7 +220,6 @@ int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
     for (int i = 0; i < J; i++) /* the lags of an oversampled code are nearly dependent */
         shop.w[i][i] += 1e-4;
     pnr_matrix_invert(shop.w);
-    fit->autocorrelation = autocorrelation;
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
             fit->rest_crowd += pnr_power(shop.p[i][j]) / J;
@@ -352,15 +351,45 @@ PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double complex *c, 
     out->phase_variance = nearest->phase_variance;
 }
 
-double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,
-                     double *cells)
+/* Fills w with the weights of the polynomial through five steps: f(x) = sum_k w[k] f(k - 2). */
+static void quartic_weights(double x, double w[5])
 {
-    pnr_vector echo;
-    double energy = 0;
+    const double far = x * x - 4, near = x * x - 1;
 
-    pnr_waveform_run(fit->autocorrelation, -MIDDLE - fitted->delay, J, echo, NULL);
-    for (int j = 0; j < J; j++)
-        energy += pnr_power(c[j] - fitted->peak * echo[j]);
+    w[0] = x * near * (x - 2) * (1.0 / 24);
+    w[1] = -x * far * (x - 1) * (1.0 / 6);
+    w[2] = far * near * (1.0 / 4);
+    w[3] = -x * far * (x + 1) * (1.0 / 6);
+    w[4] = x * near * (x + 2) * (1.0 / 24);
+}
+
+PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *c,
+                                      const pnr_fitted *fitted, double *cells)
+{
+    const double at = (fitted->delay + 1) * STEPS, re = creal(fitted->peak),
+                 im = cimag(fitted->peak);
+    const int nearest = (int)lrint(at), s = nearest < 2             ? 2
+                                            : nearest > N_STEPS - 3 ? N_STEPS - 3
+                                                                    : nearest;
+    lanes energy = {0};
+    planar values;
+    double w[5];
+
+    quartic_weights(at - s, w);
+    lay_out(c, &values);
+    for (int i = 0; i < N_LANES; i++) {
+        lanes x = {0}, y = {0};
+
+        for (int k = 0; k < 5; k++) {
+            x += w[k] * fit->steps[s - 2 + k].r.re[i];
+            y += w[k] * fit->steps[s - 2 + k].r.im[i];
+        }
+
+        const lanes left_re = values.re[i] - (re * x - im * y);
+        const lanes left_im = values.im[i] - (re * y + im * x);
+
+        energy += left_re * left_re + left_im * left_im;
+    }
     *cells = fmin(fmax(fit->rest_cells / fit->rest_crowd, 0.5), J - 1.5);
-    return energy / fit->rest_cells;
+    return ((energy[0] + energy[1]) + (energy[2] + energy[3])) / fit->rest_cells;
 }

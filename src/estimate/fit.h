@@ -27,7 +27,7 @@ typedef struct pnr_fitted {
     double delay_variance, amplitude_variance, phase_variance;
 } pnr_fitted;
 
-/* autocorrelation: R(u)/R(0), prepared; the fit keeps the pointer. PNR_OK, PNR_ENOMEMORY. The
+/* autocorrelation: R(u)/R(0), prepared. PNR_OK, PNR_ENOMEMORY. The
  * caller owns *out. */
 int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out);
 void pnr_fit_destroy(pnr_fit *fit);

@@ -14,6 +14,7 @@ enum {
     CLAIM = 8,        /* dwells in one claim, at most */
     SPINS = 4000,     /* polls before a thread sleeps or yields */
     WORTH_NS = 40000, /* least work that is worth a wake-up */
+    EACH_NS = 1500,   /* least work of a dwell that is worth the way between two cores */
     ROW_NS = 500,     /* time of a candidate in one row, about */
     PATCH_NS = 30000  /* time of a candidate in a map, about */
 };
@@ -133,8 +134,8 @@ void pnr_team_begin(pnr_team *team, pnr_team_view *view, const void *context, si
     team->context = context;
     team->base = team->taken;
     team->last = team->taken + n_dwells;
-    team->is_shared =
-        team->n_members > 0 && n_dwells > 1 && (n_candidates + n_dwells) * each_ns >= WORTH_NS;
+    team->is_shared = team->n_members > 0 && n_dwells > 1 && n_candidates * each_ns >= WORTH_NS &&
+                      n_candidates * each_ns >= n_dwells * EACH_NS;
     if (team->is_shared)
         raise_limit(team);
 }

@@ -18,7 +18,7 @@ void pnr_team_destroy(pnr_team *team);
 
 /* Begins the dwells 0 .. n_dwells - 1 of a result, after all dwells of the previous one were taken.
  * context stays valid until the last dwell is taken. n_candidates: of all dwells. If they are few,
- * the other threads sleep on, because a wake-up takes longer than the detection. */
+ * the caller detects alone, because the way to another core takes longer. */
 void pnr_team_begin(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
                     size_t n_candidates);
 /* Fills *out with the detection of the next dwell. The bits do not depend on the number of
