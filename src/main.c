@@ -6,6 +6,7 @@
 #include "pipeline/pipeline.h"
 #include "publisher/report.h"
 #include "setup/setup.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -158,15 +159,15 @@ int main(int argc, char **argv)
     int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
     int status;
 
-    if (code == PNR_OK && !lists) {
-        if (cli.n_operands > 0 &&
-            (size_t)snprintf(config.source.input, sizeof config.source.input, "%s",
-                             cli.operands[0]) >= sizeof config.source.input)
-            code = pnr_error_set(&error, PNR_EUSAGE, "INPUT is longer than %zu bytes",
-                                 sizeof config.source.input - 1);
-        else if ((code = choose_print(&print, is_quiet, &error)) == PNR_OK)
-            code = pnr_config_check(&config, &error);
-    }
+    if (code == PNR_OK && cli.n_operands > 0 &&
+        (size_t)snprintf(config.source.input, sizeof config.source.input, "%s", cli.operands[0]) >=
+            sizeof config.source.input)
+        code = pnr_error_set(&error, PNR_EUSAGE, "INPUT is longer than %zu bytes",
+                             sizeof config.source.input - 1);
+    if (code == PNR_OK)
+        code = pnr_source_complete(&config, &error);
+    if (code == PNR_OK && !lists && (code = choose_print(&print, is_quiet, &error)) == PNR_OK)
+        code = pnr_config_check(&config, &error);
     if (code != PNR_OK)
         status = pnr_cli_fail(&error);
     else if (lists)
