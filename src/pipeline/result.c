@@ -132,6 +132,15 @@ static pnr_observed observed_dwell(const pnr_plan *plan, const pnr_windows *wind
     };
 }
 
+static void name_codes(const pnr_pipeline *p, pnr_detection *detection)
+{
+    for (size_t i = 0; i < detection->n_echoes; i++) {
+        pnr_echo *echo = &detection->echoes[i];
+
+        echo->code_name = p->setup->codes[echo->code].label;
+    }
+}
+
 static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result,
                          size_t d)
 {
@@ -162,6 +171,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     /* If the engine is lost here, collecting the next result fails too. */
     if (p->clean != NULL)
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
+    name_codes(p, &report->detection);
     pnr_zero_track(&p->zero, report->sample, &report->detection);
     report->zero = p->zero.last;
     report->flags |= report->detection.is_coloured ? PNR_FLAG_COLOURED : 0;

@@ -33,9 +33,9 @@ typedef struct pnr_source_info {
  * disagree (the text has both numbers), or no samples; PNR_EIO.
  */
 int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error);
-/* Takes source.rate_hz, if it is not given, and source.channels, if it is 1, from the header of a
- * sound file. Changes nothing for other input, and for a file that does not exist. PNR_OK, or as
- * pnr_source_open. */
+/* Completes the configuration from the header of a sound file: its rate, its sample format, and its
+ * channels where source.channels is 1. Changes nothing for other input, and for a file that does not
+ * exist. PNR_OK, or as pnr_source_open. */
 int pnr_source_complete(pnr_config *config, pnr_error *error);
 void pnr_source_close(pnr_source *source);
 const pnr_source_info *pnr_source_get_info(const pnr_source *source);
