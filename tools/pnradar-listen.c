@@ -227,7 +227,7 @@ static bool has_profiles(const listener *l)
            silent_s(l) > patience_s;
 }
 
-/* Says what is at the endpoint instead of the stream: other streams, a silent publisher, nothing. */
+/* Writes what is at the endpoint instead: other streams, a silent publisher, or nothing. */
 static void describe_silence(listener *l, char *text, size_t size)
 {
     const char *stream = l->source.stream;

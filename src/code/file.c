@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes and pulses from files: raw samples, text, numpy arrays. Each sample or value is one chip. */
+/* Codes and pulses from files: raw samples, text, numpy arrays. Each value is one chip. */
 #include "base/format.h"
 #include "base/log.h"
 #include "code/chip_file.h"

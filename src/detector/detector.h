@@ -10,9 +10,9 @@
 
 /*
  * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
- * in double precision and NARROW ones in single precision. The CODE is an index in memory. Published,
- * it is a number from 1, as of the sections [code.n], and a name. Each macro gets x. NAN: not
- * estimated.
+ * in double precision and NARROW ones in single precision. The CODE is an index in memory.
+ * Published, it is a number from 1, as of the sections [code.n], and a name. Each macro gets x.
+ * NAN: not estimated.
  * Each sigma is the least that the 17 values allow when no other parameter of the echo is known. It
  * is at most 1.04 times the Cramer-Rao bound.
  */

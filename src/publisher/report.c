@@ -78,9 +78,9 @@ typedef enum { CELL_ECHO, CELL_ZERO, CELL_TRUTH, CELL_TARGET, CELL_CODE } cell_k
 #define TRUTH(member) offsetof(pnr_report_truth, member)
 enum { NO_SIGMA = 0xffff };
 
-/* The columns after time and echo. A double comes from the pnr_echo, pnr_zero or pnr_report_truth of
- * the row. It has as many decimals as its sigma deserves, and `places` without a sigma. From
- * the first rank that the width has no space for, columns are left out. */
+/* The columns after time and echo. A double comes from the pnr_echo, pnr_zero or pnr_report_truth
+ * of the row. It has the decimals that show two digits of its sigma, and `places` decimals without
+ * a sigma. From the first rank that the width has no space for, columns are left out. */
 static const struct column {
     const char *title;
     cell_kind kind;

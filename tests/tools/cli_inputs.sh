@@ -57,6 +57,7 @@ near() {
 }
 real="-s source.tune_hz=24e3 -s code.chip_rate_hz=24e3 -s code.degree=6"
 
+# shellcheck disable=SC2086 # a list of options
 "$bin/pnradar-echo" -c "$work/scene.conf" "$work/iq.ci16" 2>"$work/err" &&
     "$bin/pnradar-echo" -c "$work/scene.conf" $real "$work/real.i16" 2>>"$work/err" && inputs sound
 report $? "recordings as WAV and AIFF"

@@ -19,7 +19,8 @@ typedef struct pnr_subscriber_source {
 } pnr_subscriber_source;
 
 /* Creates a socket that subscribes to "<topic>/<stream>" but is not connected. topics: ends with
- * NULL; a topic with a slash at its end is that of all streams. high_water: messages kept. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
+ * NULL; a topic with a slash at its end is that of all streams. high_water: messages
+ * kept. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
 int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error);
 /* PNR_OK; PNR_EUSAGE: the endpoint is none; PNR_EUNAVAILABLE: its host has no address. */
