@@ -2,6 +2,8 @@
 /* One line on the terminal of standard error: how far a recording has been processed. */
 #include "progress.h"
 
+#include "base/log.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -56,12 +58,13 @@ void pnr_progress_hide(pnr_progress_line *line)
     line->is_shown = false;
 }
 
-/* A line that the terminal wraps could not be cleared, so it is cut. */
+/* A line that the terminal wraps could not be cleared, so it is cut. A terminal that is stopped gets
+ * none: the write would wait. */
 void pnr_progress_show(pnr_progress_line *line)
 {
     struct winsize size = {0};
 
-    if (!line->is_on || line->text[0] == '\0')
+    if (!line->is_on || line->text[0] == '\0' || !pnr_log_is_ready())
         return;
     pnr_progress_hide(line);
     (void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
