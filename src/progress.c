@@ -58,7 +58,7 @@ void pnr_progress_hide(pnr_progress_line *line)
     line->is_shown = false;
 }
 
-/* A line that the terminal wraps could not be cleared, so it is cut. A terminal that is stopped gets
+/* Cuts the line, because one that the terminal wraps could not be cleared. A stopped terminal gets
  * none: the write would wait. */
 void pnr_progress_show(pnr_progress_line *line)
 {
