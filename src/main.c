@@ -4,8 +4,10 @@
 #include "cli.h"
 #include "correlator/engines.h"
 #include "pipeline/pipeline.h"
+#include "progress.h"
 #include "publisher/report.h"
 #include "setup/setup.h"
+#include "source/source.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -65,6 +67,7 @@ static int list_engines(const pnr_config *config, pnr_error *error)
  * The run ends when the reader of stdout closes the pipe. */
 typedef struct printing {
     pnr_printer printer;
+    pnr_progress_line progress;
     bool is_left; /* the reader has closed the pipe */
     int code;
 } printing;
@@ -82,15 +85,24 @@ static void print_report(void *context, const pnr_report *report)
 {
     printing *to = context;
 
-    if (to->code == PNR_OK && !to->is_left)
+    if (to->code != PNR_OK || to->is_left)
+        return;
+    if (!to->progress.is_shown) {
         note_write(to, pnr_printer_print(&to->printer, report, NULL));
+        return;
+    }
+    pnr_progress_hide(&to->progress);
+    note_write(to, pnr_printer_print(&to->printer, report, NULL));
+    fflush(to->printer.stream);
+    pnr_progress_show(&to->progress);
 }
 
 static int run(const pnr_config *config, const char *print, bool strict, pnr_error *error)
 {
-    pnr_pipeline_options options = {.stop = &pnr_stop};
-    pnr_account account;
     printing to = {0};
+    pnr_pipeline_options options = {
+        .stop = &pnr_stop, .watch = pnr_progress_watch, .watch_context = &to.progress};
+    pnr_account account;
     int code;
 
     if (print != NULL) {
@@ -102,6 +114,7 @@ static int run(const pnr_config *config, const char *print, bool strict, pnr_err
         options.tap = print_report;
         options.tap_context = &to;
     }
+    pnr_progress_begin(&to.progress);
     pnr_cli_catch_signals();
     code = pnr_pipeline_run(config, &options, &account, error);
     if (print != NULL && to.code == PNR_OK && !to.is_left)
@@ -158,15 +171,15 @@ int main(int argc, char **argv)
     int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
     int status;
 
-    if (code == PNR_OK && !lists) {
-        if (cli.n_operands > 0 &&
-            (size_t)snprintf(config.source.input, sizeof config.source.input, "%s",
-                             cli.operands[0]) >= sizeof config.source.input)
-            code = pnr_error_set(&error, PNR_EUSAGE, "INPUT is longer than %zu bytes",
-                                 sizeof config.source.input - 1);
-        else if ((code = choose_print(&print, is_quiet, &error)) == PNR_OK)
-            code = pnr_config_check(&config, &error);
-    }
+    if (code == PNR_OK && cli.n_operands > 0 &&
+        (size_t)snprintf(config.source.input, sizeof config.source.input, "%s", cli.operands[0]) >=
+            sizeof config.source.input)
+        code = pnr_error_set(&error, PNR_EUSAGE, "INPUT is longer than %zu bytes",
+                             sizeof config.source.input - 1);
+    if (code == PNR_OK)
+        code = pnr_source_complete(&config, &error);
+    if (code == PNR_OK && !lists && (code = choose_print(&print, is_quiet, &error)) == PNR_OK)
+        code = pnr_config_check(&config, &error);
     if (code != PNR_OK)
         status = pnr_cli_fail(&error);
     else if (lists)

@@ -23,10 +23,13 @@
 enum {
     POLL_MS = 100,
     HIGH_WATER = 100000, /* messages kept while stdout is slow */
-    BAD_SHOWN = 10       /* bad messages reported one by one */
+    BAD_SHOWN = 10,      /* bad messages reported one by one */
+    MAX_OTHERS = 8
 };
-static const char *const result_topics[] = {"range", "status", "end", NULL};
-static const double silence_s = 5; /* after this silence one warning is printed */
+/* The messages of other streams tell which streams there are. */
+static const char *const result_topics[] = {"range", "status/", "end/", NULL};
+static const char monitor_name[] = "inproc://results";
+static const double silence_s = 3; /* after this silence one warning is printed */
 /* When all results have arrived, a silence of this length ends the wait for profiles. */
 static const double patience_s = 1;
 
@@ -38,6 +41,7 @@ typedef struct listener {
     bool follow;
 
     void *context, *socket;
+    void *monitor; /* NULL: the publisher has been reached */
     bool is_connected;
     FILE *log;
     listen_truth *truth;
@@ -45,7 +49,10 @@ typedef struct listener {
     pnr_printer printer;
     pnr_report report;
     uint64_t n_bad;
-    uint64_t heard_ns; /* time of the last message */
+    uint64_t heard_ns;                     /* time of the last message of the stream */
+    bool is_other;                         /* the last message is of another stream */
+    char others[MAX_OTHERS][PNR_TEXT_LEN]; /* [n_others] the other streams so far */
+    size_t n_others;
 
     /* The ways to see results besides the table. NULL: not wanted. */
     listen_picture *picture;
@@ -57,10 +64,20 @@ typedef struct listener {
 
 /* --- one message --- */
 
-static bool is_wanted(const listener *l, const char *stream)
+/* True for a stream that was asked for; remembers any other one. A subscription is a prefix: a
+ * subscription to demo also gives demo2. */
+static bool is_wanted(listener *l, const char *stream)
 {
-    /* A subscription is a prefix: a subscription to demo also gives demo2. */
-    return l->source.stream == NULL || strcmp(l->source.stream, stream) == 0;
+    size_t i = 0;
+
+    l->is_other = l->source.stream != NULL && strcmp(l->source.stream, stream) != 0;
+    if (!l->is_other)
+        return true;
+    while (i < l->n_others && strcmp(l->others[i], stream) != 0)
+        i++;
+    if (i == l->n_others && i < MAX_OTHERS)
+        memccpy(l->others[l->n_others++], stream, '\0', PNR_TEXT_LEN);
+    return false;
 }
 
 static void warn_user(const listener *l, const char *text)
@@ -210,20 +227,45 @@ static bool has_profiles(const listener *l)
            silent_s(l) > patience_s;
 }
 
+/* Writes what is at the endpoint instead: other streams, a silent publisher, or nothing. */
+static void describe_silence(listener *l, char *text, size_t size)
+{
+    const char *stream = l->source.stream;
+    size_t length;
+
+    if (l->n_others == 0) {
+        if (pnr_subscriber_reached(l->socket, &l->monitor))
+            snprintf(text, size, "a publisher is at %s, but nothing came from it",
+                     l->source.endpoint);
+        else
+            snprintf(text, size, "nothing publishes at %s%s", l->source.endpoint,
+                     l->source.curve_key != NULL
+                         ? " with this --curve-key"
+                         : " (another port, or one that wants --curve-key?)");
+        return;
+    }
+    snprintf(text, size, "no stream %s at %s, but", stream, l->source.endpoint);
+    for (size_t i = 0; i < l->n_others; i++) {
+        length = strlen(text);
+        snprintf(text + length, size - length, "%s %s", i > 0 ? "," : "", l->others[i]);
+    }
+    length = strlen(text);
+    snprintf(text + length, size - length, ": --stream NAME or --all");
+}
+
 static int check_silence(listener *l, bool *is_warned, pnr_error *error)
 {
     const double seconds = silent_s(l);
-    char text[PNR_ENDPOINT_LEN + 64];
+    char text[PNR_ENDPOINT_LEN + (MAX_OTHERS + 2) * PNR_TEXT_LEN];
 
-    if (l->timeout_s > 0 && seconds >= l->timeout_s)
-        return pnr_error_set(error, PNR_EUNAVAILABLE,
-                             "nothing came from %s within %.3g s (is the publisher running there, "
-                             "and is its stream %s?)",
-                             l->source.endpoint, l->timeout_s,
-                             l->source.stream != NULL ? l->source.stream : "any");
+    if (l->timeout_s > 0 && seconds >= l->timeout_s) {
+        describe_silence(l, text, sizeof text);
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "nothing came within %.3g s: %s",
+                             l->timeout_s, text);
+    }
     if (!*is_warned && seconds >= silence_s) {
         *is_warned = true;
-        snprintf(text, sizeof text, "nothing from %s yet; still waiting", l->source.endpoint);
+        describe_silence(l, text, sizeof text);
         warn_user(l, text);
     }
     return PNR_OK;
@@ -281,10 +323,13 @@ static int listen_all(listener *l, pnr_error *error)
 
     l->heard_ns = pnr_clock_ns();
     while (code == PNR_OK && !pnr_stop && !(has_all(l) && has_profiles(l))) {
+        l->is_other = false;
         code = take_next(l, error);
-        if (code == PNR_OK) {
+        if (code == PNR_OK && !l->is_other) {
             l->heard_ns = pnr_clock_ns();
             is_warned = true;
+        } else if (code == PNR_OK) {
+            code = check_silence(l, &is_warned, error);
         } else if (code == PNR_EAGAIN) {
             code = PNR_OK;
             fflush(l->printer.stream); /* no message waits, so the lines printed so far are shown */
@@ -336,6 +381,7 @@ static int summarize(listener *l, int code, pnr_error *error)
 static void close_all(listener *l)
 {
     listen_profiles_close(l->profiles);
+    pnr_subscriber_unwatch(l->socket, &l->monitor);
     listen_picture_destroy(l->picture);
     pnr_subscriber_destroy(l->socket);
     while (l->context != NULL && zmq_ctx_term(l->context) != 0 && zmq_errno() == EINTR)
@@ -398,6 +444,8 @@ static int open_socket(listener *l, const arguments *a, pnr_error *error)
                              zmq_strerror(zmq_errno()));
     if ((code = pnr_subscriber_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
                                       error)) != PNR_OK ||
+        (code = pnr_subscriber_watch(l->context, l->socket, monitor_name, &l->monitor, error)) !=
+            PNR_OK ||
         (a->plot != NULL &&
          (code = listen_picture_create(a->plot, a->map, &l->picture, error)) != PNR_OK) ||
         ((a->plot != NULL || a->live) &&
@@ -418,6 +466,10 @@ static int run(listener *l, const arguments *a, pnr_error *error)
         return code;
     pnr_printer_init(&l->printer, stdout, print, l->truth != NULL);
     pnr_cli_catch_signals();
+    if (!a->live)
+        pnr_log(PNR_LOG_INFO, "waiting at %s for %s%s", l->source.endpoint,
+                l->source.stream != NULL ? "stream " : "every stream",
+                l->source.stream != NULL ? l->source.stream : "");
     if (a->live &&
         (code = listen_live_open(l->source.endpoint, &l->live, &l->log, error)) != PNR_OK)
         return code;

@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "config/config.h"
 #include "setup/setup.h"
+#include "source/source.h"
 #include "tools/plan/sheet.h"
 
 #include <stddef.h>
@@ -75,6 +76,8 @@ int main(int argc, char **argv)
     pnr_error error = {0}, unprinted = {0};
     int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
+    if (rc == PNR_OK)
+        rc = pnr_source_complete(&config, &error);
     if (rc == PNR_OK)
         rc = pnr_config_check(&config, &error);
     if (rc == PNR_OK)

@@ -8,6 +8,14 @@
 
 #include <stddef.h>
 
+enum { PNR_CODE_LABEL_LEN = 16 };
+
+/* What tells a code from the others that are searched: "prn 29", "seed 3", "taps 10,3". "": one
+ * code alone, or what tells it is longer. */
+typedef struct pnr_code_label {
+    char text[PNR_CODE_LABEL_LEN];
+} pnr_code_label;
+
 /* The chips of one period, [n_chips][2] (I, Q). Every built-in type has |chip| = 1, except that
  * half of the chips of gps-l2c are 0. */
 typedef struct pnr_code {

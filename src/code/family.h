@@ -27,9 +27,10 @@ pnr_code_builder pnr_code_build_file;
  * PNR_ECONFIG for 0 or more than PNR_CODE_MAX_CHIPS; PNR_ENOMEMORY. */
 int pnr_code_set_bits(pnr_code *code, const uint8_t *bits, size_t n_chips, pnr_error *error);
 
-/* Reads all samples of a file; its extension names the format. *samples is [*n_samples][2], finite,
- * not all zero, mean power 1; the caller frees it. key names the configuration key in messages.
- * PNR_OK, PNR_ECONFIG (extension), PNR_ENOINPUT, PNR_EDATA, PNR_EIO, PNR_ENOMEMORY. */
+/* Reads all samples of a file; its extension names the format: txt, csv, npy, or raw samples.
+ * *samples is [*n_samples][2], finite, not all zero, mean power 1; the caller frees it. key: the
+ * configuration key, for messages. PNR_OK, PNR_ECONFIG (extension), PNR_ENOINPUT, PNR_EPERMISSION,
+ * PNR_EDATA, PNR_EIO, PNR_ENOMEMORY. */
 int pnr_code_read_samples(const char *path, const char *key, double (**samples)[2],
                           size_t *n_samples, pnr_error *error);
 /* Scales the samples to mean power 1. PNR_OK; PNR_EDATA when all are zero or one is not finite. */

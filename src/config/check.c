@@ -57,7 +57,9 @@ static int check_source(const pnr_config *config, pnr_error *error)
     char tune[48], rate[48];
 
     if (config->source.rate_hz.den == 0)
-        return refuse(error, "source.rate_hz is not given: the samples a second are needed");
+        return refuse(error,
+                      "source.rate_hz is not given: the samples a second are needed (a sound file "
+                      "states its own)");
     if (config->source.tune_hz.den != 0 &&
         exceeds(config->source.tune_hz, 2, config->source.rate_hz))
         return refuse(error, "source.tune_hz = %s is beyond half of source.rate_hz = %s",

@@ -13,12 +13,14 @@
 
 /*
  * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
- * in double precision and NARROW ones in single precision. Each macro gets x. NAN: not estimated.
+ * in double precision and NARROW ones in single precision. The CODE is an index in memory.
+ * Published, it is a number from 1, as of the sections [code.n], and a name. Each macro gets x.
+ * NAN: not estimated.
  * Each sigma is the least that the 17 values allow when no other parameter of the echo is known. It
  * is at most 1.04 times the Cramer-Rao bound.
  */
-#define PNR_ECHO_FIELDS(COUNT, WIDE, NARROW, x)                                                    \
-    COUNT(x, code)                                                                                 \
+#define PNR_ECHO_FIELDS(CODE, COUNT, WIDE, NARROW, x)                                              \
+    CODE(x, code)                                                                                  \
     COUNT(x, channel)                                                                              \
     WIDE(x, delay_s)       /* wrapped */                                                           \
     WIDE(x, delay_samples) /* delay_s * rate */                                                    \
@@ -38,9 +40,10 @@
 typedef struct pnr_echo {
 #define PNR_ECHO_COUNT(x, name) uint32_t name;
 #define PNR_ECHO_VALUE(x, name) double name;
-    PNR_ECHO_FIELDS(PNR_ECHO_COUNT, PNR_ECHO_VALUE, PNR_ECHO_VALUE, )
+    PNR_ECHO_FIELDS(PNR_ECHO_COUNT, PNR_ECHO_COUNT, PNR_ECHO_VALUE, PNR_ECHO_VALUE, )
 #undef PNR_ECHO_COUNT
 #undef PNR_ECHO_VALUE
+    pnr_code_label code_name; /* the caller of the detector fills it */
     /* not published */
     uint32_t candidate, row; /* the candidate's index in pnr_observed, and its row */
     double lag;              /* samples from the start of the window, before epoch and zero delay */

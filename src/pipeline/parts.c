@@ -369,6 +369,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         return code;
     strncpy(p->report.engine, pnr_correlator_name(p->correlator), sizeof p->report.engine - 1);
     p->report.pfa_cell = p->setup->pfa_cell;
+    p->report.rate_hz = pnr_rational_double(p->setup->radar.rate_hz);
     warn_of_queue(p);
     p->ahead = ahead_samples(p);
     p->deadline = pnr_deadline_of(config->engine.deadline, p->setup->radar.period_s, p->is_live);

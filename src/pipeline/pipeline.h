@@ -14,6 +14,17 @@
 /* The processing thread calls this with each result after its publication. It must be quick. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
+/* How far a source of known length has been processed. */
+typedef struct pnr_progress {
+    uint64_t n_done, n_samples; /* positions; n_done <= n_samples */
+    double elapsed_s;           /* since the first sample */
+    uint64_t n_echoes;          /* so far */
+} pnr_progress;
+
+/* The processing thread calls this once a second, if the length of the source is known. NULL: the
+ * thread is about to log. */
+typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
+
 /* A function that fills the ring in place of the source, for benchmarks. It returns when *stop is
  * not 0 or its stream ends. The acquisition thread calls it. The stream is live when source.pace is
  * real-time. memory: the memory of the ring, [capacity] samples of plan->format (source.format of
@@ -25,6 +36,8 @@ typedef struct pnr_pipeline_options {
     const volatile int *stop; /* non-zero: finish all windows and end; may be NULL */
     pnr_pipeline_tap tap;     /* may be NULL */
     void *tap_context;
+    pnr_pipeline_watch watch; /* may be NULL */
+    void *watch_context;
     pnr_pipeline_feed feed; /* NULL: source.input */
     void *feed_context;
 } pnr_pipeline_options;

@@ -142,6 +142,15 @@ static void view_dwell(const void *context, size_t d, pnr_observed *out)
     };
 }
 
+static void name_codes(const pnr_pipeline *p, pnr_detection *detection)
+{
+    for (size_t i = 0; i < detection->n_echoes; i++) {
+        pnr_echo *echo = &detection->echoes[i];
+
+        echo->code_name = p->setup->codes[echo->code].label;
+    }
+}
+
 static void report_dwell(pnr_pipeline *p, const result_view *view, size_t d)
 {
     const pnr_windows *windows = view->windows;
@@ -174,6 +183,7 @@ static void report_dwell(pnr_pipeline *p, const result_view *view, size_t d)
         /* If the engine is lost here, collecting the next result fails too. */
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
     }
+    name_codes(p, &report->detection);
     pnr_zero_track(&p->zero, report->sample, &report->detection);
     report->zero = p->zero.last;
     report->flags |= report->detection.is_coloured ? PNR_FLAG_COLOURED : 0;

@@ -44,6 +44,21 @@ static void write_zero_state(pnr_pipeline *p, bool lasting)
     }
 }
 
+/* status: the present one; NULL: something is about to be logged. */
+static void show_progress(const pnr_pipeline *p, const pnr_status *status)
+{
+    pnr_progress progress;
+
+    if (p->options->watch == NULL || p->options->feed != NULL || p->info.n_samples == UINT64_MAX)
+        return;
+    if (status != NULL)
+        progress = (pnr_progress){.n_done = status->account.positions,
+                                  .n_samples = p->info.n_samples,
+                                  .elapsed_s = status->elapsed_s,
+                                  .n_echoes = p->n_echoes};
+    p->options->watch(p->options->watch_context, status != NULL ? &progress : NULL);
+}
+
 void pnr_pipeline_send_status(pnr_pipeline *p)
 {
     const uint64_t now = pnr_clock_ns();
@@ -53,6 +68,7 @@ void pnr_pipeline_send_status(pnr_pipeline *p)
 
     pnr_status status;
 
+    show_progress(p, NULL);
     (void)pnr_publisher_flush(p->publisher);
     fill_status(p, &status);
     (void)pnr_publisher_send_status(p->publisher, &status, false);
@@ -60,6 +76,7 @@ void pnr_pipeline_send_status(pnr_pipeline *p)
     pnr_deadline_log(&p->deadline);
     pnr_zero_tell(&p->zero);
     write_zero_state(p, false);
+    show_progress(p, &status);
     p->status_ns = now;
 }
 
@@ -97,6 +114,7 @@ int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_
     char text[512];
     pnr_status status;
 
+    show_progress(p, NULL);
     *account = p->account;
     pnr_ring_account(p->ring, account);
     if (!pnr_account_closes(account) || account->positions != pnr_ring_positions(p->ring))

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <zmq.h>
 
 enum { KEY_LEN = 40, FILES_NEEDED = 16 };
+static const char place_of_key[] = "publisher.endpoint = ";
 
 static bool starts_with(const char *text, const char *prefix)
 {
@@ -44,8 +46,8 @@ static bool is_port(const char *text)
            (n > 0 && n <= 6 && text[n] == '\0' && strtoul(text, NULL, 10) <= 65535);
 }
 
-static int read_tcp(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,
-                    pnr_error *error)
+static int read_tcp(const char *place, const char *endpoint, char bind[PNR_ENDPOINT_LEN],
+                    pnr_reach *reach, pnr_error *error)
 {
     const char *host = endpoint + strlen("tcp://");
     const char *colon = strrchr(host, ':');
@@ -54,11 +56,10 @@ static int read_tcp(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach
     size_t length = colon != NULL ? (size_t)(colon - host) : 0;
 
     if (length == 0 || !is_port(colon + 1) || length >= sizeof name)
-        return pnr_refuse(error,
-                          "publisher.endpoint = %s: want tcp://ADDRESS:PORT, PORT 0..65535 or *",
+        return pnr_refuse(error, "%s%s: want tcp://ADDRESS:PORT, PORT 0..65535 or *", place,
                           endpoint);
     if (is_v6 && (length < 2 || host[length - 1] != ']'))
-        return pnr_refuse(error, "publisher.endpoint = %s: [ without ]", endpoint);
+        return pnr_refuse(error, "%s%s: [ without ]", place, endpoint);
     memcpy(name, host + is_v6, length - 2 * is_v6);
     name[length - 2 * is_v6] = '\0';
     if (!is_v6 && strcmp(name, "localhost") == 0)
@@ -68,22 +69,53 @@ static int read_tcp(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach
     return PNR_OK;
 }
 
-int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,
-                      pnr_error *error)
+int pnr_endpoint_read(const char *place, const char *endpoint, char bind[PNR_ENDPOINT_LEN],
+                      pnr_reach *reach, pnr_error *error)
 {
     *reach = PNR_REACH_LOOPBACK;
     if (strlen(endpoint) >= PNR_ENDPOINT_LEN)
-        return pnr_refuse(error, "publisher.endpoint is longer than %d bytes",
+        return pnr_refuse(error, "%s%.40s... is longer than %d bytes", place, endpoint,
                           PNR_ENDPOINT_LEN - 1);
     strcpy(bind, endpoint);
     if (starts_with(endpoint, "tcp://"))
-        return read_tcp(endpoint, bind, reach, error);
+        return read_tcp(place, endpoint, bind, reach, error);
     if ((starts_with(endpoint, "ipc://") && endpoint[6] != '\0') ||
         (starts_with(endpoint, "inproc://") && endpoint[9] != '\0'))
         return PNR_OK;
-    return pnr_refuse(
-        error, "publisher.endpoint = %s: want tcp://ADDRESS:PORT, ipc://PATH or inproc://NAME",
-        endpoint);
+    return pnr_refuse(error, "%s%s: want tcp://ADDRESS:PORT, ipc://PATH or inproc://NAME", place,
+                      endpoint);
+}
+
+int pnr_endpoint_find(const char *place, const char *endpoint, char address[PNR_ENDPOINT_LEN],
+                      pnr_error *error)
+{
+    static const char *const any[] = {"*", "0.0.0.0", "[::]"};
+    const struct addrinfo stream = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    char host[PNR_ENDPOINT_LEN];
+    const char *port;
+    pnr_reach reach;
+    int code = pnr_endpoint_read(place, endpoint, address, &reach, error);
+
+    if (code != PNR_OK || !starts_with(address, "tcp://"))
+        return code;
+    port = strrchr(endpoint, ':') + 1;
+    if (strcmp(port, "*") == 0 || strtoul(port, NULL, 10) == 0)
+        return pnr_refuse(error, "%s%s: the publisher chooses this port and logs it: give the port",
+                          place, endpoint);
+    snprintf(host, sizeof host, "%s", address + strlen("tcp://"));
+    *strrchr(host, ':') = '\0';
+    for (size_t i = 0; i < sizeof any / sizeof any[0]; i++)
+        if (strcmp(host, any[i]) == 0)
+            snprintf(address, PNR_ENDPOINT_LEN, "tcp://%s:%s", i < 2 ? "127.0.0.1" : "[::1]", port);
+    if (host[0] == '[' || host[0] == '*')
+        return PNR_OK;
+    code = getaddrinfo(host, port, &stream, &found);
+    if (code != 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "%s%s: no address of host %s: %s", place,
+                             endpoint, host, gai_strerror(code));
+    freeaddrinfo(found);
+    return PNR_OK;
 }
 
 static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
@@ -185,7 +217,7 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_END
     size_t size = PNR_ENDPOINT_LEN;
     char bind[PNR_ENDPOINT_LEN];
     pnr_reach reach;
-    int code = pnr_endpoint_read(endpoint, bind, &reach, error);
+    int code = pnr_endpoint_read(place_of_key, endpoint, bind, &reach, error);
 
     if (code != PNR_OK || (code = check_ipc(bind, error)) != PNR_OK)
         return code;

@@ -13,9 +13,16 @@ typedef enum {
     PNR_REACH_WIDER     /* an interface, a name, or every address */
 } pnr_reach;
 
-/* bind: the endpoint for ZeroMQ, with 127.0.0.1 for localhost (ZeroMQ binds no names). PNR_OK, or
- * PNR_ECONFIG: the transport is not tcp, ipc or inproc; host or port is missing. */
-int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,
+/* bind: the endpoint for ZeroMQ, with 127.0.0.1 for localhost (ZeroMQ binds no names). place: the
+ * words before the endpoint in messages, as "publisher.endpoint = ". PNR_OK, or PNR_ECONFIG: the
+ * transport is not tcp, ipc or inproc; host or port is missing. */
+int pnr_endpoint_read(const char *place, const char *endpoint, char bind[PNR_ENDPOINT_LEN],
+                      pnr_reach *reach, pnr_error *error);
+
+/* Finds the address for a subscriber: this machine for a publisher at every address. place: as
+ * above. PNR_OK; PNR_ECONFIG: as above, or the port is left to the publisher; PNR_EUNAVAILABLE: no
+ * address is known for the host. */
+int pnr_endpoint_find(const char *place, const char *endpoint, char address[PNR_ENDPOINT_LEN],
                       pnr_error *error);
 
 /*

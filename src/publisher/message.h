@@ -60,6 +60,7 @@ typedef struct pnr_report {
     uint32_t periods; /* windows used */
     uint64_t lost, lost_before;
     unsigned flags;
+    double rate_hz;    /* samples a second */
     double latency_us; /* from the last sample in the ring to the message */
     double pfa_cell;
     uint32_t cells_above; /* cells above the threshold, before the limit max_echoes */
@@ -126,6 +127,7 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
  * no padding; FIRST replaces X for the first field.
  *   time_ns   INT64_MIN: unknown
  *   flags     PNR_FLAG_... bits
+ *   code      number of the code, from 1; 0: no echo
  *   zero_...  as in pnr_zero; zero_delay_s is NaN when it is not tracked
  *   n_echoes  of the dwell; its records are consecutive, echo = 0 .. n_echoes - 1;
  *             0: one record whose echo values are NaN
@@ -136,18 +138,19 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
     X(int64_t, "<i8", time_ns)                                                                     \
     X(uint64_t, "<u8", lost)                                                                       \
     X(uint64_t, "<u8", lost_before)                                                                \
-    PNR_ECHO_FIELDS(PNR_NO_MEMBER, PNR_WIDE_MEMBER, PNR_NO_MEMBER, X)                              \
+    PNR_ECHO_FIELDS(PNR_NO_MEMBER, PNR_NO_MEMBER, PNR_WIDE_MEMBER, PNR_NO_MEMBER, X)               \
     PNR_ZERO_FIELDS(PNR_WIDE_ZERO, PNR_NO_MEMBER, PNR_NO_MEMBER, X)                                \
-    PNR_ECHO_FIELDS(PNR_NO_MEMBER, PNR_NO_MEMBER, PNR_NARROW_MEMBER, X)                            \
+    PNR_ECHO_FIELDS(PNR_NO_MEMBER, PNR_NO_MEMBER, PNR_NO_MEMBER, PNR_NARROW_MEMBER, X)             \
     PNR_ZERO_FIELDS(PNR_NO_MEMBER, PNR_NARROW_ZERO, PNR_NO_MEMBER, X)                              \
     X(float, "<f4", noise_db)                                                                      \
     X(float, "<f4", latency_us)                                                                    \
     X(uint32_t, "<u4", periods)                                                                    \
     X(uint32_t, "<u4", cells_above)                                                                \
     X(uint32_t, "<u4", flags)                                                                      \
-    PNR_ECHO_FIELDS(PNR_COUNT_MEMBER, PNR_NO_MEMBER, PNR_NO_MEMBER, X)                             \
+    PNR_ECHO_FIELDS(PNR_COUNT_MEMBER, PNR_COUNT_MEMBER, PNR_NO_MEMBER, PNR_NO_MEMBER, X)           \
     X(uint32_t, "<u4", n_echoes)                                                                   \
-    X(uint32_t, "<u4", echo)
+    X(uint32_t, "<u4", echo)                                                                       \
+    X(pnr_code_label, "|S16", code_name)
 #define PNR_COUNT_MEMBER(X, name) X(uint32_t, "<u4", name)
 #define PNR_WIDE_MEMBER(X, name) X(double, "<f8", name)
 #define PNR_NARROW_MEMBER(X, name) X(float, "<f4", name)

@@ -79,6 +79,16 @@ static double get_double(reader *r, const json_t *object, const char *name)
     return NAN;
 }
 
+/* Reads a finite number; null is an error too. */
+static double get_finite(reader *r, const char *name, bool is_positive)
+{
+    const double value = get_double(r, r->root, name);
+
+    if (!isfinite(value) || (is_positive && value <= 0))
+        refuse_member(r, name, is_positive ? "is no number above 0" : "is no number");
+    return value;
+}
+
 /* Copies a string without control characters. */
 static void get_string(reader *r, const json_t *object, const char *name, char *out, size_t size)
 {
@@ -151,6 +161,7 @@ static void open_dwell(reader *r, const char *text, size_t length, pnr_report *o
         refuse_member(r, "time_source", "is none of none, file, host");
     else
         out->time_source = (pnr_time_source)i;
+    out->rate_hz = get_finite(r, "rate_hz", true);
     get_string(r, r->root, "engine", out->engine, sizeof out->engine);
 }
 
@@ -177,15 +188,28 @@ static unsigned read_flags(reader *r)
     return flags;
 }
 
+#define READ_CODE(object, name) .name = get_code(r, object, #name),
 #define READ_COUNT(object, name) .name = (uint32_t)get_u64(r, object, #name, UINT32_MAX),
 #define READ_DOUBLE(object, name) .name = get_double(r, object, #name),
+
+/* Returns the index of a code, whose number is from 1. */
+static uint32_t get_code(reader *r, const json_t *object, const char *name)
+{
+    const uint64_t number = get_u64(r, object, name, UINT32_MAX);
+
+    if (number == 0)
+        refuse_member(r, name, "is 0: codes count from 1");
+    return (uint32_t)(number - 1);
+}
 
 static void read_echo(reader *r, const json_t *object, pnr_echo *out)
 {
     if (!json_is_object(object))
         refuse_member(r, "echoes", "has an element that is no object");
-    *out = (pnr_echo){
-        .lag = NAN, .snr = NAN, PNR_ECHO_FIELDS(READ_COUNT, READ_DOUBLE, READ_DOUBLE, object)};
+    *out = (pnr_echo){.lag = NAN,
+                      .snr = NAN,
+                      PNR_ECHO_FIELDS(READ_CODE, READ_COUNT, READ_DOUBLE, READ_DOUBLE, object)};
+    get_string(r, object, "code_name", out->code_name.text, sizeof out->code_name.text);
 }
 
 /* Reads the zero delay. It is missing if radar.zero is fixed. */
@@ -273,16 +297,6 @@ int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, 
 }
 
 /* --- profiles and maps --- */
-
-/* Reads a finite number; null is an error too. */
-static double get_finite(reader *r, const char *name, bool is_positive)
-{
-    const double value = get_double(r, r->root, name);
-
-    if (!isfinite(value) || (is_positive && value <= 0))
-        refuse_member(r, name, is_positive ? "is no number above 0" : "is no number");
-    return value;
-}
 
 /* Reads the kind of the cells, power or complex. name: "profile" or "map". Returns the size of a
  * cell in bytes. */
@@ -420,6 +434,18 @@ static size_t records_of(const pnr_record *record)
     return record->n_echoes > 0 ? record->n_echoes : 1;
 }
 
+/* True for text without control characters and with a NUL at its end. numpy writes no NUL after 16
+ * characters. */
+static bool is_label(const pnr_code_label *label)
+{
+    size_t n = 0;
+
+    while (n < sizeof label->text && (unsigned char)label->text[n] >= 0x20 &&
+           label->text[n] != 0x7f)
+        n++;
+    return n < sizeof label->text && label->text[n] == '\0';
+}
+
 /* Checks the n records of one dwell. */
 static void check_dwell(reader *r, const void *records, size_t at, size_t n)
 {
@@ -432,6 +458,10 @@ static void check_dwell(reader *r, const void *records, size_t at, size_t n)
             refuse_member(r, "echo", "of a record is out of order");
         if (record.time_ns != INT64_MIN && (record.time_ns < 0 || record.time_ns >= year_2262_ns))
             refuse_member(r, "time_ns", "of a record is not within 1970..2261");
+        if (record.n_echoes > 0 && record.code == 0)
+            refuse_member(r, "code", "of a record is 0: codes count from 1");
+        if (!is_label(&record.code_name))
+            refuse_member(r, "code_name", "of a record is no text");
         if (record.flags >> PNR_N_FLAGS != 0)
             refuse_member(r, "flags", "of a record has an unknown bit");
     }
@@ -471,6 +501,7 @@ static double finite_or_nan(double value)
     return isfinite(value) ? value : (double)NAN;
 }
 
+#define TAKE_CODE(record, name) .name = (record)->name - 1, .name##_name = (record)->name##_name,
 #define TAKE_COUNT(record, name) .name = (record)->name,
 #define TAKE_DOUBLE(record, name) .name = finite_or_nan((double)(record)->name),
 #define TAKE_ZERO(record, name) .name = finite_or_nan((double)(record)->zero_##name),
@@ -478,8 +509,9 @@ static double finite_or_nan(double value)
 
 static void take_echo(const pnr_record *record, pnr_echo *out)
 {
-    *out = (pnr_echo){
-        .lag = NAN, .snr = NAN, PNR_ECHO_FIELDS(TAKE_COUNT, TAKE_DOUBLE, TAKE_DOUBLE, record)};
+    *out = (pnr_echo){.lag = NAN,
+                      .snr = NAN,
+                      PNR_ECHO_FIELDS(TAKE_CODE, TAKE_COUNT, TAKE_DOUBLE, TAKE_DOUBLE, record)};
 }
 
 static void take_dwell(const pnr_record *record, pnr_report *out)

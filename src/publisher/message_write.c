@@ -119,6 +119,7 @@ static void begin_dwell(pnr_text *t, char *text, size_t capacity, const pnr_repo
     else
         add_json(t, "time", "null");
     add_string(t, "time_source", pnr_time_source_words[report->time_source]);
+    add_double(t, "rate_hz", report->rate_hz);
 }
 
 static void add_flags(pnr_text *t, unsigned flags)
@@ -132,6 +133,9 @@ static void add_flags(pnr_text *t, unsigned flags)
     pnr_text_add(t, "]");
 }
 
+#define ADD_CODE(from, name)                                                                       \
+    add_u64(t, #name, (from)->name + (uint64_t)1);                                                 \
+    add_string(t, #name "_name", (from)->name##_name.text);
 #define ADD_COUNT(from, name) add_u64(t, #name, (from)->name);
 #define ADD_DOUBLE(from, name) add_double(t, #name, (from)->name);
 
@@ -141,7 +145,7 @@ static void add_echoes(pnr_text *t, const pnr_detection *detection)
     for (size_t i = 0; i < detection->n_echoes; i++) {
         add_comma(t);
         pnr_text_add(t, "{");
-        PNR_ECHO_FIELDS(ADD_COUNT, ADD_DOUBLE, ADD_DOUBLE, &detection->echoes[i])
+        PNR_ECHO_FIELDS(ADD_CODE, ADD_COUNT, ADD_DOUBLE, ADD_DOUBLE, &detection->echoes[i])
         pnr_text_add(t, "}");
     }
     pnr_text_add(t, "]");
@@ -258,13 +262,17 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
 
 void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record *out)
 {
+#define NO_CODE(from, name) .name = UINT32_MAX, /* one below number 0 */
 #define NO_COUNT(from, name)
 #define NO_VALUE(from, name) .name = NAN,
+#define COPY_CODE(from, name)                                                                      \
+    out->name = (from)->name + 1;                                                                  \
+    out->name##_name = (from)->name##_name;
 #define COPY(from, name) out->name = (from)->name;
 #define COPY_NARROW(from, name) out->name = (float)(from)->name;
 #define COPY_ZERO(from, name) out->zero_##name = (from)->is_tracked ? (from)->name : (double)NAN;
 #define COPY_ZERO_NARROW(from, name) out->zero_##name = (float)(from)->name;
-    static const pnr_echo none = {PNR_ECHO_FIELDS(NO_COUNT, NO_VALUE, NO_VALUE, )};
+    static const pnr_echo none = {PNR_ECHO_FIELDS(NO_CODE, NO_COUNT, NO_VALUE, NO_VALUE, )};
     const pnr_detection *d = &report->detection;
     const pnr_echo *e = index < d->n_echoes ? &d->echoes[index] : &none;
 
@@ -282,7 +290,7 @@ void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record 
         .n_echoes = (uint32_t)d->n_echoes,
         .echo = (uint32_t)index,
     };
-    PNR_ECHO_FIELDS(COPY, COPY, COPY_NARROW, e)
+    PNR_ECHO_FIELDS(COPY_CODE, COPY, COPY, COPY_NARROW, e)
     PNR_ZERO_FIELDS(COPY_ZERO, COPY_ZERO_NARROW, NO_COUNT, &report->zero)
 }
 

@@ -54,116 +54,248 @@ static char *flag_list(unsigned flags, char between, char *out)
 
 /* --- table --- */
 
-/* Columns that the table gets with the first result that has a value for them. */
-enum { COLUMN_CODE = 1, COLUMN_DOPPLER = 2, COLUMN_VELOCITY = 4, COLUMN_ZERO = 8 };
+enum {
+    TABLE_WIDTH = 80,
+    PLAIN_WIDTH = 66, /* the columns that no result needs end here, so that flags have space */
+    ECHO_WIDTH = 4,
+    CODE_WIDTH = 4, /* at least */
+    MOST_DECIMALS = 6
+};
 
-/* A column with a double of pnr_echo. All these columns precede code, zero, truth and flags. */
+/* Columns that the table gets with the first result that has a value for them. */
+enum {
+    COLUMN_CODE = 1,
+    COLUMN_DOPPLER = 2,
+    COLUMN_VELOCITY = 4,
+    COLUMN_ZERO = 8,
+    COLUMN_TRUTH = 16
+};
+
+typedef enum { CELL_ECHO, CELL_ZERO, CELL_TRUTH, CELL_TARGET, CELL_CODE } cell_kind;
+
+#define ECHO(member) offsetof(pnr_echo, member)
+#define ZERO(member) offsetof(pnr_zero, member)
+#define TRUTH(member) offsetof(pnr_report_truth, member)
+enum { NO_SIGMA = 0xffff };
+
+/* The columns after time and echo. A double comes from the pnr_echo, pnr_zero or pnr_report_truth
+ * of the row. It has the decimals that show two digits of its sigma, and `places` decimals without
+ * a sigma. From the first rank that the width has no space for, columns are left out. */
 static const struct column {
     const char *title;
-    int width, decimals;
+    cell_kind kind;
+    int width, places;
     double scale;
-    size_t offset;
-    unsigned only; /* a COLUMN_...; 0: in every table */
+    size_t offset, sigma; /* sigma: offset in pnr_echo */
+    unsigned only;        /* a COLUMN_...; 0: in every table */
+    unsigned rank;
 } columns[] = {
-    {"range m", 14, 3, 1, offsetof(pnr_echo, range_m), 0},
-    {"+- m", 10, 3, 1, offsetof(pnr_echo, range_sigma_m), 0},
-    {"delay us", 14, 3, 1e6, offsetof(pnr_echo, delay_s), 0},
-    {"snr dB", 7, 1, 1, offsetof(pnr_echo, snr_db), 0},
-    {"amplitude", 10, 6, 1, offsetof(pnr_echo, amplitude), 0},
-    {"phase", 7, 3, 1, offsetof(pnr_echo, phase_rad), 0},
-    {"doppler Hz", 12, 3, 1, offsetof(pnr_echo, doppler_hz), COLUMN_DOPPLER},
-    {"velocity m/s", 12, 3, 1, offsetof(pnr_echo, velocity_mps), COLUMN_VELOCITY},
-    {"+- m/s", 8, 3, 1, offsetof(pnr_echo, velocity_sigma_mps), COLUMN_VELOCITY},
+    {"code", CELL_CODE, CODE_WIDTH, 0, 1, 0, NO_SIGMA, COLUMN_CODE, 3},
+    {"range m", CELL_ECHO, 12, 3, 1, ECHO(range_m), ECHO(range_sigma_m), 0, 0},
+    {"+- m", CELL_ECHO, 7, 3, 1, ECHO(range_sigma_m), ECHO(range_sigma_m), 0, 1},
+    {"target", CELL_TARGET, 6, 0, 1, TRUTH(target), NO_SIGMA, COLUMN_TRUTH, 4},
+    {"error m", CELL_TRUTH, 8, 3, 1, TRUTH(error_m), ECHO(range_sigma_m), COLUMN_TRUTH, 5},
+    {"true m", CELL_TRUTH, 11, 3, 1, TRUTH(range_m), ECHO(range_sigma_m), COLUMN_TRUTH, 9},
+    {"vel m/s", CELL_ECHO, 9, 3, 1, ECHO(velocity_mps), ECHO(velocity_sigma_mps), COLUMN_VELOCITY,
+     6},
+    {"+- m/s", CELL_ECHO, 6, 3, 1, ECHO(velocity_sigma_mps), ECHO(velocity_sigma_mps),
+     COLUMN_VELOCITY, 7},
+    {"doppler Hz", CELL_ECHO, 10, 3, 1, ECHO(doppler_hz), ECHO(doppler_sigma_hz), COLUMN_DOPPLER,
+     8},
+    {"snr dB", CELL_ECHO, 6, 1, 1, ECHO(snr_db), NO_SIGMA, 0, 2},
+    {"zero us", CELL_ZERO, 10, 4, 1e6, ZERO(delay_s), NO_SIGMA, COLUMN_ZERO, 10},
+    {"held s", CELL_ZERO, 7, 3, 1, ZERO(held_s), NO_SIGMA, COLUMN_ZERO, 11},
+    {"amplitude", CELL_ECHO, 9, 5, 1, ECHO(amplitude), ECHO(amplitude_sigma), 0, 12},
+    {"phase", CELL_ECHO, 6, 3, 1, ECHO(phase_rad), ECHO(phase_sigma_rad), 0, 13},
 };
-enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+enum { N_COLUMNS = sizeof columns / sizeof columns[0], FIRST_PLAIN_RANK = 12 };
 
-static bool has_column(const pnr_printer *p, const struct column *column)
+/* A row under construction. echo, truth: NULL where there is none. */
+typedef struct table_line {
+    const pnr_report *report;
+    const pnr_echo *echo;
+    const pnr_report_truth *truth;
+    char text[ROW_LEN];
+    size_t length;
+} table_line;
+
+/* Adds a text at the right end of a cell, `blank` characters before this end. */
+static void add_cell(table_line *r, int width, int blank, const char *text)
 {
-    return column->only == 0 || (p->columns & column->only) != 0;
+    const int n = snprintf(r->text + r->length, sizeof r->text - r->length, " %*s%*s",
+                           width - blank, text, blank, "");
+
+    r->length += n > 0 ? (size_t)n : 0;
 }
 
-/* Prints a number with this number of decimals, or "-" for NaN. */
-static void print_cell(const pnr_printer *p, int width, int decimals, double value)
+/* Adds a number. The points of a column are below each other, `places` decimals before its end. */
+static void add_number(table_line *r, int width, int places, int decimals, double value)
 {
+    const int blank = decimals == 0 && places > 0 ? places + 1 : places - decimals;
+    char text[64];
+
     if (isfinite(value))
-        fprintf(p->stream, fabs(value) < 1e12 ? " %*.*f" : " %*.*e", width, decimals, value);
-    else
-        fprintf(p->stream, " %*s", width, "-");
+        snprintf(text, sizeof text, fabs(value) < 1e12 ? "%.*f" : "%.*e", decimals, value);
+    add_cell(r, width, isfinite(value) && blank > 0 ? blank : 0, isfinite(value) ? text : "-");
 }
 
-static unsigned columns_of(const pnr_report *report)
+/* Returns the decimals that show two digits of a sigma. */
+static int decimals_of(double sigma, int places)
 {
-    unsigned only = report->zero.is_tracked ? COLUMN_ZERO : 0;
+    const double decimals = 1 - floor(log10(sigma));
 
+    if (!(sigma > 0) || !isfinite(decimals))
+        return places;
+    return (int)fmin(fmax(decimals, 0), MOST_DECIMALS);
+}
+
+static const char *label_of(const pnr_echo *echo, char number[16])
+{
+    snprintf(number, 16, "%" PRIu32, echo->code + 1);
+    return echo->code_name.text[0] != '\0' ? echo->code_name.text : number;
+}
+
+static double read_double(const void *from, size_t offset)
+{
+    double value = NAN;
+
+    if (from != NULL)
+        memcpy(&value, (const char *)from + offset, sizeof value);
+    return value;
+}
+
+static void add_column(const pnr_printer *p, table_line *r, const struct column *c)
+{
+    const pnr_zero *zero = r->report->zero.is_tracked ? &r->report->zero : NULL;
+    const void *const sources[] = {
+        [CELL_ECHO] = r->echo, [CELL_ZERO] = zero, [CELL_TRUTH] = r->truth};
+    int decimals = c->places;
+    char number[16];
+
+    if (c->kind == CELL_CODE) {
+        add_cell(r, (int)p->code_width, 0, r->echo != NULL ? label_of(r->echo, number) : "-");
+    } else if (c->kind == CELL_TARGET) {
+        add_number(r, c->width, 0, 0, r->truth != NULL ? r->truth->target : (double)NAN);
+    } else {
+        if (c->sigma != NO_SIGMA)
+            decimals = decimals_of(read_double(r->echo, c->sigma) * c->scale, c->places);
+        add_number(r, c->width, c->places, decimals,
+                   read_double(sources[c->kind], c->offset) * c->scale);
+    }
+}
+
+/* Finds what a result needs: its columns, and the width of its codes. */
+static unsigned columns_of(const pnr_report *report, bool with_truth, unsigned *code_width)
+{
+    unsigned only = (report->zero.is_tracked ? COLUMN_ZERO : 0) | (with_truth ? COLUMN_TRUTH : 0);
+    char number[16];
+
+    *code_width = CODE_WIDTH;
     for (size_t i = 0; i < report->detection.n_echoes; i++) {
         const pnr_echo *e = &report->detection.echoes[i];
+        const unsigned width = (unsigned)strlen(label_of(e, number));
 
-        only |= (e->code > 0 ? COLUMN_CODE : 0) | (isfinite(e->doppler_hz) ? COLUMN_DOPPLER : 0) |
+        only |= (e->code > 0 || e->code_name.text[0] != '\0' ? COLUMN_CODE : 0) |
+                (isfinite(e->doppler_hz) ? COLUMN_DOPPLER : 0) |
                 (isfinite(e->velocity_mps) ? COLUMN_VELOCITY : 0);
+        *code_width = width > *code_width ? width : *code_width;
     }
     return only;
 }
 
+static unsigned time_width(const pnr_printer *p)
+{
+    return p->date[0] != '\0' ? 15 : 12;
+}
+
+/* Chooses the columns that the table has space for, by rank. */
+static void choose_columns(pnr_printer *p)
+{
+    unsigned used = time_width(p) + 1 + ECHO_WIDTH;
+
+    p->shown = 0;
+    for (unsigned rank = 0; rank < N_COLUMNS; rank++)
+        for (size_t i = 0; i < N_COLUMNS; i++) {
+            const struct column *c = &columns[i];
+            const unsigned width = 1 + (c->kind == CELL_CODE ? p->code_width : (unsigned)c->width);
+            const unsigned most = rank < FIRST_PLAIN_RANK ? TABLE_WIDTH : PLAIN_WIDTH;
+
+            if (c->rank != rank || (c->only & ~p->columns) != 0)
+                continue;
+            if (used + width > most)
+                return;
+            p->shown |= 1u << i;
+            used += width;
+        }
+}
+
+/* Writes the date of a result, "" when its time is not known. */
+static void date_of(const pnr_report *report, char date[PNR_DATE_LEN])
+{
+    char when[PNR_TIME_LEN] = "";
+
+    if (report->has_time)
+        pnr_time_format(report->time_ns, when);
+    snprintf(date, PNR_DATE_LEN, "%.10s", when);
+}
+
+/* Prints the header if this result needs another one. */
 static void table_header(pnr_printer *p, const pnr_report *report)
 {
-    p->by_time = report->has_time;
-    fprintf(p->stream, "%-*s %8s %4s", p->by_time ? 30 : 14, p->by_time ? "time" : "sample", "seq",
-            "echo");
+    unsigned code_width;
+    const unsigned only = columns_of(report, p->with_truth, &code_width);
+    char date[PNR_DATE_LEN], title[32];
+    table_line r = {.report = report};
+
+    date_of(report, date);
+    if (p->has_begun && (only & ~p->columns) == 0 && code_width <= p->code_width &&
+        strcmp(date, p->date) == 0)
+        return;
+    p->columns |= only;
+    p->code_width = code_width > p->code_width ? code_width : p->code_width;
+    memcpy(p->date, date, sizeof date);
+    choose_columns(p);
+    snprintf(title, sizeof title, "%s%s", date[0] != '\0' ? "UTC " : "time s", date);
+    r.length = (size_t)snprintf(r.text, sizeof r.text, "%-*s", (int)time_width(p), title);
+    add_cell(&r, ECHO_WIDTH, 0, "echo");
     for (size_t i = 0; i < N_COLUMNS; i++)
-        if (has_column(p, &columns[i]))
-            fprintf(p->stream, " %*s", columns[i].width, columns[i].title);
-    if (p->columns & COLUMN_CODE)
-        fprintf(p->stream, " %4s", "code");
-    if (p->columns & COLUMN_ZERO)
-        fprintf(p->stream, " %14s %8s", "zero us", "held s");
-    if (p->with_truth)
-        fprintf(p->stream, " %6s %14s %10s", "target", "true m", "error m");
-    fprintf(p->stream, " %6s flags\n", "lost");
+        if (p->shown & 1u << i)
+            add_cell(&r, columns[i].kind == CELL_CODE ? (int)p->code_width : columns[i].width, 0,
+                     columns[i].title);
+    fprintf(p->stream, "%s\n", r.text);
 }
 
-/* Prints the columns of an echo and of the zero delay. e: NULL if the dwell has no echo. */
-static void table_echo(const pnr_printer *p, const pnr_report *report, const pnr_echo *e)
-{
-    const pnr_zero *zero = &report->zero;
-
-    for (size_t i = 0; i < N_COLUMNS; i++) {
-        const struct column *c = &columns[i];
-        double value = NAN;
-
-        if (e != NULL)
-            memcpy(&value, (const char *)e + c->offset, sizeof value);
-        if (has_column(p, c))
-            print_cell(p, c->width, c->decimals, value * c->scale);
-    }
-    if (p->columns & COLUMN_CODE)
-        print_cell(p, 4, 0, e != NULL ? e->code : (double)NAN);
-    if (p->columns & COLUMN_ZERO) {
-        print_cell(p, 14, 4, zero->is_tracked ? zero->delay_s * 1e6 : (double)NAN);
-        print_cell(p, 8, 3, zero->is_tracked ? zero->held_s : (double)NAN);
-    }
-}
-
-/* Prints the line of echo i. truth: that of this echo, or NULL. */
+/* Prints the line of echo i. truth: that of this echo, or NULL. Flags that exceed the width have a
+ * line of their own. */
 static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                       size_t i)
 {
     const bool is_echo = i < report->detection.n_echoes;
-    char when[PNR_TIME_LEN], flags[ROW_LEN];
+    table_line r = {
+        .report = report, .echo = is_echo ? &report->detection.echoes[i] : NULL, .truth = truth};
+    char when[PNR_TIME_LEN], flags[ROW_LEN], lost[32] = "";
 
-    if (p->by_time && report->has_time)
-        pnr_time_format(report->time_ns, when);
+    if (report->has_time)
+        r.length = (size_t)snprintf(r.text, sizeof r.text, "%.15s",
+                                    pnr_time_format(report->time_ns, when) + PNR_DATE_LEN);
     else
-        snprintf(when, sizeof when, "%" PRIu64, report->sample);
-    fprintf(p->stream, "%-*s %8" PRIu64, p->by_time ? 30 : 14, when, report->seq);
-    print_cell(p, 4, 0, is_echo ? (double)(i + 1) : (double)NAN);
-    table_echo(p, report, is_echo ? &report->detection.echoes[i] : NULL);
-    if (p->with_truth) {
-        print_cell(p, 6, 0, truth != NULL ? truth->target : (double)NAN);
-        print_cell(p, 14, 3, truth != NULL ? truth->range_m : (double)NAN);
-        print_cell(p, 10, 3, truth != NULL ? truth->error_m : (double)NAN);
-    }
-    fprintf(p->stream, " %6" PRIu64 "%s%s\n", report->lost, report->flags != 0 ? " " : "",
-            flag_list(report->flags, ',', flags));
+        r.length = (size_t)snprintf(r.text, sizeof r.text, "%-12.6f",
+                                    (double)report->sample / report->rate_hz);
+    add_number(&r, ECHO_WIDTH, 0, 0, is_echo ? (double)(i + 1) : (double)NAN);
+    for (size_t c = 0; c < N_COLUMNS; c++)
+        if (p->shown & 1u << c)
+            add_column(p, &r, &columns[c]);
+    while (r.length > 0 && r.text[r.length - 1] == ' ')
+        r.text[--r.length] = '\0';
+    flag_list(report->flags, ',', flags);
+    if (report->lost > 0)
+        snprintf(lost, sizeof lost, " %" PRIu64, report->lost);
+    fputs(r.text, p->stream);
+    if (report->lost > 0 || report->flags != 0)
+        fprintf(p->stream, "%s%s%s%s",
+                r.length + strlen(lost) + 1 + strlen(flags) <= TABLE_WIDTH ? "" : "\n      ", lost,
+                flags[0] != '\0' ? " " : "", flags);
+    putc('\n', p->stream);
 }
 
 /* --- csv --- */
@@ -171,13 +303,14 @@ static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report
 #define CSV_NAME(x, name) "," #name
 #define CSV_ZERO_NAME(x, name) ",zero_" #name
 #define CSV_NOTHING(x, name) ","
+#define CSV_CODE(from, name) add_field_u64(t, (from)->name + (uint64_t)1);
 #define CSV_COUNT(from, name) add_field_u64(t, (from)->name);
 #define CSV_DOUBLE(from, name) add_field(t, (from)->name);
 
 static void csv_header(pnr_printer *p)
 {
     fputs("seq,sample,time,periods,lost,lost_before,flags,noise_db,pfa_cell,cells_above,latency_us,"
-          "echo" PNR_ECHO_FIELDS(CSV_NAME, CSV_NAME, CSV_NAME, )
+          "echo" PNR_ECHO_FIELDS(CSV_NAME, CSV_NAME, CSV_NAME, CSV_NAME, )
               PNR_ZERO_FIELDS(CSV_ZERO_NAME, CSV_ZERO_NAME, CSV_ZERO_NAME, ),
           p->stream);
     fputs(p->with_truth ? ",target,true_range_m,error_m\n" : "\n", p->stream);
@@ -220,9 +353,9 @@ static void csv_echo(pnr_text *t, const pnr_detection *detection, size_t i)
 {
     if (i < detection->n_echoes) {
         add_field_u64(t, i + 1);
-        PNR_ECHO_FIELDS(CSV_COUNT, CSV_DOUBLE, CSV_DOUBLE, &detection->echoes[i])
+        PNR_ECHO_FIELDS(CSV_CODE, CSV_COUNT, CSV_DOUBLE, CSV_DOUBLE, &detection->echoes[i])
     } else {
-        pnr_text_add(t, "," PNR_ECHO_FIELDS(CSV_NOTHING, CSV_NOTHING, CSV_NOTHING, ));
+        pnr_text_add(t, "," PNR_ECHO_FIELDS(CSV_NOTHING, CSV_NOTHING, CSV_NOTHING, CSV_NOTHING, ));
     }
 }
 
@@ -278,10 +411,8 @@ int pnr_printer_print(pnr_printer *p, const pnr_report *report, const pnr_report
         return print_json(p, report);
     if (p->print == PNR_PRINT_CSV && !p->has_begun)
         csv_header(p);
-    if (p->print == PNR_PRINT_TABLE && (!p->has_begun || (columns_of(report) & ~p->columns) != 0)) {
-        p->columns |= columns_of(report);
+    if (p->print == PNR_PRINT_TABLE)
         table_header(p, report);
-    }
     p->has_begun = true;
     for (size_t i = 0; i < report->detection.n_echoes || i == 0; i++) {
         const bool has_truth = p->with_truth && truth != NULL && i < report->detection.n_echoes &&

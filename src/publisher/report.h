@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+enum { PNR_DATE_LEN = 11 };
+
 typedef enum { PNR_PRINT_TABLE, PNR_PRINT_CSV, PNR_PRINT_JSON } pnr_print;
 
 /* name: "table", "csv" or "json". PNR_OK, or PNR_EUSAGE with these three names. */
@@ -28,17 +30,21 @@ typedef struct pnr_printer {
     pnr_print print;
     bool with_truth;
     bool has_begun;
-    bool by_time;     /* first column of the table: the time; false: the sample index */
-    unsigned columns; /* columns of the table in addition to the fixed ones */
+    char date[PNR_DATE_LEN]; /* UTC of the table's times; "": they count from sample 0 */
+    unsigned columns;        /* columns of the table in addition to those of every table */
+    unsigned shown;          /* columns for which there is space */
+    unsigned code_width;
 } pnr_printer;
 
 void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool with_truth);
 
 /*
  * Prints one result.
- * - table: one line for each echo below a header line. The header line is repeated with one more
- *   column when an echo first has a Doppler, a velocity or a code above 0, or when a result first
- *   has a tracked zero delay.
+ * - table: one line for each echo below a header line, both within 80 columns. The first column is
+ *   UTC, or the seconds since sample 0. Numbers have the decimals that show two digits of their
+ *   sigma. The header line is repeated with one more column when an echo first has a Doppler, a
+ *   velocity or one of several codes, when a result first has a tracked zero delay, and with a new
+ *   date. Where the columns are too wide, the least important ones are left out.
  * - csv: one row for each echo; a dwell without an echo has a row with empty fields.
  * - json: the range message in one line, without truth.
  *

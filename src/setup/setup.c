@@ -11,6 +11,7 @@
 #include "setup/threshold.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +139,52 @@ static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_cod
     return code;
 }
 
+/* Returns the next word of a name, of *length bytes. NULL: there is none. */
+static const char *next_word(const char *at, size_t *length)
+{
+    at += strspn(at, " ");
+    *length = strcspn(at, " ");
+    return *length > 0 ? at : NULL;
+}
+
+static bool has_word(const char *name, const char *word, size_t length)
+{
+    size_t n;
+
+    for (const char *at = name; (at = next_word(at, &n)) != NULL; at += n)
+        if (n == length && memcmp(at, word, n) == 0)
+            return true;
+    return false;
+}
+
+/* Labels each code with the words of its name that not all codes have. */
+static void label_codes(pnr_setup *setup)
+{
+    char common[sizeof setup->codes[0].code->name] = "";
+    size_t n;
+
+    for (const char *at = setup->codes[0].code->name; (at = next_word(at, &n)) != NULL; at += n) {
+        size_t c = 1;
+
+        while (c < setup->n_codes && has_word(setup->codes[c].code->name, at, n))
+            c++;
+        if (c == setup->n_codes)
+            snprintf(common + strlen(common), sizeof common - strlen(common), " %.*s", (int)n, at);
+    }
+    for (size_t c = 0; c < setup->n_codes; c++) {
+        char text[sizeof common] = "", *label = setup->codes[c].label.text;
+
+        for (const char *at = setup->codes[c].code->name; (at = next_word(at, &n)) != NULL; at += n)
+            if (!has_word(common, at, n))
+                snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.*s",
+                         text[0] != '\0' ? " " : "", (int)n, at);
+        for (char *equals = text; (equals = strchr(equals, '=')) != NULL;)
+            *equals = ' ';
+        if (strlen(text) < PNR_CODE_LABEL_LEN)
+            strcpy(label, text);
+    }
+}
+
 int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_setup **out,
                            pnr_error *error)
 {
@@ -165,7 +212,9 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
                               c + 1, setup->codes[c].code->name, radar.n_samples,
                               setup->radar.n_samples);
     }
-    if (code != PNR_OK) {
+    if (code == PNR_OK) {
+        label_codes(setup);
+    } else {
         pnr_setup_destroy(setup);
         *out = NULL;
     }

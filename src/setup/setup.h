@@ -14,6 +14,7 @@
 /* One code. If a configuration has several codes, the first one defines the radar. */
 typedef struct pnr_setup_code {
     pnr_code *code;
+    pnr_code_label label;
     pnr_waveform *waveform;
     pnr_waveform *autocorrelation; /* R(u)/R(0) of the waveform */
     double share;                  /* part of the code's energy in the band of the waveform */

@@ -30,7 +30,8 @@ typedef struct pnr_source_kind {
 } pnr_source_kind;
 
 extern const pnr_source_kind pnr_source_raw;
-extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AU, FLAC in a regular file */
+extern const pnr_source_kind
+    pnr_source_sound; /* WAV, RF64, W64, AIFF, AU, FLAC in a regular file */
 /* True when pnr_source_sound reads this input; pnr_source_raw reads all others. */
 bool pnr_source_is_sound(const pnr_source_input *input, const pnr_config *config);
 

@@ -22,7 +22,8 @@ typedef struct sound {
 } sound;
 
 /* Extensions of sound files. A file with one of them but with other first bytes is an error. */
-static const char *const extensions[] = {"wav", "wave", "rf64", "w64", "au", "snd", "flac"};
+static const char *const extensions[] = {"wav", "wave", "rf64", "w64", "aiff",
+                                         "aif", "aifc", "au",   "snd", "flac"};
 
 static bool has_sound_extension(const char *path)
 {
@@ -137,7 +138,9 @@ static int check_against_config(const pnr_source_input *input, const pnr_config 
     if (!same_rate) {
         char text[48];
 
-        return pnr_refuse(error, "%s: the header says %" PRId64 " Hz, source.rate_hz says %s Hz",
+        return pnr_refuse(error,
+                          "%.200s: the header says %" PRId64
+                          " Hz, source.rate_hz says %s Hz: leave source.rate_hz out",
                           input->name, info->rate_hz.num, pnr_rational_format(rate_hz, text));
     }
     if (named != PNR_FORMAT_NONE && named != info->format)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks the headers of WAV, RF64, W64, AU and FLAC byte by byte: libsndfile reads a broken one as
- * a short file and reports no error. */
+/* Checks the headers of WAV, RF64, W64, AIFF, AU and FLAC byte by byte: libsndfile reads a broken
+ * one as a short file and reports no error. */
 #include "source/sound_header.h"
 
 #include <inttypes.h>
@@ -46,6 +46,11 @@ static uint64_t little_endian(const unsigned char *p, size_t n)
     return read_number(p, n, false);
 }
 
+static uint64_t big_endian(const unsigned char *p, size_t n)
+{
+    return read_number(p, n, true);
+}
+
 static bool is_in_view(const view *v, uint64_t offset, uint64_t n)
 {
     return offset <= v->n_bytes && n <= v->n_bytes - offset;
@@ -87,27 +92,26 @@ static int count_frames(const view *v, uint64_t n_bytes, uint64_t offset, pnr_so
     return PNR_OK;
 }
 
-/* The layout of the chunks of RIFF, RF64 and W64. */
+typedef struct chunk chunk;
+
+/* The layout of the chunks of RIFF, RF64, W64 and AIFF. */
 typedef struct layout {
     const unsigned char *tail; /* W64: a name is four letters and these twelve bytes */
     size_t id_bytes;
     size_t size_bytes;
     bool size_has_header; /* the size of a chunk includes its name and size fields */
-    unsigned align;       /* chunks start at multiples of this */
+    bool is_big_endian;
+    unsigned align; /* chunks start at multiples of this */
+    const char *format_id, *data_id;
+    unsigned data_skip; /* bytes before the samples in the content of the data chunk */
+    int (*read_format)(const view *v, const chunk *c, pnr_sound_header *out);
 } layout;
 
-static const unsigned char w64_riff_tail[12] = {0x2e, 0x91, 0xcf, 0x11, 0xa5, 0xd6,
-                                                0x28, 0xdb, 0x04, 0xc1, 0x00, 0x00};
-static const unsigned char w64_tail[12] = {0xf3, 0xac, 0xd3, 0x11, 0x8c, 0xd1,
-                                           0x00, 0xc0, 0x4f, 0x8e, 0xdb, 0x8a};
-static const layout riff_layout = {NULL, 4, 4, false, 2};
-static const layout w64_layout = {w64_tail, 16, 8, true, 8};
-
-typedef struct chunk {
+struct chunk {
     const unsigned char *id;
     uint64_t body;    /* offset of its content */
     uint64_t n_bytes; /* of its content, as its header says */
-} chunk;
+};
 
 static size_t header_bytes(const layout *l)
 {
@@ -119,7 +123,7 @@ static bool read_chunk(const layout *l, const unsigned char *data, uint64_t offs
 {
     const unsigned char *p = data + offset;
     uint64_t excess = l->size_has_header ? header_bytes(l) : 0;
-    uint64_t size = little_endian(p + l->id_bytes, l->size_bytes);
+    uint64_t size = read_number(p + l->id_bytes, l->size_bytes, l->is_big_endian);
 
     for (size_t i = 0; i < 4; i++)
         if (p[i] < ' ' || p[i] > '~')
@@ -130,9 +134,13 @@ static bool read_chunk(const layout *l, const unsigned char *data, uint64_t offs
     return true;
 }
 
+/* id: up to four letters; a name in the file has spaces after them. */
 static bool has_id(const layout *l, const chunk *c, const char *id)
 {
-    return memcmp(c->id, id, 4) == 0 && (!l->tail || memcmp(c->id + 4, l->tail, 12) == 0);
+    char padded[5];
+
+    snprintf(padded, sizeof padded, "%-4s", id);
+    return memcmp(c->id, padded, 4) == 0 && (!l->tail || memcmp(c->id + 4, l->tail, 12) == 0);
 }
 
 /* Returns the offset of the chunk after c; UINT64_MAX if no file could hold c. */
@@ -147,20 +155,20 @@ static uint64_t next_offset(const layout *l, const chunk *c)
 
 enum { FORMAT_PCM = 1, FORMAT_FLOAT = 3, FORMAT_EXTENSIBLE = 0xfffe };
 
-/* Checks that the fmt chunk has the bytes that are needed. kind: "" or "extensible ". */
-static int check_format_bytes(const view *v, const chunk *c, uint64_t needed, const char *kind)
+/* Checks that a chunk has the bytes that are needed. name: "fmt", "extensible fmt", "COMM". */
+static int check_format_bytes(const view *v, const chunk *c, uint64_t needed, const char *name)
 {
     if (c->n_bytes < needed)
-        return refuse_header(
-            v, "the %sfmt chunk says %" PRIu64 " bytes, at least %" PRIu64 " are needed", kind,
-            c->n_bytes, needed);
+        return refuse_header(v,
+                             "the %s chunk says %" PRIu64 " bytes, at least %" PRIu64 " are needed",
+                             name, c->n_bytes, needed);
     return is_in_view(v, c->body, needed) ? PNR_OK : refuse_unseen(v, c->body, needed);
 }
 
 static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *out)
 {
     const unsigned char *p = v->data + c->body;
-    int rc = check_format_bytes(v, c, 16, "");
+    int rc = check_format_bytes(v, c, 16, "fmt");
 
     if (rc != PNR_OK)
         return rc;
@@ -172,7 +180,7 @@ static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *ou
     out->rate_hz = (uint32_t)little_endian(p + 4, 4);
     out->bits = (unsigned)little_endian(p + 14, 2);
     if (tag == FORMAT_EXTENSIBLE) {
-        if ((rc = check_format_bytes(v, c, 40, "extensible ")) != PNR_OK)
+        if ((rc = check_format_bytes(v, c, 40, "extensible fmt")) != PNR_OK)
             return rc;
         tag = (unsigned)little_endian(p + 24, 2); /* the first two bytes of the GUID */
     }
@@ -194,6 +202,83 @@ static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *ou
     return PNR_OK;
 }
 
+/* Apple's names of linear encodings in AIFF-C; the first is also that of AIFF. */
+static const struct aiff_encoding {
+    const char *name;
+    bool is_float;
+} aiff_encodings[] = {{"NONE", false}, {"twos", false}, {"sowt", false}, {"fl32", true},
+                      {"FL32", true},  {"fl64", true},  {"FL64", true}};
+
+/* Reads the 80-bit float of a rate: a sign, 15 bits of exponent, 64 of mantissa. 0: the rate is not
+ * a whole number of Hz that 32 bits hold. */
+static uint32_t read_extended(const unsigned char p[10])
+{
+    enum { BIAS = 16383 };
+    const unsigned exponent = (unsigned)big_endian(p, 2);
+    const uint64_t mantissa = big_endian(p + 2, 8);
+
+    if (exponent < BIAS || exponent > BIAS + 31)
+        return 0;
+    const unsigned shift = BIAS + 63 - exponent;
+    return mantissa << (64 - shift) == 0 ? (uint32_t)(mantissa >> shift) : 0;
+}
+
+static int read_comm_chunk(const view *v, const chunk *c, pnr_sound_header *out)
+{
+    const bool is_c = memcmp(v->data + 8, "AIFC", 4) == 0;
+    const unsigned char *p = v->data + c->body;
+    const char *name = aiff_encodings[0].name;
+    const struct aiff_encoding *encoding = NULL;
+    int rc = check_format_bytes(v, c, is_c ? 22 : 18, "COMM");
+
+    if (rc != PNR_OK)
+        return rc;
+    if (is_c)
+        name = (const char *)p + 18;
+    for (size_t i = 0; i < sizeof aiff_encodings / sizeof aiff_encodings[0]; i++)
+        if (memcmp(aiff_encodings[i].name, name, 4) == 0)
+            encoding = &aiff_encodings[i];
+    out->n_channels = (unsigned)big_endian(p, 2);
+    out->n_frames = big_endian(p + 2, 4);
+    out->bits = (unsigned)big_endian(p + 6, 2);
+    out->rate_hz = read_extended(p + 8);
+    if (encoding == NULL || out->bits % 8 != 0 || out->bits < 8 ||
+        (encoding->is_float ? out->bits < 32 || out->bits > 64 : out->bits > 32))
+        return refuse_header(v,
+                             "encoding \"%.4s\" with %u bits; integers of 8, 16, 24, 32 bits and "
+                             "floats of 32, 64 bits are read",
+                             name, out->bits);
+    out->is_float = encoding->is_float;
+    return check_rate_and_channels(v, out->rate_hz, out->n_channels);
+}
+
+static const unsigned char w64_riff_tail[12] = {0x2e, 0x91, 0xcf, 0x11, 0xa5, 0xd6,
+                                                0x28, 0xdb, 0x04, 0xc1, 0x00, 0x00};
+static const unsigned char w64_tail[12] = {0xf3, 0xac, 0xd3, 0x11, 0x8c, 0xd1,
+                                           0x00, 0xc0, 0x4f, 0x8e, 0xdb, 0x8a};
+static const layout riff_layout = {.id_bytes = 4,
+                                   .size_bytes = 4,
+                                   .align = 2,
+                                   .format_id = "fmt",
+                                   .data_id = "data",
+                                   .read_format = read_format_chunk};
+static const layout w64_layout = {.tail = w64_tail,
+                                  .id_bytes = 16,
+                                  .size_bytes = 8,
+                                  .size_has_header = true,
+                                  .align = 8,
+                                  .format_id = "fmt",
+                                  .data_id = "data",
+                                  .read_format = read_format_chunk};
+static const layout aiff_layout = {.id_bytes = 4,
+                                   .size_bytes = 4,
+                                   .is_big_endian = true,
+                                   .align = 2,
+                                   .format_id = "COMM",
+                                   .data_id = "SSND",
+                                   .data_skip = 8,
+                                   .read_format = read_comm_chunk};
+
 /* The chunks from `offset` to `end`, the end of the file as the header states it. */
 typedef struct chunks {
     const layout *layout;
@@ -210,7 +295,7 @@ static int read_next(const view *v, const chunks *all, chunk *c)
         return refuse_unseen(v, offset, header_bytes(all->layout));
     if (!read_chunk(all->layout, v->data, offset, c))
         return refuse_header(v, "no chunk at byte %" PRIu64, offset);
-    if (all->data_bytes > 0 && has_id(all->layout, c, "data")) {
+    if (all->data_bytes > 0 && has_id(all->layout, c, all->layout->data_id)) {
         if (c->n_bytes != UINT32_MAX && c->n_bytes != all->data_bytes)
             return refuse_header(
                 v, "the ds64 chunk says %" PRIu64 " bytes of samples, the data chunk %" PRIu64,
@@ -240,29 +325,53 @@ static int check_end(const view *v, const chunks *all)
                          end, v->file_bytes);
 }
 
+/* Counts the frames of the data chunk, the last one that is read. A header that states their number
+ * must be right. */
+static int read_data_chunk(const view *v, const chunks *all, const chunk *c, pnr_sound_header *out)
+{
+    const layout *l = all->layout;
+    const uint64_t stated = out->n_frames;
+    int rc;
+
+    if (out->bits == 0)
+        return refuse_header(v, "the %s chunk comes before the %s chunk", l->data_id, l->format_id);
+    if (c->n_bytes < l->data_skip)
+        return refuse_header(v, "the %s chunk says %" PRIu64 " bytes", l->data_id, c->n_bytes);
+    out->rest_offset = next_offset(l, c);
+    out->rest_bytes = out->rest_offset < all->end ? all->end - out->rest_offset : 0;
+    rc = count_frames(v, c->n_bytes - l->data_skip, c->body + l->data_skip, out);
+    if (rc == PNR_OK && stated > 0 && stated != out->n_frames)
+        return refuse_header(v, "the header says %" PRIu64 " frames, the %s chunk holds %" PRIu64,
+                             stated, l->data_id, out->n_frames);
+    return rc;
+}
+
 /* Reads the chunks as far as the data chunk. */
 static int read_chunks(const view *v, chunks all, pnr_sound_header *out)
 {
+    const layout *l = all.layout;
     int rc = check_end(v, &all);
     chunk c = {0};
 
-    for (; rc == PNR_OK; all.offset = next_offset(all.layout, &c)) {
+    for (; rc == PNR_OK; all.offset = next_offset(l, &c)) {
         if (all.offset >= all.end)
-            return refuse_header(v, "no %s chunk in %" PRIu64 " bytes", out->bits ? "data" : "fmt",
-                                 v->file_bytes);
+            return refuse_header(v, "no %s chunk in %" PRIu64 " bytes",
+                                 out->bits ? l->data_id : l->format_id, v->file_bytes);
         if ((rc = read_next(v, &all, &c)) != PNR_OK)
             return rc;
-        if (has_id(all.layout, &c, "data")) {
-            if (out->bits == 0)
-                return refuse_header(v, "the data chunk comes before the fmt chunk");
-            out->rest_offset = next_offset(all.layout, &c);
-            out->rest_bytes = out->rest_offset < all.end ? all.end - out->rest_offset : 0;
-            return count_frames(v, c.n_bytes, c.body, out);
-        }
-        if (has_id(all.layout, &c, "fmt "))
-            rc = read_format_chunk(v, &c, out);
+        if (has_id(l, &c, l->data_id))
+            return read_data_chunk(v, &all, &c, out);
+        if (has_id(l, &c, l->format_id))
+            rc = l->read_format(v, &c, out);
     }
     return rc;
+}
+
+static int read_aiff(const view *v, pnr_sound_header *out)
+{
+    if (memcmp(v->data + 8, "AIFF", 4) != 0 && memcmp(v->data + 8, "AIFC", 4) != 0)
+        return pnr_error_set(v->error, PNR_EDATA, "an IFF file, but not of the type AIFF or AIFC");
+    return read_chunks(v, (chunks){&aiff_layout, 12, big_endian(v->data + 4, 4) + 8, 0}, out);
 }
 
 static int read_wav(const view *v, pnr_sound_header *out)
@@ -383,8 +492,10 @@ static const struct kind {
     size_t n_bytes; /* bytes that `read` needs */
     int (*read)(const view *v, pnr_sound_header *out);
 } kinds[] = {
-    {"RIFF", "WAV", 12, read_wav}, {"RF64", "RF64", 48, read_rf64}, {"riff", "W64", 40, read_w64},
-    {".snd", "AU", 24, read_au},   {"dns.", "AU", 24, read_au},     {"fLaC", "FLAC", 42, read_flac},
+    {"RIFF", "WAV", 12, read_wav},   {"RF64", "RF64", 48, read_rf64},
+    {"riff", "W64", 40, read_w64},   {".snd", "AU", 24, read_au},
+    {"dns.", "AU", 24, read_au},     {"fLaC", "FLAC", 42, read_flac},
+    {"FORM", "AIFF", 12, read_aiff},
 };
 
 static const struct kind *find_kind(const unsigned char *bytes, size_t n_bytes)
@@ -410,9 +521,9 @@ int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes
 
     *out = (pnr_sound_header){0};
     if (!kind)
-        return pnr_error_set(error, PNR_EDATA,
-                             "does not begin like WAV, RF64, W64, AU or FLAC (%" PRIu64 " bytes)",
-                             file_bytes);
+        return pnr_error_set(
+            error, PNR_EDATA,
+            "does not begin like WAV, RF64, W64, AIFF, AU or FLAC (%" PRIu64 " bytes)", file_bytes);
     view v = {bytes, n, file_bytes, kind->name, error};
     out->name = kind->name;
     return is_in_view(&v, 0, kind->n_bytes) ? kind->read(&v, out)
@@ -421,13 +532,15 @@ int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes
 
 int pnr_sound_header_check_rest(const pnr_sound_header *header, const void *bytes, pnr_error *error)
 {
-    const layout *l = strcmp(header->name, "W64") == 0 ? &w64_layout : &riff_layout;
+    const layout *l = strcmp(header->name, "W64") == 0    ? &w64_layout
+                      : strcmp(header->name, "AIFF") == 0 ? &aiff_layout
+                                                          : &riff_layout;
     uint64_t offset = 0;
     chunk c;
 
     while (offset < header->rest_bytes) {
         bool is_chunk = header->rest_bytes - offset >= header_bytes(l) &&
-                        read_chunk(l, bytes, offset, &c) && !has_id(l, &c, "data") &&
+                        read_chunk(l, bytes, offset, &c) && !has_id(l, &c, l->data_id) &&
                         c.n_bytes <= header->rest_bytes - c.body;
 
         if (!is_chunk)

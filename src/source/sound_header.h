@@ -15,7 +15,7 @@ enum { PNR_SOUND_MAX_CHANNELS = 1024 };
 
 /* A frame is one sample of every channel. */
 typedef struct pnr_sound_header {
-    const char *name;    /* "WAV", "RF64", "W64", "AU" or "FLAC" */
+    const char *name;    /* "WAV", "RF64", "W64", "AIFF", "AU" or "FLAC" */
     uint64_t n_frames;   /* whole ones, >= 1 */
     unsigned n_channels; /* 1..PNR_SOUND_MAX_CHANNELS */
     unsigned bits;       /* of one channel: 8, 16, 24, 32, 64 (float); FLAC 4..32 */
@@ -31,7 +31,7 @@ const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes);
 
 /*
  * bytes: the first n_bytes of the file (all of it, or PNR_SOUND_HEAD_BYTES); file_bytes: its size.
- * PNR_OK, or PNR_EDATA with the reason: none of the five kinds, cut short, data size 0, unfinished
+ * PNR_OK, or PNR_EDATA with the reason: none of the six kinds, cut short, data size 0, unfinished
  * (0xffffffff), wrapped past 4 GiB, an encoding other than integers and floats, ... When two sizes
  * disagree, the reason has both. The header of FLAC does not state a size in bytes to compare.
  */

@@ -162,6 +162,31 @@ int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error
     return rc;
 }
 
+int pnr_source_complete(pnr_config *config, pnr_error *error)
+{
+    struct stat status;
+    pnr_source *source;
+
+    if (config->source.rate_hz.den != 0 && config->source.format != PNR_FORMAT_NONE)
+        return PNR_OK;
+    /* Only a regular file can be opened twice. */
+    if (stat(config->source.input, &status) != 0 || !S_ISREG(status.st_mode))
+        return PNR_OK;
+
+    const int rc = pnr_source_open(config, &source, error);
+
+    if (rc != PNR_OK)
+        return rc;
+    if (source->info.rate_hz.den != 0) {
+        config->source.rate_hz = source->info.rate_hz;
+        config->source.format = source->info.format;
+        if (config->source.channels == 1)
+            config->source.channels = source->info.n_channels;
+    }
+    pnr_source_close(source);
+    return PNR_OK;
+}
+
 void pnr_source_close(pnr_source *source)
 {
     if (!source)

@@ -21,8 +21,8 @@ typedef struct pnr_source_info {
 } pnr_source_info;
 
 /*
- * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AU and FLAC, if the first
- * bytes announce one of these. All other input is raw, in source.format or the format of the
+ * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the
+ * first bytes announce one of these. All other input is raw, in source.format or the format of the
  * extension.
  * Sound files of 16 bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout
  * iq, 2n channels are n complex ones, and a single channel is real. With layout channels, n
@@ -33,6 +33,10 @@ typedef struct pnr_source_info {
  * disagree (the text has both numbers), or no samples; PNR_EIO.
  */
 int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error);
+/* Completes the configuration from the header of a sound file: its rate, its sample format, and its
+ * channels where source.channels is 1. Changes nothing for other input, and for a file that does
+ * not exist. PNR_OK, or as pnr_source_open. */
+int pnr_source_complete(pnr_config *config, pnr_error *error);
 void pnr_source_close(pnr_source *source);
 const pnr_source_info *pnr_source_get_info(const pnr_source *source);
 

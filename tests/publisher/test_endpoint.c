@@ -38,7 +38,8 @@ TEST(test_reach)
     size_t i;
 
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(pnr_endpoint_read(cases[i].endpoint, bind, &reach, &error), PNR_OK);
+        assert_int_equal(pnr_endpoint_read("key = ", cases[i].endpoint, bind, &reach, &error),
+                         PNR_OK);
         if (reach != cases[i].reach)
             fail_msg("%s: reach %d", cases[i].endpoint, reach);
         assert_string_equal(bind, cases[i].bind != NULL ? cases[i].bind : cases[i].endpoint);
@@ -67,14 +68,50 @@ TEST(test_refused)
     size_t i;
 
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        if (pnr_endpoint_read(cases[i], bind, &reach, &error) != PNR_ECONFIG)
+        if (pnr_endpoint_read("key = ", cases[i], bind, &reach, &error) != PNR_ECONFIG)
             fail_msg("%s was let in", cases[i]);
         assert_non_null(strstr(error.text, cases[i]));
     }
     memset(longest, 'a', sizeof longest - 1);
     memcpy(longest, "ipc://", 6);
     longest[sizeof longest - 1] = '\0';
-    assert_int_equal(pnr_endpoint_read(longest, bind, &reach, &error), PNR_ECONFIG);
+    assert_int_equal(pnr_endpoint_read("key = ", longest, bind, &reach, &error), PNR_ECONFIG);
+}
+
+/* What a subscriber connects to. NULL: refused, with this word. */
+TEST(test_find)
+{
+    static const struct {
+        const char *endpoint, *address, *word;
+    } cases[] = {
+        {"tcp://127.0.0.1:5555", "tcp://127.0.0.1:5555", NULL},
+        {"tcp://localhost:5555", "tcp://127.0.0.1:5555", NULL},
+        {"tcp://*:5555", "tcp://127.0.0.1:5555", NULL},
+        {"tcp://0.0.0.0:5555", "tcp://127.0.0.1:5555", NULL},
+        {"tcp://[::]:5555", "tcp://[::1]:5555", NULL},
+        {"tcp://[::1]:5555", "tcp://[::1]:5555", NULL},
+        {"ipc:///run/pnradar", "ipc:///run/pnradar", NULL},
+        {"tcp://127.0.0.1:*", NULL, "give the port"},
+        {"tcp://127.0.0.1:0", NULL, "give the port"},
+        {"tcp://127.0.0.1:70000", NULL, "PORT 0..65535"},
+        {"tcp://nowhere.invalid:5555", NULL, "no address of host nowhere.invalid"},
+        {"localhost:5555", NULL, "want tcp://ADDRESS:PORT"},
+    };
+    char address[PNR_ENDPOINT_LEN];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pnr_error error = {0};
+        const int code = pnr_endpoint_find("ENDPOINT ", cases[i].endpoint, address, &error);
+
+        assert_int_equal(code == PNR_OK, cases[i].address != NULL);
+        if (code == PNR_OK) {
+            assert_string_equal(address, cases[i].address);
+        } else {
+            assert_ptr_equal(strstr(error.text, "ENDPOINT "), error.text);
+            assert_non_null(strstr(error.text, cases[i].endpoint));
+            assert_non_null(strstr(error.text, cases[i].word));
+        }
+    }
 }
 
 static void bind_to(const char *endpoint, bool expose, int want, const char *word)

@@ -36,6 +36,7 @@ static void assert_same_header(const pnr_report *a, const pnr_report *b)
     assert_int_equal(a->has_time, b->has_time);
     assert_true(a->time_ns == b->time_ns);
     assert_int_equal(a->time_source, b->time_source);
+    assert_close(a->rate_hz, b->rate_hz);
     assert_int_equal(a->periods, b->periods);
     assert_true(a->lost == b->lost);
     assert_true(a->lost_before == b->lost_before);
@@ -53,7 +54,8 @@ static void assert_same_echo(const pnr_echo *a, const pnr_echo *b, compare same)
 #define SAME_WIDE(x, name) assert_close(a->name, b->name);
 #define SAME_NARROW(x, name) same(a->name, b->name);
 #define NOT_COMPARED(x, name)
-    PNR_ECHO_FIELDS(SAME_COUNT, SAME_WIDE, SAME_NARROW, )
+    assert_string_equal(a->code_name.text, b->code_name.text);
+    PNR_ECHO_FIELDS(SAME_COUNT, SAME_COUNT, SAME_WIDE, SAME_NARROW, )
 }
 
 static const pnr_zero tracked = {true, 3.25e-6, 1.5e-9, 33.5, -2.75, 0.125, -1e-7};
@@ -88,10 +90,13 @@ TEST(test_range_text)
     assert_string_equal(
         text,
         "{\"v\":1,\"run\":\"9f2c00112233aabb\",\"stream\":\"demo\",\"seq\":41,\"sample\":\"41943\","
-        "\"time\":\"2026-11-21T02:40:12.000041943Z\",\"time_source\":\"file\",\"periods\":1,"
+        "\"time\":\"2026-11-21T02:40:12.000041943Z\",\"time_source\":\"file\",\"rate_hz\":1000000,"
+        "\"periods\":1,"
         "\"lost\":3,\"lost_before\":5,\"flags\":[\"lost\",\"more-echoes\"],"
         "\"engine\":\"cuda/walsh\",\"latency_us\":61.25,\"noise_db\":-12.4,\"pfa_cell\":1e-6,"
-        "\"cells_above\":7,\"echoes\":[{\"code\":0,\"channel\":1,\"delay_s\":0.0025,"
+        "\"cells_above\":7,\"echoes\":[{\"code\":1,\"code_name\":\"prn "
+        "1\",\"channel\":1,\"delay_s\":0."
+        "0025,"
         "\"delay_samples\":2500.125,\"delay_sigma_s\":1.5e-8,\"range_m\":374740.625,"
         "\"range_sigma_m\":2.25,\"snr_db\":27.5,\"amplitude\":0.015625,"
         "\"amplitude_sigma\":0.0009765625,\"phase_rad\":-1.25,\"phase_sigma_rad\":0.0625,"
@@ -167,7 +172,8 @@ TEST(test_range_capacity)
     for (i = 0; i < PNR_MAX_CANDIDATES; i++) {
 #define LONGEST_COUNT(e, name) (e)->name = UINT32_MAX;
 #define LONGEST_VALUE(e, name) (e)->name = -1.23456789012e-300;
-        PNR_ECHO_FIELDS(LONGEST_COUNT, LONGEST_VALUE, LONGEST_VALUE, &report.detection.echoes[i])
+        PNR_ECHO_FIELDS(LONGEST_COUNT, LONGEST_COUNT, LONGEST_VALUE, LONGEST_VALUE,
+                        &report.detection.echoes[i])
     }
     length = write_range(&report, text);
     assert_true(length < PNR_MESSAGE_MAX);
@@ -228,6 +234,11 @@ TEST(test_range_refused)
         {"\"echoes\":[{", "\"echoes\":{\"a\":{", "JSON"},
         {"\"range_m\":374740.625,", "", "range_m"},
         {"\"velocity_mps\":null", "\"velocity_mps\":false", "velocity_mps"},
+        {"\"rate_hz\":1000000", "\"rate_hz\":0", "rate_hz"},
+        {"\"rate_hz\":1000000,", "", "rate_hz"},
+        {"\"code\":1,", "\"code\":0,", "code"},
+        {"\"code_name\":\"prn 1\"", "\"code_name\":\"a name too long\\u0007\"", "code_name"},
+        {"\"code_name\":\"prn 1\"", "\"code_name\":\"16 bytes, no NUL\"", "code_name"},
         {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]} {}", "JSON"},
         {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]", "JSON"},
     };
@@ -338,12 +349,12 @@ TEST(test_dtype)
         const char *type = json_string_value(json_array_get(member, 1));
 
         assert_int_equal(json_array_size(member), 2);
-        assert_int_equal(type[0], '<');
+        assert_int_equal(type[0], strcmp(type, "|S16") == 0 ? '|' : '<');
         if (strcmp(json_string_value(json_array_get(member, 0)), "range_m") == 0)
             assert_int_equal(bytes, offsetof(pnr_record, range_m));
         if (strcmp(json_string_value(json_array_get(member, 0)), "echo") == 0)
             assert_int_equal(bytes, offsetof(pnr_record, echo));
-        bytes += (size_t)(type[2] - '0');
+        bytes += strtoul(type + 2, NULL, 10);
     }
     assert_int_equal(bytes, sizeof(pnr_record));
     json_decref(dtype);
@@ -382,6 +393,12 @@ TEST(test_pack_refused)
     fill_pack(&p);
     p.records[4].n_echoes = 9; /* beyond the array's end */
     check_pack_refused(&p, bytes, "n_echoes");
+    fill_pack(&p);
+    p.records[0].code = 0;
+    check_pack_refused(&p, bytes, "code");
+    fill_pack(&p);
+    memset(p.records[1].code_name.text, 'x', PNR_CODE_LABEL_LEN);
+    check_pack_refused(&p, bytes, "code_name");
     fill_pack(&p);
     p.records[2].flags = 1 << 20;
     check_pack_refused(&p, bytes, "flags");

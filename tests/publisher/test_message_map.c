@@ -52,7 +52,8 @@ TEST(test_text)
     assert_non_null(strstr(
         text,
         "\"seq\":12,\"sample\":\"41943\",\"time\":\"2026-11-21T02:40:12.000041943Z\","
-        "\"time_source\":\"file\",\"engine\":\"cuda/walsh\",\"map\":\"power\",\"dtype\":\"<f4\","
+        "\"time_source\":\"file\",\"rate_hz\":1000000,\"engine\":\"cuda/"
+        "walsh\",\"map\":\"power\",\"dtype\":\"<f4\","
         "\"shape\":[2,7,2046],\"codes\":[\"gps-l1ca prn=29\",\"a \\\"second\\\"\"],"
         "\"doppler\":[{\"first_hz\":-500,\"step_hz\":250,\"n_rows\":5},"
         "{\"first_hz\":625,\"step_hz\":250,\"n_rows\":2}],\"mps_per_hz\":0.0375,\"oversample\":2,"

@@ -91,47 +91,120 @@ TEST(test_find)
     assert_non_null(strstr(error.text, "xml"));
 }
 
+/* The cell of a row below a title, which ends where the number ends or its blanks do. */
+static const char *cell(const paper *p, size_t row, const char *title)
+{
+    static char out[64];
+    const char *at = strstr(line(p, 0), title);
+    size_t end;
+
+    for (size_t n = 0; at == NULL && n < row; n++) /* a later header */
+        at = strstr(line(p, n), title);
+    assert_non_null(at);
+    for (size_t n = row; (at = strstr(line(p, n), title)) == NULL; n--)
+        assert_true(n > 0);
+    end = (size_t)(at - line(p, 0)) + strlen(title);
+    at = line(p, row);
+    end = end < strlen(at) ? end : strlen(at);
+    while (end > 0 && at[end - 1] == ' ')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && at[begin - 1] != ' ')
+        begin--;
+    snprintf(out, sizeof out, "%.*s", (int)(end - begin), at + begin);
+    return out;
+}
+
+static void expect_width(const paper *p)
+{
+    for (size_t n = 0; n < count(p->text, '\n'); n++) {
+        const char *text = line(p, n);
+
+        if (strlen(text) > 80)
+            fail_msg("%zu columns: %s", strlen(text), text);
+    }
+}
+
 TEST(test_table)
 {
     paper p;
-    size_t end;
 
     open_paper(&p, PNR_PRINT_TABLE, false);
     print(&p, 2, NULL);
     print(&p, 0, NULL);
     finish(&p);
+    expect_width(&p);
     assert_int_equal(count(p.text, '\n'), 4); /* header, two echoes, one empty dwell */
-    assert_ptr_equal(strstr(line(&p, 0), "time"), line(&p, 0));
-    assert_non_null(strstr(line(&p, 1), "2026-11-21T02:40:12.000041943Z"));
-    assert_non_null(strstr(line(&p, 1), " 374740.625 "));
-    assert_non_null(strstr(line(&p, 1), " 2.250 "));
-    assert_non_null(strstr(line(&p, 1), " 2500.000 "));
-    assert_non_null(strstr(line(&p, 1), " 27.5 "));
-    assert_non_null(strstr(line(&p, 1), " -1.250 "));
-    assert_non_null(strstr(line(&p, 2), " 375740.625 "));
-    assert_null(strstr(line(&p, 3), "374740"));
-    /* The column that is named "range m" ends in one place. */
-    end = (size_t)(strstr(line(&p, 0), "range m") - line(&p, 0)) + strlen("range m");
-    assert_memory_equal(line(&p, 1) + end - 11, " 374740.625 ", 12);
-    assert_memory_equal(line(&p, 2) + end - 11, " 375740.625 ", 12);
-    assert_memory_equal(line(&p, 3) + end - 2, " - ", 3);
+    assert_ptr_equal(strstr(line(&p, 0), "UTC 2026-11-21  echo "), line(&p, 0));
+    assert_ptr_equal(strstr(line(&p, 1), "02:40:12.000041    1 "), line(&p, 1));
+    assert_string_equal(cell(&p, 1, "range m"), "374740.6");
+    assert_string_equal(cell(&p, 1, "+- m"), "2.2");
+    assert_string_equal(cell(&p, 1, "snr dB"), "27.5");
+    assert_string_equal(cell(&p, 1, "code"), "1");
+    assert_string_equal(cell(&p, 1, "amplitude"), "0.01562");
+    assert_string_equal(cell(&p, 2, "range m"), "375740.6");
+    assert_string_equal(cell(&p, 2, "code"), "2");
+    assert_string_equal(cell(&p, 3, "range m"), "-");
     close_paper(&p);
 }
 
-TEST(test_table_flags_and_sample)
+/* Two digits of the sigma, the points of a column below each other. */
+TEST(test_table_decimals)
+{
+    static const struct {
+        double sigma;
+        const char *range, *shown;
+    } cases[] = {{123.4, "374741", "123"},          {45.3, "374741", "45"},
+                 {2.25, "374740.6", "2.2"},         {0.99, "374740.62", "0.99"},
+                 {0.0034, "374740.6250", "0.0034"}, {NAN, "374740.625", "-"}};
+    paper p;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        open_paper(&p, PNR_PRINT_TABLE, false);
+        report_fixture(&p.report, 1);
+        p.report.detection.echoes[0].range_sigma_m = cases[i].sigma;
+        assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK);
+        finish(&p);
+        assert_string_equal(cell(&p, 1, "range m"), cases[i].range);
+        assert_string_equal(cell(&p, 1, "+- m"), cases[i].shown);
+        close_paper(&p);
+    }
+}
+
+TEST(test_table_flags_and_seconds)
 {
     paper p;
 
     open_paper(&p, PNR_PRINT_TABLE, false);
     report_fixture(&p.report, 1);
+    p.report.detection.echoes[0].code_name.text[0] = '\0';
     p.report.has_time = false;
     p.report.lost = 12;
     p.report.flags = PNR_FLAG_LOST | PNR_FLAG_CLIPPED;
     assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK);
+    p.report.flags |= PNR_FLAG_COLOURED;
+    assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK);
     finish(&p);
-    assert_ptr_equal(strstr(line(&p, 0), "sample"), line(&p, 0));
-    assert_ptr_equal(strstr(line(&p, 1), "41943 "), line(&p, 1));
+    expect_width(&p);
+    assert_ptr_equal(strstr(line(&p, 0), "time s       echo "), line(&p, 0));
+    assert_null(strstr(line(&p, 0), "code")); /* there is one code */
+    assert_ptr_equal(strstr(line(&p, 1), "0.041943     "), line(&p, 1));
     assert_non_null(strstr(line(&p, 1), " 12 lost,clipped"));
+    assert_ptr_equal(strstr(line(&p, 3), "       12 lost,clipped,coloured-noise"), line(&p, 3));
+    close_paper(&p);
+}
+
+TEST(test_table_new_date)
+{
+    paper p;
+
+    open_paper(&p, PNR_PRINT_TABLE, false);
+    print(&p, 1, NULL);
+    p.report.time_ns += INT64_C(86400) * 1000 * 1000 * 1000;
+    assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK);
+    finish(&p);
+    assert_ptr_equal(strstr(line(&p, 2), "UTC 2026-11-22  echo "), line(&p, 2));
+    assert_ptr_equal(strstr(line(&p, 3), "02:40:12.000041    1 "), line(&p, 3));
     close_paper(&p);
 }
 
@@ -141,11 +214,16 @@ TEST(test_truth)
     paper p;
 
     open_paper(&p, PNR_PRINT_TABLE, true);
-    print(&p, 2, truth);
+    report_fixture(&p.report, 2);
+    p.report.has_time = false;
+    for (size_t k = 0; k < 2; k++)
+        p.report.detection.echoes[k].code_name.text[0] = '\0';
+    assert_int_equal(pnr_printer_print(&p.printer, &p.report, truth), PNR_OK);
     finish(&p);
     assert_non_null(strstr(line(&p, 0), "true m"));
-    assert_non_null(strstr(line(&p, 1), " 374740.000 "));
-    assert_non_null(strstr(line(&p, 1), " 0.625 "));
+    expect_width(&p);
+    assert_string_equal(cell(&p, 1, "true m"), "374740.0");
+    assert_string_equal(cell(&p, 1, "error m"), "0.6");
     assert_null(strstr(line(&p, 2), "nan"));
     close_paper(&p);
 
@@ -203,41 +281,54 @@ TEST(test_csv)
     close_paper(&p);
 }
 
-/* A column is added at the first result that has a value for it, and not before. */
+/* A column is added at the first result that has a value for it, and not before. The least important
+ * columns give way. */
 TEST(test_columns)
 {
-    static const char *const names[] = {"doppler Hz", "velocity m/s", "code", "zero us"};
+    static const char *const names[] = {"doppler Hz", "vel m/s", "code", "+- m/s"};
     paper p;
 
     open_paper(&p, PNR_PRINT_TABLE, false);
-    print(&p, 1, NULL); /* lines 0 and 1 */
+    report_fixture(&p.report, 1); /* lines 0 and 1 */
+    p.report.has_time = false;
+    p.report.detection.echoes[0].code_name.text[0] = '\0';
+    assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK);
     report_fixture(&p.report, 2);
+    p.report.has_time = false;
     p.report.detection.echoes[0].doppler_hz = -345.5;
+    p.report.detection.echoes[0].doppler_sigma_hz = 1.25;
     p.report.detection.echoes[1].velocity_mps = 12.25;
     p.report.detection.echoes[1].velocity_sigma_mps = 0.125;
-    p.report.zero = (pnr_zero){.is_tracked = true, .delay_s = 3.25e-6, .held_s = 0.5};
     assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK); /* 2, 3, 4 */
-    print(&p, 0, NULL);                                                       /* 5 */
     finish(&p);
-    assert_int_equal(count(p.text, '\n'), 6);
+    expect_width(&p);
+    assert_int_equal(count(p.text, '\n'), 5);
+    assert_non_null(strstr(line(&p, 0), "amplitude  phase"));
     for (size_t i = 0; i < 4; i++)
         assert_null(strstr(line(&p, 0), names[i]));
     for (size_t i = 0; i < 4; i++) {
-        const char *header = line(&p, 2), *at = strstr(header, names[i]);
-        const size_t end = at != NULL ? (size_t)(at - header) + strlen(names[i]) : 0;
+        static const char *const values[2][4] = {{"-345.5", "-", "prn 1", "-"},
+                                                 {"-", "12.25", "prn 2", "0.12"}};
+        const char *at = strstr(line(&p, 2), names[i]);
 
         assert_non_null(at);
-        for (size_t row = 3; row < 6; row++) {
-            static const char *const values[3][4] = {{" -345.500", " -", " 0", " 3.2500"},
-                                                     {" -", " 12.250", " 1", " 3.2500"},
-                                                     {" -", " -", " -", " -"}};
-            const size_t length = strlen(values[row - 3][i]);
-
-            assert_memory_equal(line(&p, row) + end - length, values[row - 3][i], length);
-        }
+        for (size_t row = 3; row < 5; row++)
+            if (i != 2)
+                assert_string_equal(cell(&p, row, names[i]), values[row - 3][i]);
+            else
+                assert_non_null(strstr(line(&p, row), values[row - 3][i]));
     }
-    assert_non_null(strstr(line(&p, 3), " 0.500 "));
-    assert_non_null(strstr(line(&p, 4), " 0.125 "));
+    assert_null(strstr(line(&p, 2), "amplitude"));
+    close_paper(&p);
+
+    open_paper(&p, PNR_PRINT_TABLE, false);
+    report_fixture(&p.report, 1);
+    p.report.zero = (pnr_zero){.is_tracked = true, .delay_s = 3.25e-6, .held_s = 0.5};
+    assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK);
+    finish(&p);
+    expect_width(&p);
+    assert_string_equal(cell(&p, 1, "zero us"), "3.2500");
+    assert_string_equal(cell(&p, 1, "held s"), "0.500");
     close_paper(&p);
 
     open_paper(&p, PNR_PRINT_CSV, false);

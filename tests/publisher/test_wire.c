@@ -15,6 +15,7 @@ static void fill_report(pnr_report *report)
         pnr_echo *e = &report->detection.echoes[i];
 
         e->code = 3 + (uint32_t)i;
+        strcpy(e->code_name.text, i == 0 ? "prn 29" : "");
         e->channel = 1 + (uint32_t)i;
         e->range_sigma_m = 2.25 + (double)i;
         e->phase_rad = -1.25 + (double)i / 3;

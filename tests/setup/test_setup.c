@@ -63,6 +63,29 @@ TEST(plain_dwells_are_plain)
     }
 }
 
+/* A label is what tells the codes from each other. */
+TEST(labels_of_codes)
+{
+    static const struct {
+        const char *text, *labels[3];
+    } cases[] = {
+        {"", {""}},
+        {"[code.1]\nseed = 3\n[code.2]\nseed = 14\n", {"seed 3", "seed 14"}},
+        {"[code.1]\nseed = 3\n[code.2]\nseed = 3\ninvert = yes\n[code.3]\nseed = 4\n",
+         {"seed 3", "seed 3 inverted", "seed 4"}},
+        {"[code.1]\nseed = 3\ntune_hz = 1e3\n[code.2]\nseed = 4\ntune_hz = -462e3\n",
+         {"", ""}}, /* too long */
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        pnr_setup *setup = make(cases[i].text);
+
+        for (size_t c = 0; c < setup->n_codes; c++)
+            assert_string_equal(setup->codes[c].label.text, cases[i].labels[c]);
+        pnr_setup_destroy(setup);
+    }
+}
+
 TEST(a_doppler_dwell)
 {
     pnr_setup *setup =

@@ -10,10 +10,9 @@ static const struct sample_file {
     unsigned bits;
     uint64_t n_frames;
 } sample_files[] = {
-    {"WAV", plain_wav, 16, 30}, {"WAV", extensible_wav, 24, 20},
-    {"RF64", rf64, 16, 30},     {"W64", w64, 16, 30},
-    {"AU", au, 16, 30},         {"AU", little_au, 16, 30},
-    {"FLAC", flac, 16, 30},
+    {"WAV", plain_wav, 16, 30}, {"WAV", extensible_wav, 24, 20}, {"RF64", rf64, 16, 30},
+    {"W64", w64, 16, 30},       {"AIFF", aiff, 16, 30},          {"AIFF", aifc, 24, 20},
+    {"AU", au, 16, 30},         {"AU", little_au, 16, 30},       {"FLAC", flac, 16, 30},
 };
 enum { N_SAMPLE_FILES = sizeof sample_files / sizeof sample_files[0] };
 
@@ -352,6 +351,31 @@ TEST(test_au_to_the_end)
     expect_header_refused(&f, f.n, "0 bytes of samples", NULL);
 }
 
+TEST(test_aiff_fields)
+{
+    file f = aiff();
+
+    set_be(&f, AIFF_FRAMES, 29, 4);
+    expect_header_refused(&f, f.n, "29 frames", "holds 30", NULL);
+    f = aiff();
+    set_be(&f, AIFF_RATE + 2, (UINT64_C(96000) << 47) + 1, 8); /* no whole number of Hz */
+    expect_header_refused(&f, f.n, "0 Hz", NULL);
+    f = aiff();
+    set_be(&f, AIFF_RATE, 0x8000 | (16383 + 16), 2); /* negative */
+    expect_header_refused(&f, f.n, "0 Hz", NULL);
+    f = aiff();
+    memcpy(f.bytes + 8, "8SVX", 4);
+    expect_header_refused(&f, f.n, "AIFF", NULL);
+    f = aifc();
+    memcpy(f.bytes + 38, "ima4", 4);
+    expect_header_refused(&f, f.n, "ima4", NULL);
+    memcpy(f.bytes + 38, "fl32", 4); /* of 24 bits */
+    expect_header_refused(&f, f.n, "fl32", "24 bits", NULL);
+    f = aiff();
+    set_be(&f, AIFF_DATA_SIZE, 7, 4); /* shorter than its own offset field */
+    expect_header_refused(&f, f.n, "SSND", "7", NULL);
+}
+
 TEST(test_flac_fields)
 {
     file f = flac();
@@ -375,7 +399,7 @@ TEST(test_flac_fields)
 
 TEST(test_other_files)
 {
-    static const char *const heads[] = {"RIFXxxxxWAVE", "FORMxxxxAIFF", "OggSxxxxxxxx",
+    static const char *const heads[] = {"RIFXxxxxWAVE", "FORxxxxxAIFF", "OggSxxxxxxxx",
                                         "ID3xfLaCxxxx", "caffxxxxxxxx", "BW64xxxxWAVE"};
 
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {

@@ -143,7 +143,7 @@ def kinds():
     return rows
 
 
-CODE_BASE = 0
+CODE_BASE = 1
 
 
 def main():
@@ -153,7 +153,7 @@ def main():
     parser.add_argument('--scenes', type=int, default=20)
     parser.add_argument('--only', default='')
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--code-base', type=int, default=0)
+    parser.add_argument("--code-base", type=int, default=1)
     arguments = parser.parse_args()
     global CODE_BASE
     CODE_BASE = arguments.code_base

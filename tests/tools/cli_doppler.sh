@@ -17,7 +17,7 @@ run() {
 
 # near WHAT EXPECTED TOLERANCE [CODE]: how many results have an echo of that column's value
 near() {
-    awk -F, -v what="$1" -v want="$2" -v by="$3" -v code="${4:-0}" '
+    awk -F, -v what="$1" -v want="$2" -v by="$3" -v code="${4:-1}" '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["echo"] != "" && $at["code"] == code && $at[what] - want <= by &&
             want - $at[what] <= by && !(seen[$at["seq"]]++) { n++ }
@@ -76,16 +76,16 @@ amplitude = 0.05
 code = 3
 END
 "$bin/pnradar-echo" -c "$work/set.conf" "$work/codes.cf32" 2>/dev/null
-run -s detector.max_echoes=2 "$work/codes.cf32" && [ "$(near range_m 3000 10 0)" -eq 4 ] &&
-    [ "$(near velocity_mps 300 5 2)" -eq 4 ] && [ "$(near range_m 9000 10 2)" -eq 4 ]
+run -s detector.max_echoes=2 "$work/codes.cf32" && [ "$(near range_m 3000 10 1)" -eq 4 ] &&
+    [ "$(near velocity_mps 300 5 3)" -eq 4 ] && [ "$(near range_m 9000 10 3)" -eq 4 ]
 report $? "two transmitters of three codes, each with its range, velocity and code"
 
 # --- satellites ---
 
 cp "$here/../../config/gnss.conf" "$work/set.conf"
 "$bin/pnradar-echo" -c "$work/set.conf" -s echo.periods=8 "$work/gps.cf32" 2>/dev/null
-run "$work/gps.cf32" && [ "$(near delay_samples 523.4 0.5 0)" -eq 2 ] &&
-    [ "$(near delay_samples 3705 0.5 1)" -eq 2 ] && [ "$(near doppler_hz 1680 125 0)" -eq 2 ] &&
-    [ "$(near doppler_hz 9750 125 1)" -eq 2 ] && [ "$(count)" -eq 4 ]
+run "$work/gps.cf32" && [ "$(near delay_samples 523.4 0.5 1)" -eq 2 ] &&
+    [ "$(near delay_samples 3705 0.5 2)" -eq 2 ] && [ "$(near doppler_hz 1680 125 1)" -eq 2 ] &&
+    [ "$(near doppler_hz 9750 125 2)" -eq 2 ] && [ "$(count)" -eq 4 ]
 report $? "two satellites, each with its code, delay and Doppler"
 plan

@@ -84,6 +84,46 @@ report $? "a count that is no number is refused"
 ! "$bin/pnradar-listen" --curve-key short tcp://127.0.0.1:5999 >"$work/out" 2>"$work/err" && says short
 report $? "a key that is none is refused"
 
+# deaf ARGUMENT...: a listener that hears nothing of its stream for four seconds
+deaf() {
+    PNR_LOG=info "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 4 "$@" >"$work/out" 2>"$work/err"
+    [ $? -eq 69 ] && [ ! -s "$work/out" ]
+}
+deaf "ipc://$work/nobody" && sed -n 1p "$work/err" | grep -q "waiting at ipc://$work/nobody for stream test\$" &&
+    sed -n 2p "$work/err" | grep -q "warning: nothing publishes at ipc://$work/nobody (another port" &&
+    tail -n 1 "$work/err" | grep -q 'error: nothing came within 4 s: nothing publishes'
+report $? "where it waits at once, and after 3 s that nothing publishes there"
+
+"$bin/pnradar-echo" -c "$work/radar.conf" -s echo.periods=40000 "$work/long.ci16" 2>"$work/err" # 20 s
+other="-c $work/radar.conf -s stream.name=other -s source.pace=real-time --quiet"
+# shellcheck disable=SC2086 # a list of options
+"$pnradar" $other "$work/long.ci16" 2>"$work/publisher" &
+publisher=$!
+deaf && says "warning: no stream test at ipc://$work/socket, but other: --stream NAME or --all"
+report $? "after 3 s, the streams that are there instead"
+"$bin/pnradar-listen" -c "$work/radar.conf" --stream other --count 1 --timeout 60 >"$work/out" 2>"$work/err" &&
+    [ -s "$work/out" ]
+report $? "and one of them is heard"
+kill "$publisher"
+wait "$publisher"
+# shellcheck disable=SC2086
+"$pnradar" $other -s publisher.wait_s=60 "$work/long.ci16" 2>"$work/publisher" &
+publisher=$!
+deaf && says "warning: a publisher is at ipc://$work/socket, but nothing came from it"
+report $? "after 3 s, that the publisher is silent"
+kill "$publisher"
+wait "$publisher"
+
+"$bin/pnradar-listen" tcp://127.0.0.1:70000 >"$work/out" 2>"$work/err"
+[ $? -eq 64 ] && says 'endpoint tcp://127.0.0.1:70000: want tcp://ADDRESS:PORT'
+report $? "a port that is none is refused"
+"$bin/pnradar-listen" 'tcp://*:*' >"$work/out" 2>"$work/err"
+[ $? -eq 64 ] && says 'give the port'
+report $? "a port that the publisher chooses is refused"
+"$bin/pnradar-listen" tcp://nowhere.invalid:5555 >"$work/out" 2>"$work/err"
+[ $? -eq 69 ] && says 'no address of host nowhere.invalid'
+report $? "a host that has no address is refused"
+
 "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 >"$work/out" 2>"$work/err" &
 listener=$!
 sleep 0.5

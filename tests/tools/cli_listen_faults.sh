@@ -64,7 +64,7 @@ radar=$!
 # shellcheck disable=SC2086
 status 0 $scene --timeout 30 --strict --truth "$work/truth.csv" "ipc://$work/run1" &&
     says "40 results received, 0 lost" &&
-    head -n 1 "$work/out" | grep -q 'sample.*seq.*range m.*true m.*error m'
+    head -n 1 "$work/out" | grep -q 'time s .*range m.*target.*error m.*true m'
 report $? "a clean run is status 0 with --strict, its truth in the table"
 wait "$radar"
 # sigma = 0.390 / sqrt(S) samples of 149.9 m; S = 255 * 4: 1.8 m. Within half to double of it.
@@ -93,7 +93,7 @@ def send(topic, message, stream="demo"):
 
 def dwell(seq, run=A, stream="demo", **more):
     send("range", dict(v=1, run=run, stream=stream, seq=seq, sample=str(seq * 100), time=None,
-                       time_source="none", periods=1, lost=0, lost_before=0, flags=[],
+                       time_source="none", rate_hz=1e6, periods=1, lost=0, lost_before=0, flags=[],
                        engine="fake/one", latency_us=1.5, noise_db=-20, pfa_cell=1e-6,
                        cells_above=0, echoes=[], **more), stream)
 

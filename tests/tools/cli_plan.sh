@@ -124,6 +124,10 @@ status 69 "$plan" "$@" -s engine.name=cuda --json && near n_samples "$work/out" 
 report $? "an engine that is not there: status 69, its reason, and what does not need it"
 unset PNR_ENGINE_PATH
 
+status 78 "$plan" -s source.rate_hz=2.1e6 -s code.degree=11 -s code.chip_rate_hz=1e6 &&
+    grep -q 'good rates: .*(2099658.036) and .*(2100146.556); or code.chip_rate_hz .*(1000162.866)' "$work/err"
+report $? "a rate that fits no period: the nearest rates in decimals, and the chip rates that fit"
+
 bad=0
 for budget in 62 ms -1ms 0ms 1e3ms '62 ms' 62min infs 0x10ms 1.2.3ms 7200s; do
     status 64 "$plan" "$@" --budget "$budget" || bad=1

@@ -164,7 +164,7 @@ on_terminal() {
 }
 if command -v script >/dev/null; then
     on_terminal -c "'$work/radar.conf'" "'$work/echo.sc16'" &&
-        [ "$(grep -c '^sample .*range m' "$work/out")" -eq 1 ] &&
+        [ "$(grep -c '^time s .*range m' "$work/out")" -eq 1 ] &&
         [ "$(grep -c '^[0-9]' "$work/out")" -ge 100 ] &&
         on_terminal -c "'$work/radar.conf'" --quiet "'$work/echo.sc16'" &&
         ! grep -q '^[0-9]' "$work/out" &&

@@ -110,12 +110,12 @@ for engine in reference cpu cuda; do
     [ $engine = reference ] || narrow=$wide
     # shellcheck disable=SC2086 # the options are meant to be split
     run $engine "$prn1" "$@" $narrow -s code.prn=1 -s dwell.periods=2 -s dwell.combine=incoherent \
-        -s detector.max_echoes=1 && only 1 && seen 0 523 524 1680 20
+        -s detector.max_echoes=1 && only 1 && seen 1 523 524 1680 20
     report $? "$engine: GPS PRN 1, Doppler searched"
     if [ $engine = reference ]; then
         run $engine "$capture" "$@" -s code.1.prn=29 -s code.2.prn=3 -s dwell.periods=4 \
             -s dwell.combine=incoherent -s doppler.min_hz=9500 -s doppler.max_hz=10000 &&
-            only 1 && seen 0 3704 3706 9750 125
+            only 1 && seen 1 3704 3706 9750 125
         report $? "$engine: Castelldefels, PRN 29 and not 3, over 500 Hz"
         continue
     fi
@@ -126,7 +126,7 @@ for engine in reference cpu cuda; do
     while read -r prn delay doppler; do
         run $engine "$capture" "$@" -s "code.prn=$prn" -s dwell.combine=incoherent \
             -s detector.max_echoes=1 && only 1 &&
-            seen 0 $((delay - 1)) $((delay + 1)) "$doppler" 125
+            seen 1 $((delay - 1)) $((delay + 1)) "$doppler" 125
         bad=$?
         [ $bad -eq 0 ] || break
     done <<'END'
@@ -146,8 +146,8 @@ END
     for how in incoherent "doppler -s detector.subtract=3"; do
         # shellcheck disable=SC2086
         run $engine "$capture" "$@" -s dwell.combine=$how && only 4 &&
-            seen 0 3704 3706 9750 125 && seen 1 685 687 9000 125 &&
-            seen 2 1948 1950 11750 125 && seen 3 509 511 7250 125
+            seen 1 3704 3706 9750 125 && seen 2 685 687 9000 125 &&
+            seen 3 1948 1950 11750 125 && seen 4 509 511 7250 125
         report $? "$engine: Castelldefels over +-14 kHz, six codes, $how: 29, 25, 31, 12, no 3, no 4"
     done
 done

@@ -11,7 +11,7 @@ only_at() {
     awk -F, -v delay="$1" '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         { off = $at["delay_samples"] - delay }
-        $at["echo"] == "1" && $at["code"] == "0" && off > -0.5 && off < 0.5 { good++ }
+        $at["echo"] == "1" && $at["code"] == "1" && off > -0.5 && off < 0.5 { good++ }
         END { exit !(good == 2 && NR == 3) }' "$work/out"
 }
 
@@ -74,8 +74,8 @@ noise = np.random.RandomState(1).normal(0, 4, (2, n.size))
                 return $at[name] > value - by && $at[name] < value + by
             }
             NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-            $at["code"] == 0 && near("delay_samples", 2002, 1) && near("doppler_hz", 1200, 80) { good++ }
-            $at["code"] == 1 && near("delay_samples", 14155, 1) && near("doppler_hz", -1400, 80) { good++ }
+            $at["code"] == 1 && near("delay_samples", 2002, 1) && near("doppler_hz", 1200, 80) { good++ }
+            $at["code"] == 2 && near("delay_samples", 14155, 1) && near("doppler_hz", -1400, 80) { good++ }
             END { exit !(good == 4 && NR == 5) }' "$work/out"
     report $? "$name"
 fi

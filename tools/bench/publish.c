@@ -90,6 +90,7 @@ static int create_work(const bench *b, size_t n_samples, size_t pack, work *w, p
         return rc;
     snprintf(w->report.engine, sizeof w->report.engine, "%.47s", subject.engine);
     w->report.pfa_cell = w->setup->pfa_cell;
+    w->report.rate_hz = pnr_rational_double(w->setup->radar.rate_hz);
     return PNR_OK;
 }
 

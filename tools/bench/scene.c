@@ -271,7 +271,7 @@ static void judge_echo(work *w, const pnr_echo *echo, planted *truths)
 static void detect_all(work *w, const pnr_result *result)
 {
     const pnr_plan *plan = &w->stream.engine.setup->plan;
-    pnr_report report = {0};
+    pnr_report report = {.rate_hz = pnr_rational_double(w->stream.engine.setup->radar.rate_hz)};
 
     for (size_t d = 0; d < result->n_dwells; d++) {
         const pnr_observed observed = pnr_trial_observed(plan, result, d);

@@ -6,6 +6,7 @@
 #include "publisher/endpoint.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,26 +39,14 @@ static int subscribe_topics(void *socket, const char *stream, const char *const 
     char topic[PNR_TEXT_LEN + 16];
 
     for (; *topics != NULL; topics++) {
-        snprintf(topic, sizeof topic, "%s/%s", *topics, stream != NULL ? stream : "");
+        const bool is_whole = (*topics)[strlen(*topics) - 1] == '/';
+
+        snprintf(topic, sizeof topic, is_whole ? "%s" : "%s/%s", *topics,
+                 stream != NULL ? stream : "");
         if (zmq_setsockopt(socket, ZMQ_SUBSCRIBE, topic, strlen(topic)) != 0)
             return PNR_EUNAVAILABLE;
     }
     return PNR_OK;
-}
-
-/* Returns a local address for a publisher that is bound to every address. */
-static const char *address_of(const char *endpoint, char out[PNR_ENDPOINT_LEN])
-{
-    static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
-    size_t i;
-
-    for (i = 0; i < sizeof any / sizeof any[0]; i++) {
-        if (strncmp(endpoint, any[i], strlen(any[i])) == 0) {
-            snprintf(out, PNR_ENDPOINT_LEN, "tcp://127.0.0.1:%s", endpoint + strlen(any[i]));
-            return out;
-        }
-    }
-    return endpoint;
 }
 
 int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
@@ -87,11 +76,53 @@ int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
 int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error)
 {
     char address[PNR_ENDPOINT_LEN];
+    int code = pnr_endpoint_find("endpoint ", source->endpoint, address, error);
 
-    if (zmq_connect(socket, address_of(source->endpoint, address)) != 0)
+    if (code == PNR_ECONFIG)
+        code = error->code = PNR_EUSAGE;
+    if (code != PNR_OK)
+        return code;
+    if (zmq_connect(socket, address) != 0)
         return pnr_error_set(error, PNR_EUSAGE, "cannot connect to %s: %s", source->endpoint,
                              zmq_strerror(zmq_errno()));
     return PNR_OK;
+}
+
+int pnr_subscriber_watch(void *context, void *socket, const char *name, void **out,
+                         pnr_error *error)
+{
+    const int linger = 0;
+
+    *out = NULL;
+    if (zmq_socket_monitor(socket, name, ZMQ_EVENT_HANDSHAKE_SUCCEEDED) != 0 ||
+        (*out = zmq_socket(context, ZMQ_PAIR)) == NULL ||
+        zmq_setsockopt(*out, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
+        zmq_connect(*out, name) != 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ monitor: %s",
+                             zmq_strerror(zmq_errno()));
+    return PNR_OK;
+}
+
+bool pnr_subscriber_reached(void *socket, void **monitor)
+{
+    pnr_subscriber_message event;
+
+    if (*monitor == NULL)
+        return true;
+    if (pnr_subscriber_receive(*monitor, &event) != PNR_OK)
+        return false;
+    pnr_subscriber_release(&event);
+    pnr_subscriber_unwatch(socket, monitor);
+    return true;
+}
+
+void pnr_subscriber_unwatch(void *socket, void **monitor)
+{
+    if (*monitor == NULL)
+        return;
+    (void)zmq_socket_monitor(socket, NULL, 0);
+    pnr_subscriber_destroy(*monitor);
+    *monitor = NULL;
 }
 
 void pnr_subscriber_destroy(void *socket)

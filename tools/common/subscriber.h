@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <zmq.h>
 
@@ -18,11 +19,21 @@ typedef struct pnr_subscriber_source {
 } pnr_subscriber_source;
 
 /* Creates a socket that subscribes to "<topic>/<stream>" but is not connected. topics: ends with
- * NULL; high_water: messages kept. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
+ * NULL; a topic with a slash at its end is that of all streams. high_water: messages
+ * kept. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
 int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error);
+/* PNR_OK; PNR_EUSAGE: the endpoint is none; PNR_EUNAVAILABLE: its host has no address. */
 int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error);
-void pnr_subscriber_destroy(void *socket); /* may be NULL */
+
+/* Watches a socket that is not connected yet. name: the inproc address of the watch, of one socket
+ * alone. *monitor becomes readable when the publisher is reached. PNR_OK, PNR_EUNAVAILABLE. */
+int pnr_subscriber_watch(void *context, void *socket, const char *name, void **monitor,
+                         pnr_error *error);
+/* True once the publisher has been reached; the watch then ends. */
+bool pnr_subscriber_reached(void *socket, void **monitor);
+void pnr_subscriber_unwatch(void *socket, void **monitor); /* before the socket is destroyed */
+void pnr_subscriber_destroy(void *socket);                 /* may be NULL */
 
 typedef struct pnr_subscriber_message {
     zmq_msg_t parts[PNR_SUBSCRIBER_PARTS];

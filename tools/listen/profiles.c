@@ -231,17 +231,7 @@ int listen_profiles_next(listen_profiles *p, listen_profile *out, pnr_error *err
 
 bool listen_profiles_reached(listen_profiles *p)
 {
-    pnr_subscriber_message event;
-
-    if (p->monitor == NULL)
-        return true;
-    if (pnr_subscriber_receive(p->monitor, &event) != PNR_OK)
-        return false;
-    pnr_subscriber_release(&event);
-    (void)zmq_socket_monitor(p->socket, NULL, 0);
-    pnr_subscriber_destroy(p->monitor);
-    p->monitor = NULL;
-    return true;
+    return pnr_subscriber_reached(p->socket, &p->monitor);
 }
 
 bool listen_profiles_ended(const listen_profiles *p, const char *run)
@@ -262,19 +252,6 @@ void *listen_profiles_socket(listen_profiles *p)
 
 /* --- open and close --- */
 
-static int watch_connection(listen_profiles *p, void *context, pnr_error *error)
-{
-    const int linger = 0;
-
-    if (zmq_socket_monitor(p->socket, monitor_address, ZMQ_EVENT_HANDSHAKE_SUCCEEDED) != 0 ||
-        (p->monitor = zmq_socket(context, ZMQ_PAIR)) == NULL ||
-        zmq_setsockopt(p->monitor, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
-        zmq_connect(p->monitor, monitor_address) != 0)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ monitor: %s",
-                             zmq_strerror(zmq_errno()));
-    return PNR_OK;
-}
-
 int listen_profiles_open(void *context, const pnr_subscriber_source *source, listen_profiles **out,
                          pnr_error *error)
 {
@@ -287,7 +264,8 @@ int listen_profiles_open(void *context, const pnr_subscriber_source *source, lis
     p->source = source;
     if ((code = pnr_subscriber_create(context, source, topics, MOST_HIGH_WATER, &p->socket,
                                       error)) != PNR_OK ||
-        (code = watch_connection(p, context, error)) != PNR_OK ||
+        (code = pnr_subscriber_watch(context, p->socket, monitor_address, &p->monitor, error)) !=
+            PNR_OK ||
         (code = pnr_subscriber_connect(p->socket, source, error)) != PNR_OK) {
         listen_profiles_close(p);
         return code;
@@ -301,9 +279,7 @@ void listen_profiles_close(listen_profiles *p)
     if (p == NULL)
         return;
     pnr_subscriber_release(&p->message);
-    if (p->socket != NULL)
-        (void)zmq_socket_monitor(p->socket, NULL, 0);
+    pnr_subscriber_unwatch(p->socket, &p->monitor);
     pnr_subscriber_destroy(p->socket);
-    pnr_subscriber_destroy(p->monitor);
     free(p);
 }
