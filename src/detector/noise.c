@@ -106,13 +106,17 @@ void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_
     }
 }
 
-/* Finds the widest part of the band that explains this ratio of cell to white. */
+/* Finds the widest part of the band that explains this ratio of cell to white. Returns its shape; 1
+ * if even a sixteenth of the band does not explain the ratio. */
 static double shape_of(const pnr_noise_bands *bands, double ratio)
 {
+    enum { LEAST = PNR_BAND_STEPS / 16 };
     size_t s = PNR_BAND_STEPS;
 
-    while (s > 1 && bands->ratio[s - 1] < ratio)
+    while (s > LEAST && bands->ratio[s - 1] < ratio)
         s--;
+    if (s == LEAST)
+        return 1;
 
     const double rise = bands->ratio[s - 1] - bands->ratio[s];
     const double at = rise > 0 ? fmin(fmax((ratio - bands->ratio[s]) / rise, 0), 1) : 0;

@@ -97,7 +97,7 @@ static void coherent(const char *engine)
 /* Maps with several echoes: detection takes most of the time. */
 static void doppler(const char *engine)
 {
-    static const char *const settings[] = {"dwell.periods=4",
+    static const char *const settings[] = {"dwell.periods=3",
                                            "dwell.combine=doppler",
                                            "radar.carrier_hz=1e9",
                                            "doppler.step=half",
@@ -109,7 +109,7 @@ static void doppler(const char *engine)
                                            "source.lost=900+100",
                                            NULL};
 
-    compare(engine, settings, 4);
+    compare(engine, settings, 3);
 }
 
 #define ON(engine)                                                                                 \
