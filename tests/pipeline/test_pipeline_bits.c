@@ -100,7 +100,7 @@ static void doppler(const char *engine)
     static const char *const settings[] = {"dwell.periods=3",
                                            "dwell.combine=doppler",
                                            "radar.carrier_hz=1e9",
-                                           "doppler.step=half",
+                                           "doppler.step=whole",
                                            "target.2.range_m=11000",
                                            "target.2.amplitude=0.1",
                                            "target.3.range_m=15000",
