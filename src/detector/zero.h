@@ -19,7 +19,7 @@
 #define PNR_ZERO_FIELDS(WIDE, NARROW, PLAIN, x)                                                    \
     WIDE(x, delay_s)     /* of the direct path: ranges count from here */                          \
     NARROW(x, sigma_s)   /* of all dwells so far; part of the sigma of every range */              \
-    NARROW(x, snr_db)    /* in this dwell; NAN: not seen, the delay is held */                     \
+    NARROW(x, snr_db)    /* of one look of this dwell; NAN: not seen, the delay is held */         \
     NARROW(x, drift_ppm) /* change of delay_s, us a second */                                      \
     NARROW(x, held_s)    /* since it was last seen; NAN: never in this run */                      \
     PLAIN(x, moved_s)    /* delay_s minus the first one, of the file or of this run; NAN: none */

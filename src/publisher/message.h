@@ -59,6 +59,7 @@ typedef struct pnr_report {
     pnr_time_source time_source;
     uint32_t periods; /* windows used */
     uint64_t lost, lost_before;
+    uint32_t slip; /* samples that vanished uncounted, seen in this dwell; 0: none (slip.h) */
     unsigned flags;
     double latency_us; /* from the last sample in the ring to the message */
     double pfa_cell;
@@ -145,6 +146,7 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
     X(uint32_t, "<u4", periods)                                                                    \
     X(uint32_t, "<u4", cells_above)                                                                \
     X(uint32_t, "<u4", flags)                                                                      \
+    X(uint32_t, "<u4", slip)                                                                       \
     PNR_ECHO_FIELDS(PNR_COUNT_MEMBER, PNR_NO_MEMBER, PNR_NO_MEMBER, X)                             \
     X(uint32_t, "<u4", n_echoes)                                                                   \
     X(uint32_t, "<u4", echo)
