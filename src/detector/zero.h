@@ -77,6 +77,9 @@ void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_
  * weakest ones beyond detector.max_echoes.
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
+/* Moves the direct path after a slip: all delays have fallen by this number of samples. Call it
+ * before pnr_zero_track. */
+void pnr_zero_slip(pnr_zero_tracker *zero, uint32_t vanished);
 /* Logs one line when the direct path has moved beyond radar.zero_alarm_m since the last call, or
  * has come back within nine tenths of this limit. */
 void pnr_zero_tell(pnr_zero_tracker *zero);

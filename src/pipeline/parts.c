@@ -250,8 +250,8 @@ static void warn_of_queue(const pnr_pipeline *p)
                 p->config->publisher.high_water, each / 0x1p20, queue / 0x1p30);
 }
 
-/* Starts the tracker from the state file, if there is one. */
-static int open_zero(pnr_pipeline *p, pnr_error *error)
+/* Starts the trackers, that of the zero delay from the state file if there is one. */
+static int open_trackers(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
     pnr_zero_memory memory;
@@ -264,6 +264,7 @@ static int open_zero(pnr_pipeline *p, pnr_error *error)
     pnr_zero_begin(&p->zero, config, &p->setup->radar,
                    p->is_zero_kept && pnr_zero_state_read(config, p->info.format, &memory) ? &memory
                                                                                            : NULL);
+    pnr_slip_begin(&p->slip, &p->setup->radar);
     return PNR_OK;
 }
 
@@ -345,7 +346,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
         (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||
-        (code = open_clean(p, error)) != PNR_OK || (code = open_zero(p, error)) != PNR_OK ||
+        (code = open_clean(p, error)) != PNR_OK || (code = open_trackers(p, error)) != PNR_OK ||
         (code = fill_map(p, error)) != PNR_OK ||
         (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
         return code;

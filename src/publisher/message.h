@@ -21,7 +21,7 @@
  * latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond radar.zero_alarm_m;
  * UNRESOLVED: the residual of an echo's fit is beyond the noise, and its sigmas are widened;
  * COLOURED: the noise of the cells differs by 0.5 dB or more from what the energy of the samples
- * predicts. */
+ * predicts; SLIP: samples vanished uncounted. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -29,7 +29,8 @@
     X(PARTIAL, "partial")                                                                          \
     X(MORE_ECHOES, "more-echoes")                                                                  \
     X(LATE, "late")                                                                                \
-    X(ZERO_ALARM, "zero-alarm") X(COLOURED, "coloured-noise") X(UNRESOLVED, "unresolved")
+    X(ZERO_ALARM, "zero-alarm")                                                                    \
+    X(COLOURED, "coloured-noise") X(UNRESOLVED, "unresolved") X(SLIP, "slip")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)
@@ -194,6 +195,7 @@ typedef struct pnr_status {
     const pnr_config *config; /* the radar's configuration */
     const pnr_realtime_outcome *realtime;
     const pnr_zero_tracker *zero; /* NULL: not tracked */
+    uint64_t slips;               /* so far (slip.h) */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 

@@ -390,6 +390,7 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
         add_u64(&t, "alarms", zero->n_alarms);
         add_json(&t, "alarm", zero->is_alarm ? "true}" : "false}");
     }
+    add_u64(&t, "slips", status->slips);
     if (status->realtime != NULL)
         add_realtime(&t, status->realtime);
     if (status->radar != NULL)
