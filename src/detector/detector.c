@@ -189,6 +189,7 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
     out->echoes[at] = echo;
     out->n_echoes++;
     out->is_unresolved |= noise->misfit > 0 || noise->beside > 0;
+    out->is_sign_changed |= t->signs.changes != 0;
 }
 
 /* True if the engine left out maxima, and the weakest candidate that it returned is an echo. A
@@ -216,7 +217,7 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     pnr_track tracks[PNR_MAX_CANDIDATES];
 
     out->noise_power = 0;
-    out->is_coloured = out->is_more = out->is_unresolved = false;
+    out->is_coloured = out->is_more = out->is_unresolved = out->is_sign_changed = false;
     out->n_echoes = 0;
     if (dwell->n_periods == 0 || dwell->n_valid == 0)
         return;

@@ -53,9 +53,10 @@ typedef struct pnr_detection {
     /* The noise power of a sample in the code's band, full scale = 1: white noise of this power
      * gives the cells the noise that they have. */
     double noise_power;
-    bool is_coloured;   /* the samples hold 0.5 dB more or less noise than noise_power */
-    bool is_unresolved; /* an echo lacks the shape of a single one: its sigmas are widened */
-    bool is_more;       /* the limits on echoes left out a real echo */
+    bool is_coloured;     /* the samples hold 0.5 dB more or less noise than noise_power */
+    bool is_unresolved;   /* an echo lacks the shape of a single one: its sigmas are widened */
+    bool is_sign_changed; /* the sign of an echo changes within the look (sign.h) */
+    bool is_more;         /* the limits on echoes left out a real echo */
     size_t n_echoes;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "correlator/engines.h"
+#include "detector/sign.h"
 #include "detector/zero_state.h"
 #include "engine/plan.h"
 
@@ -307,6 +308,21 @@ static int check_length(const pnr_pipeline *p, pnr_error *error)
                          p->setup->plan.n_samples);
 }
 
+/* Warns of looks whose data are not corrected, once for all codes. */
+static void log_signs(const pnr_pipeline *p)
+{
+    const pnr_setup *setup = p->setup;
+
+    for (size_t c = 0; c < setup->n_codes && setup->plan.n_periods > 1; c++)
+        if (setup->codes[c].code->bits > 0 && !pnr_sign_is_corrected(p->detector, c)) {
+            pnr_log(PNR_LOG_WARN,
+                    "the sign of %s may change every %zu periods (code.bits), and looks of %zu "
+                    "periods are not corrected here: an echo loses power or splits in two",
+                    setup->codes[c].code->name, setup->codes[c].code->bits, setup->plan.n_periods);
+            return;
+        }
+}
+
 static void log_setup(const pnr_pipeline *p)
 {
     const pnr_setup *setup = p->setup;
@@ -323,6 +339,7 @@ static void log_setup(const pnr_pipeline *p)
                 "radar: the gate from %.10g m to %.10g m wraps: ranges repeat after %.10g m",
                 pnr_radar_range_m(radar, radar->min_delay_s),
                 pnr_radar_range_m(radar, radar->max_delay_s), radar->unambiguous_m);
+    log_signs(p);
     for (size_t c = 0; c < setup->n_codes; c++)
         removed = fmax(removed, setup->codes[c].removed);
     if (removed > 0)

@@ -169,6 +169,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_windows *windows, const pnr_
     report->zero = p->zero.last;
     report->flags |= report->detection.is_coloured ? PNR_FLAG_COLOURED : 0;
     report->flags |= report->detection.is_unresolved ? PNR_FLAG_UNRESOLVED : 0;
+    report->flags |= report->detection.is_sign_changed ? PNR_FLAG_SIGN_CHANGE : 0;
     report->flags |= report->detection.is_more ? PNR_FLAG_MORE_ECHOES : 0;
     report->flags |= report->slip > 0 ? PNR_FLAG_SLIP : 0;
     report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;

@@ -21,7 +21,8 @@
  * latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond radar.zero_alarm_m;
  * UNRESOLVED: the residual of an echo's fit is beyond the noise, and its sigmas are widened;
  * COLOURED: the noise of the cells differs by 0.5 dB or more from what the energy of the samples
- * predicts; SLIP: samples vanished uncounted. */
+ * predicts; SLIP: samples vanished uncounted; SIGN_CHANGE: data change
+ * the sign of an echo within the look. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -30,7 +31,8 @@
     X(MORE_ECHOES, "more-echoes")                                                                  \
     X(LATE, "late")                                                                                \
     X(ZERO_ALARM, "zero-alarm")                                                                    \
-    X(COLOURED, "coloured-noise") X(UNRESOLVED, "unresolved") X(SLIP, "slip")
+    X(COLOURED, "coloured-noise")                                                                  \
+    X(UNRESOLVED, "unresolved") X(SLIP, "slip") X(SIGN_CHANGE, "sign-change")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)
