@@ -70,6 +70,32 @@ static void note_tune(pnr_rational tune_hz, pnr_code *code)
              pnr_rational_format(tune_hz, text));
 }
 
+/* The periods of a bit of each signal, from the documents that code.h names: GPS L1 C/A sends 50
+ * bits a second, SBAS 500 symbols, L2C CM 50 symbols, L5 a secondary code with one chip a period,
+ * GLONASS 100 symbols (a meander), BeiDou D1 a secondary code, and D2 500 bits. */
+static size_t bits_of(const pnr_config *config)
+{
+    const size_t prn = config->code.prn;
+
+    if (config->code.has_bits)
+        return config->code.bits;
+    switch (config->code.type) {
+    case PNR_CODE_GPS_L1CA:
+        return prn >= 120 && prn <= 158 ? 2 : 20;
+    case PNR_CODE_GPS_L2C:
+        return config->code.component == PNR_COMPONENT_DATA ? 1 : 0;
+    case PNR_CODE_GPS_L5:
+        return 1;
+    case PNR_CODE_GLONASS:
+        return 10;
+    case PNR_CODE_BDS_B1I:
+    case PNR_CODE_BDS_B3I:
+        return prn <= 5 || prn >= 59 ? 2 : 1;
+    default:
+        return 0;
+    }
+}
+
 int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
 {
     const int type = config->code.type;
@@ -89,6 +115,7 @@ int pnr_code_create(const pnr_config *config, pnr_code **out, pnr_error *error)
         invert_chips(code);
     if (rc == PNR_OK && config->code.tune_hz.num != 0)
         note_tune(config->code.tune_hz, code);
+    code->bits = bits_of(config);
     if (rc == PNR_OK)
         *out = code;
     else

@@ -22,6 +22,8 @@ typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
     char name[96]; /* for logs, such as "m-sequence n=13 taps=13,4,3,1" */
+    size_t bits;   /* periods of a bit of data or secondary code, at whose end the sign may change;
+                    * 0: it never changes */
     /* If is_m_sequence: chip i is 1 - 2 bit[i], and bit[i + degree] is the xor of
      * bit[i + degree - t] over the taps t. The largest tap is the degree. The Walsh method needs
      * this recurrence. */
@@ -50,6 +52,9 @@ typedef struct pnr_code {
  * - p4: exp(i pi (k^2 / L - k)).
  * - random: exp(2 pi i u[k]), u = numpy.random.RandomState(seed).random_sample(length).
  * - file: one chip a sample of code.path, scaled to mean power 1.
+ *
+ * Without code.bits, `bits` is that of the signal: gps-l1ca 20 (SBAS 2), gps-l2c CM 1 and CL 0,
+ * gps-l5 1, glonass 10, bds 1 (2 of the geostationary prn 1..5 and 59..63); 0 of all others.
  *
  * With code.invert, every chip has the other sign, and is_m_sequence is 0.
  *

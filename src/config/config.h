@@ -101,10 +101,10 @@ typedef struct pnr_code_section {
     int component; /* pnr_component */
     bool invert;
     pnr_rational tune_hz;
-    size_t degree, length, root, prn, index, seed;
+    size_t degree, length, root, prn, index, seed, bits;
     char taps[PNR_TEXT_LEN], state[PNR_TEXT_LEN], path[PNR_PATH_LEN];
     bool has_type, has_degree, has_length, has_root, has_prn, has_index, has_seed, has_taps,
-        has_state, has_component, has_invert, has_tune_hz, has_path;
+        has_state, has_component, has_invert, has_bits, has_tune_hz, has_path;
     size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
                     * refuses missing numbers */
 } pnr_code_section;
@@ -142,6 +142,8 @@ typedef struct pnr_config {
         size_t index;
         size_t seed;
         bool invert;          /* changes the sign of every chip */
+        size_t bits;          /* periods of a bit of data; 0: no data */
+        bool has_bits;        /* false: as the type has it */
         pnr_rational tune_hz; /* carrier of this code, besides source.tune_hz */
         char path[PNR_PATH_LEN];
         int pulse;        /* pnr_pulse */

@@ -118,6 +118,9 @@ const pnr_key pnr_config_keys[] = {
     {KEY(code, path, TEXT, "",
          "For file: the file with the chips, as .txt, .csv, .npy or raw samples.")},
     {KEY(code, invert, YES_NO, "no", "Yes changes the sign of every chip.")},
+    {KEY(code, bits, SIZE, "",
+         "Periods of a bit of data or secondary code, 0 is none; empty is as the type has it."),
+     .given = offsetof(pnr_config, code.has_bits), .unit = "periods", RANGE(0, 16777216)},
     {KEY(code, tune_hz, RATIONAL, "0",
          "Carrier of the code relative to source.tune_hz, a multiple of the repetition rate."),
      .unit = "Hz"},
@@ -151,6 +154,8 @@ const pnr_key pnr_config_keys[] = {
     {CODE(seed, SIZE, "For random: the seed."), RANGE(0, 4294967295.0)},
     {CODE(path, TEXT, "For file: the file with the chips, as .txt, .csv, .npy or raw samples.")},
     {CODE(invert, YES_NO, "Yes changes the sign of every chip.")},
+    {CODE(bits, SIZE, "Periods of a bit of data or secondary code."), .unit = "periods",
+     RANGE(0, 16777216)},
     {CODE(tune_hz, RATIONAL, "Carrier of this code relative to source.tune_hz."), .unit = "Hz"},
 
     {KEY(window, correlation, CHOICE, "circular",

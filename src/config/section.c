@@ -109,7 +109,11 @@ void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out)
     out->codes = NULL;
     out->n_codes = 0;
     for (const pnr_key *key = NULL; from != NULL && (key = pnr_key_next("code.n", key)) != NULL;)
-        if (*(const bool *)(from + key->given))
-            memcpy((char *)out + pnr_key_find("code", key->name)->offset, from + key->offset,
-                   key->size);
+        if (*(const bool *)(from + key->given)) {
+            const pnr_key *to = pnr_key_find("code", key->name);
+
+            memcpy((char *)out + to->offset, from + key->offset, key->size);
+            if (to->given != 0)
+                *(bool *)((char *)out + to->given) = true;
+        }
 }

@@ -89,6 +89,21 @@ static double middle_turn(const pnr_detector *detector)
     return 2 * M_PI * remainder(pnr_fit_patch_bins(detector->map, 0) * middle, 1);
 }
 
+/*
+ * C/N0 in dB Hz. A matched correlation over the time T has S = C/N0 T. Weights w_p of the periods
+ * replace T by Tr (sum w_p)^2 / sum w_p^2. S has lost the part of the code that notches removed,
+ * and what a least-squares filter costs.
+ */
+static double find_cn0_dbhz(const pnr_detector *detector, const pnr_dwell_gains *gains,
+                            const pnr_track *t, double snr)
+{
+    const double time_s =
+        detector->radar->period_s * gains->amplitude * gains->amplitude / gains->noise;
+    const double kept = 1 - detector->waveforms[t->candidate->code].removed;
+
+    return snr > 0 ? 10 * log10(snr * t->loss / (kept * time_s)) : (double)NAN;
+}
+
 static void describe_echo(const pnr_detector *detector, const pnr_observed *observed,
                           const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
                           pnr_echo *echo)
@@ -111,7 +126,10 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
         .row = t->candidate->row,
         .lag = (double)t->centre + t->fit.delay,
         .snr = snr,
-        .snr_db = 10 * log10(s),
+        .snr_db = 10 * log10(fmax(snr / gains->looks, 1e-3)),
+        .looks = (uint32_t)gains->looks,
+        .statistic_db = 10 * log10((double)t->candidate->power / noise->cell),
+        .cn0_dbhz = find_cn0_dbhz(detector, gains, t, snr),
         .amplitude = t->code->amplitude_scale * sqrt(t->amplitude2),
         .phase_rad = detector->is_sum ? NAN : carg(t->fit.peak),
         .phase_sigma_rad = sqrt(v.phase),
@@ -171,6 +189,7 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
     out->echoes[at] = echo;
     out->n_echoes++;
     out->is_unresolved |= noise->misfit > 0 || noise->beside > 0;
+    out->is_sign_changed |= t->signs.changes != 0;
 }
 
 /* True if the engine left out maxima, and the weakest candidate that it returned is an echo. A
@@ -198,7 +217,7 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     pnr_track tracks[PNR_MAX_CANDIDATES];
 
     out->noise_power = 0;
-    out->is_coloured = out->is_more = out->is_unresolved = false;
+    out->is_coloured = out->is_more = out->is_unresolved = out->is_sign_changed = false;
     out->n_echoes = 0;
     if (dwell->n_periods == 0 || dwell->n_valid == 0)
         return;

@@ -27,8 +27,11 @@
     NARROW(x, delay_sigma_s)                                                                       \
     WIDE(x, range_m)                                                                               \
     NARROW(x, range_sigma_m)                                                                       \
-    NARROW(x, snr_db)    /* of snr, at least -30 */                                                \
-    NARROW(x, amplitude) /* full scale = 1 */                                                      \
+    NARROW(x, snr_db)       /* S of one look, at least -30 */                                      \
+    COUNT(x, looks)         /* whose powers were added */                                          \
+    NARROW(x, statistic_db) /* power that the threshold judges over its mean in noise */           \
+    NARROW(x, cn0_dbhz)     /* carrier to noise density; NAN: noise alone explains the echo */     \
+    NARROW(x, amplitude)    /* full scale = 1 */                                                   \
     NARROW(x, amplitude_sigma)                                                                     \
     NARROW(x, phase_rad) /* -pi..pi, at the centre of the dwell; NAN: incoherent dwell */          \
     NARROW(x, phase_sigma_rad)                                                                     \
@@ -47,17 +50,19 @@ typedef struct pnr_echo {
     /* not published */
     uint32_t candidate, row; /* the candidate's index in pnr_observed, and its row */
     double lag;              /* samples from the start of the window, before epoch and zero delay */
-    double snr; /* S of the dwell: |c(peak)|^2 / E|noise cell|^2 minus the share of the noise;
-                 * unbiased, so noise alone can make it negative */
+    double snr; /* S of the dwell, of which the sigmas are made: that of one look times `looks`.
+                 * |c(peak)|^2 / E|noise cell|^2 minus the share of the noise; unbiased, so noise
+                 * alone can make it negative */
 } pnr_echo;
 
 typedef struct pnr_detection {
     /* The noise power of a sample in the code's band, full scale = 1: white noise of this power
      * gives the cells the noise that they have. */
     double noise_power;
-    bool is_coloured;   /* the samples hold 0.5 dB more or less noise than noise_power */
-    bool is_unresolved; /* an echo lacks the shape of a single one: its sigmas are widened */
-    bool is_more;       /* the limits on echoes left out a real echo */
+    bool is_coloured;     /* the samples hold 0.5 dB more or less noise than noise_power */
+    bool is_unresolved;   /* an echo lacks the shape of a single one: its sigmas are widened */
+    bool is_sign_changed; /* the sign of an echo changes within the look (sign.h) */
+    bool is_more;         /* the limits on echoes left out a real echo */
     size_t n_echoes;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;

@@ -7,6 +7,7 @@
 #include "base/complex.h"
 #include "detector/detector.h"
 #include "detector/noise.h"
+#include "detector/sign.h"
 #include "estimate/cross.h"
 #include "estimate/fit.h"
 #include "estimate/fit_patch.h"
@@ -72,6 +73,7 @@ typedef struct pnr_track {
     double cell;            /* the noise with which rest was made */
     pnr_fitted fit;
     double bins, bins_variance; /* if there are several rows; variance times S */
+    pnr_signs signs;            /* of the periods, in the model of this echo */
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
     double power;               /* P at the peak, as the engine has it */

@@ -338,6 +338,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     t->c = detector->has_rows ? detector->patches[2 * n] : &t->row[0];
     t->rest = detector->has_rows ? detector->patches[2 * n + 1] : &t->row[1];
     t->is_told = t->is_dirty = false;
+    t->signs.changes = 0;
     t->cell = view->cell;
     load_candidate(detector, view, index, t);
     if (detector->is_sum) {
@@ -380,6 +381,7 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
     }
     if (!detector->is_sum && n > 1)
         refine_tracks(detector, view.cell, tracks, n);
+    n = pnr_sign_correct(detector, tracks, n, view.cell);
     for (size_t i = 0; i < n; i++)
         measure_track(detector, &view.gains, &tracks[i]);
     return n;
@@ -391,6 +393,7 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
     const pnr_track *t = &tracks[i];
     const pnr_patch_place place = pnr_track_place(detector, t);
     const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins};
+    double noise;
     pnr_patch c;
 
     if (detector->has_rows && cell < 0.03 * t->cell)
@@ -398,7 +401,10 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
     memcpy(c, t->rest, (size_t)t->n_rows * sizeof *c);
     if (detector->least_squares != NULL)
         pnr_track_add_missing(detector, t, cell, c);
-    return (detector->has_rows ? pnr_fit_patch_noise(detector->map, &place, c, &found, cell, cells)
-                               : pnr_fit_noise(t->code->fit, c[0], &t->fit, cells)) /
-           t->loss;
+    if (!detector->has_rows)
+        return pnr_fit_noise(t->code->fit, c[0], &t->fit, cells) / t->loss;
+    pnr_sign_begin(detector, t);
+    noise = pnr_fit_patch_noise(detector->map, &place, c, &found, cell, cells);
+    pnr_sign_end(detector);
+    return noise / t->loss;
 }

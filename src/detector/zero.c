@@ -181,6 +181,12 @@ void pnr_zero_track(pnr_zero_tracker *z, uint64_t sample, pnr_detection *d)
     watch_limit(z);
 }
 
+void pnr_zero_slip(pnr_zero_tracker *z, uint32_t vanished)
+{
+    if (z->is_seen)
+        z->x = wrap_delay(z, z->x - vanished / z->rate_hz);
+}
+
 void pnr_zero_tell(pnr_zero_tracker *z)
 {
     const double metres = z->radar->metres_per_second;

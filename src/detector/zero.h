@@ -19,7 +19,7 @@
 #define PNR_ZERO_FIELDS(WIDE, NARROW, PLAIN, x)                                                    \
     WIDE(x, delay_s)     /* of the direct path: ranges count from here */                          \
     NARROW(x, sigma_s)   /* of all dwells so far; part of the sigma of every range */              \
-    NARROW(x, snr_db)    /* in this dwell; NAN: not seen, the delay is held */                     \
+    NARROW(x, snr_db)    /* of one look of this dwell; NAN: not seen, the delay is held */         \
     NARROW(x, drift_ppm) /* change of delay_s, us a second */                                      \
     NARROW(x, held_s)    /* since it was last seen; NAN: never in this run */                      \
     PLAIN(x, moved_s)    /* delay_s minus the first one, of the file or of this run; NAN: none */
@@ -77,6 +77,9 @@ void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_
  * weakest ones beyond detector.max_echoes.
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
+/* Moves the direct path after a slip: all delays have fallen by this number of samples. Call it
+ * before pnr_zero_track. */
+void pnr_zero_slip(pnr_zero_tracker *zero, uint32_t vanished);
 /* Logs one line when the direct path has moved beyond radar.zero_alarm_m since the last call, or
  * has come back within nine tenths of this limit. */
 void pnr_zero_tell(pnr_zero_tracker *zero);

@@ -75,6 +75,8 @@ void pnr_fit_patch_destroy(pnr_fit_patch *map);
 
 /* Begins a dwell. lost, nonfinite: samples, [n_looks n_periods]; NULL: none. */
 void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite);
+/* Sets the signs of an echo's windows in the model, as pnr_slow_time_signs; NULL: none. */
+void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs);
 /* Gains of the dwell, summed over its looks: sum w_p for the amplitude of an echo, and sum w_p^2
  * for the noise power. Each window counts with its share of valid samples. */
 double pnr_fit_patch_gain(const pnr_fit_patch *map);

@@ -252,6 +252,11 @@ double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row)
     return pnr_plan_hypothesis(map->plan, pnr_echo_model_row(map->model, row).hypothesis).stretch;
 }
 
+void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs)
+{
+    pnr_slow_time_signs(map->slow, signs);
+}
+
 void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite)
 {
     pnr_slow_time_begin(map->slow, lost, nonfinite);

@@ -25,6 +25,8 @@ struct pnr_slow_time {
     pnr_waveform *once, *twice, *not_any; /* sums of w_p, w_p^2 and 1 over all windows */
     lack *lacks;                          /* [n_lacks], capacity K */
     size_t n_lacks;
+    lack *signs; /* [n_signs], capacity K: windows whose sign u_p is not 1, as a lack of 1 - u_p */
+    size_t n_signs;
     double sum_w, sum_w2, sum_u, looks; /* the sums of one look; the number of looks */
 };
 
@@ -65,7 +67,8 @@ int pnr_slow_time_create(const pnr_plan *plan, pnr_slow_time **out)
     slow->is_without_mean = plan->remove_mean;
     slow->taper = plan->taper;
     slow->lacks = malloc(plan->n_periods * sizeof *slow->lacks);
-    if (slow->lacks == NULL || tabulate(slow, 1, &slow->once) != PNR_OK ||
+    slow->signs = malloc(plan->n_periods * sizeof *slow->signs);
+    if (slow->lacks == NULL || slow->signs == NULL || tabulate(slow, 1, &slow->once) != PNR_OK ||
         tabulate(slow, 2, &slow->twice) != PNR_OK || tabulate(slow, 0, &slow->not_any) != PNR_OK) {
         pnr_slow_time_destroy(slow);
         return PNR_ENOMEMORY;
@@ -85,8 +88,9 @@ int pnr_slow_time_share(const pnr_slow_time *from, pnr_slow_time **out)
     *slow = *from;
     slow->is_shared = true;
     slow->lacks = malloc(slow->n_periods * sizeof *slow->lacks);
-    if (slow->lacks == NULL) {
-        free(slow);
+    slow->signs = malloc(slow->n_periods * sizeof *slow->signs);
+    if (slow->lacks == NULL || slow->signs == NULL) {
+        pnr_slow_time_destroy(slow);
         return PNR_ENOMEMORY;
     }
     pnr_slow_time_begin(slow, NULL, NULL);
@@ -104,6 +108,7 @@ void pnr_slow_time_destroy(pnr_slow_time *slow)
         pnr_waveform_destroy(slow->not_any);
     }
     free(slow->lacks);
+    free(slow->signs);
     free(slow);
 }
 
@@ -115,7 +120,7 @@ static double share_of(const pnr_slow_time *slow, uint64_t missing)
 
 void pnr_slow_time_begin(pnr_slow_time *slow, const uint32_t *lost, const uint32_t *nonfinite)
 {
-    slow->n_lacks = 0;
+    slow->n_lacks = slow->n_signs = 0;
     slow->sum_w = slow->sum_w2 = slow->sum_u = slow->looks = 0;
     for (size_t look = 0; look < slow->n_looks; look++) {
         bool is_there = false;
@@ -142,6 +147,22 @@ void pnr_slow_time_begin(pnr_slow_time *slow, const uint32_t *lost, const uint32
         if (share < 1)
             slow->lacks[slow->n_lacks++] =
                 (lack){(double)p - ((double)slow->n_periods - 1) / 2, 1 - share, weight};
+    }
+}
+
+void pnr_slow_time_signs(pnr_slow_time *slow, const double *signs)
+{
+    const double middle = ((double)slow->n_periods - 1) / 2;
+
+    slow->n_signs = 0;
+    for (size_t p = 0; signs != NULL && p < slow->n_periods; p++) {
+        lack change = {(double)p - middle, 1 - signs[p], weight_of(slow, p)};
+
+        for (size_t i = 0; i < slow->n_lacks; i++)
+            if (slow->lacks[i].place == change.place)
+                change.share *= 1 - slow->lacks[i].share;
+        if (change.share != 0)
+            slow->signs[slow->n_signs++] = change;
     }
 }
 
@@ -207,6 +228,11 @@ double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_
 {
     double complex sum = sum_at(slow, 1, v - f_row);
 
+    for (size_t i = 0; i < slow->n_signs; i++) {
+        const lack *s = &slow->signs[i];
+
+        sum -= s->share * s->weight * pnr_cis(2 * M_PI * wrap((v - f_row) * s->place, 1));
+    }
     if (slow->is_without_mean)
         sum -= sum_at(slow, 0, v) * sum_at(slow, 1, -f_row) / slow->sum_u;
     return sum / slow->sum_w;

@@ -30,7 +30,11 @@ double pnr_slow_time_gain(const pnr_slow_time *slow);
 double pnr_slow_time_noise_gain(const pnr_slow_time *slow);
 double pnr_slow_time_looks(const pnr_slow_time *slow);
 
-/* The response of a row to an echo; 1 at v = F when no mean is removed. */
+/* Gives the echo of pnr_slow_time_echo the sign u_p in window p, from -1 to 1: [n_periods], copied.
+ * NULL: 1 in all windows, as after pnr_slow_time_begin. For plans of one look without remove_mean.
+ * The sums above do not change. */
+void pnr_slow_time_signs(pnr_slow_time *slow, const double *signs);
+/* The response of a row to an echo; 1 at v = F when no mean is removed and no sign is set. */
 double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row);
 /* The share of an echo's energy that remains after the mean of U windows is removed, multiplied by
  * U / (U - 1) as in the engines; 1 when no mean is removed. */

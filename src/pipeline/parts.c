@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "correlator/engines.h"
+#include "detector/sign.h"
 #include "detector/zero_state.h"
 #include "engine/plan.h"
 
@@ -269,8 +270,8 @@ static void warn_of_queue(const pnr_pipeline *p)
                 p->config->publisher.high_water, each / 0x1p20, queue / 0x1p30);
 }
 
-/* Starts the tracker from the state file, if there is one. */
-static int open_zero(pnr_pipeline *p, pnr_error *error)
+/* Starts the trackers, that of the zero delay from the state file if there is one. */
+static int open_trackers(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
     pnr_zero_memory memory;
@@ -283,6 +284,7 @@ static int open_zero(pnr_pipeline *p, pnr_error *error)
     pnr_zero_begin(&p->zero, config, &p->setup->radar,
                    p->is_zero_kept && pnr_zero_state_read(config, p->info.format, &memory) ? &memory
                                                                                            : NULL);
+    pnr_slip_begin(&p->slip, &p->setup->radar);
     return PNR_OK;
 }
 
@@ -325,6 +327,21 @@ static int check_length(const pnr_pipeline *p, pnr_error *error)
                          p->setup->plan.n_samples);
 }
 
+/* Warns of looks whose data are not corrected, once for all codes. */
+static void log_signs(const pnr_pipeline *p)
+{
+    const pnr_setup *setup = p->setup;
+
+    for (size_t c = 0; c < setup->n_codes && setup->plan.n_periods > 1; c++)
+        if (setup->codes[c].code->bits > 0 && !pnr_sign_is_corrected(p->detector, c)) {
+            pnr_log(PNR_LOG_WARN,
+                    "the sign of %s may change every %zu periods (code.bits), and looks of %zu "
+                    "periods are not corrected here: an echo loses power or splits in two",
+                    setup->codes[c].code->name, setup->codes[c].code->bits, setup->plan.n_periods);
+            return;
+        }
+}
+
 static void log_setup(const pnr_pipeline *p)
 {
     const pnr_setup *setup = p->setup;
@@ -341,6 +358,7 @@ static void log_setup(const pnr_pipeline *p)
                 "radar: the gate from %.10g m to %.10g m wraps: ranges repeat after %.10g m",
                 pnr_radar_range_m(radar, radar->min_delay_s),
                 pnr_radar_range_m(radar, radar->max_delay_s), radar->unambiguous_m);
+    log_signs(p);
     for (size_t c = 0; c < setup->n_codes; c++)
         removed = fmax(removed, setup->codes[c].removed);
     if (removed > 0)
@@ -364,7 +382,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
         (code = open_acquisition(p, error)) != PNR_OK ||
         (code = open_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
-        (code = open_zero(p, error)) != PNR_OK || (code = fill_map(p, error)) != PNR_OK ||
+        (code = open_trackers(p, error)) != PNR_OK || (code = fill_map(p, error)) != PNR_OK ||
         (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
         return code;
     strncpy(p->report.engine, pnr_correlator_name(p->correlator), sizeof p->report.engine - 1);

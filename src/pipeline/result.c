@@ -184,11 +184,16 @@ static void report_dwell(pnr_pipeline *p, const result_view *view, size_t d)
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
     }
     name_codes(p, &report->detection);
+    report->slip = pnr_slip_track(&p->slip, report->sample,
+                                  report->lost > 0 || report->lost_before > 0, &report->detection);
+    pnr_zero_slip(&p->zero, report->slip);
     pnr_zero_track(&p->zero, report->sample, &report->detection);
     report->zero = p->zero.last;
     report->flags |= report->detection.is_coloured ? PNR_FLAG_COLOURED : 0;
     report->flags |= report->detection.is_unresolved ? PNR_FLAG_UNRESOLVED : 0;
+    report->flags |= report->detection.is_sign_changed ? PNR_FLAG_SIGN_CHANGE : 0;
     report->flags |= report->detection.is_more ? PNR_FLAG_MORE_ECHOES : 0;
+    report->flags |= report->slip > 0 ? PNR_FLAG_SLIP : 0;
     report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;
 
     report->ready_ns = windows->ready_ns[d];

@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "correlator/correlator.h"
 #include "detector/detector.h"
+#include "detector/slip.h"
 #include "detector/zero.h"
 #include "pipeline/acquisition.h"
 #include "pipeline/clean.h"
@@ -53,6 +54,7 @@ typedef struct pnr_pipeline {
     double gate_delay_s;     /* of gate_first_cell, if the zero delay is radar.zero_delay_s */
     size_t gate_first_cell;
     pnr_zero_tracker zero;
+    pnr_slip_tracker slip;
     bool is_zero_kept;    /* the zero delay is kept in radar.zero_state_path */
     bool is_zero_refused; /* a write of the state failed */
     pnr_account account;  /* without the part that the ring keeps */

@@ -26,6 +26,7 @@ static void fill_status(pnr_pipeline *p, pnr_status *status)
     status->config = p->config;
     status->realtime = &p->realtime.outcome;
     status->zero = &p->zero;
+    status->slips = p->slip.n_slips;
 }
 
 /* Writes the zero delay for the next run. Logs only the first failure. lasting: writes to the disk,
@@ -75,6 +76,7 @@ void pnr_pipeline_send_status(pnr_pipeline *p)
     p->is_heard |= status.subscribers > 0;
     pnr_deadline_log(&p->deadline);
     pnr_zero_tell(&p->zero);
+    pnr_slip_tell(&p->slip);
     write_zero_state(p, false);
     show_progress(p, &status);
     p->status_ns = now;
@@ -121,6 +123,7 @@ int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_
         code = pnr_error_set(error, PNR_EINTERNAL, "the account does not close: %s",
                              pnr_account_format(account, text, sizeof text));
     pnr_zero_tell(&p->zero);
+    pnr_slip_tell(&p->slip);
     write_zero_state(p, true);
     fill_status(p, &status);
     status.reason = code != PNR_OK ? (error != NULL ? error->text : pnr_error_text(code))

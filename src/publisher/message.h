@@ -21,7 +21,8 @@
  * latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond radar.zero_alarm_m;
  * UNRESOLVED: the residual of an echo's fit is beyond the noise, and its sigmas are widened;
  * COLOURED: the noise of the cells differs by 0.5 dB or more from what the energy of the samples
- * predicts. */
+ * predicts; SLIP: samples vanished uncounted; SIGN_CHANGE: data change
+ * the sign of an echo within the look. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -29,7 +30,9 @@
     X(PARTIAL, "partial")                                                                          \
     X(MORE_ECHOES, "more-echoes")                                                                  \
     X(LATE, "late")                                                                                \
-    X(ZERO_ALARM, "zero-alarm") X(COLOURED, "coloured-noise") X(UNRESOLVED, "unresolved")
+    X(ZERO_ALARM, "zero-alarm")                                                                    \
+    X(COLOURED, "coloured-noise")                                                                  \
+    X(UNRESOLVED, "unresolved") X(SLIP, "slip") X(SIGN_CHANGE, "sign-change")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)
@@ -59,6 +62,7 @@ typedef struct pnr_report {
     pnr_time_source time_source;
     uint32_t periods; /* windows used */
     uint64_t lost, lost_before;
+    uint32_t slip; /* samples that vanished uncounted, seen in this dwell; 0: none (slip.h) */
     unsigned flags;
     double rate_hz;    /* samples a second */
     double latency_us; /* from the last sample in the ring to the message */
@@ -147,6 +151,7 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
     X(uint32_t, "<u4", periods)                                                                    \
     X(uint32_t, "<u4", cells_above)                                                                \
     X(uint32_t, "<u4", flags)                                                                      \
+    X(uint32_t, "<u4", slip)                                                                       \
     PNR_ECHO_FIELDS(PNR_COUNT_MEMBER, PNR_COUNT_MEMBER, PNR_NO_MEMBER, PNR_NO_MEMBER, X)           \
     X(uint32_t, "<u4", n_echoes)                                                                   \
     X(uint32_t, "<u4", echo)                                                                       \
@@ -195,6 +200,7 @@ typedef struct pnr_status {
     const pnr_config *config; /* the radar's configuration */
     const pnr_realtime_outcome *realtime;
     const pnr_zero_tracker *zero; /* NULL: not tracked */
+    uint64_t slips;               /* so far (slip.h) */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 

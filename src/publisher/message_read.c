@@ -239,6 +239,7 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
     out->periods = (uint32_t)get_u64(&r, r.root, "periods", UINT32_MAX);
     out->lost = get_u64(&r, r.root, "lost", INT64_MAX);
     out->lost_before = get_u64(&r, r.root, "lost_before", INT64_MAX);
+    out->slip = (uint32_t)get_u64(&r, r.root, "slip", UINT32_MAX);
     out->flags = read_flags(&r);
     out->latency_us = get_double(&r, r.root, "latency_us");
     out->detection.noise_power = power_of(get_double(&r, r.root, "noise_db"));
@@ -524,6 +525,7 @@ static void take_dwell(const pnr_record *record, pnr_report *out)
     out->lost = record->lost;
     out->lost_before = record->lost_before;
     out->flags = record->flags;
+    out->slip = record->slip;
     out->latency_us = finite_or_nan((double)record->latency_us);
     out->cells_above = record->cells_above;
     out->zero = (pnr_zero){.is_tracked = isfinite(record->zero_delay_s),

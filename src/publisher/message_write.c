@@ -166,6 +166,7 @@ size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capa
     add_u64(&t, "periods", report->periods);
     add_u64(&t, "lost", report->lost);
     add_u64(&t, "lost_before", report->lost_before);
+    add_u64(&t, "slip", report->slip);
     add_flags(&t, report->flags);
     add_string(&t, "engine", report->engine);
     add_double(&t, "latency_us", report->latency_us);
@@ -287,6 +288,7 @@ void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record 
         .periods = report->periods,
         .cells_above = report->cells_above,
         .flags = report->flags,
+        .slip = report->slip,
         .n_echoes = (uint32_t)d->n_echoes,
         .echo = (uint32_t)index,
     };
@@ -396,6 +398,7 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
         add_u64(&t, "alarms", zero->n_alarms);
         add_json(&t, "alarm", zero->is_alarm ? "true}" : "false}");
     }
+    add_u64(&t, "slips", status->slips);
     if (status->realtime != NULL)
         add_realtime(&t, status->realtime);
     if (status->radar != NULL)

@@ -309,7 +309,8 @@ static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report
 
 static void csv_header(pnr_printer *p)
 {
-    fputs("seq,sample,time,periods,lost,lost_before,flags,noise_db,pfa_cell,cells_above,latency_us,"
+    fputs("seq,sample,time,periods,lost,lost_before,slip,flags,noise_db,pfa_cell,cells_above,"
+          "latency_us,"
           "echo" PNR_ECHO_FIELDS(CSV_NAME, CSV_NAME, CSV_NAME, CSV_NAME, )
               PNR_ZERO_FIELDS(CSV_ZERO_NAME, CSV_ZERO_NAME, CSV_ZERO_NAME, ),
           p->stream);
@@ -341,6 +342,7 @@ static void csv_dwell(pnr_text *t, const pnr_report *report)
     add_field_u64(t, report->periods);
     add_field_u64(t, report->lost);
     add_field_u64(t, report->lost_before);
+    add_field_u64(t, report->slip);
     pnr_text_add(t, ",");
     pnr_text_add(t, flag_list(report->flags, ' ', words));
     add_field(t, noise > 0 ? 10 * log10(noise) : (double)NAN);

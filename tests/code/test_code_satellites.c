@@ -245,6 +245,46 @@ TEST(glonass_is_drawn_and_an_m_sequence)
     pnr_code_destroy(code);
 }
 
+/* Periods of a bit, by the rates that the documents give: see code.h. */
+TEST(bits_are_those_of_the_signal)
+{
+    static const struct {
+        int type, component;
+        size_t prn, bits;
+    } all[] = {
+        {PNR_CODE_GPS_L1CA, PNR_COMPONENT_DATA, 1, 20},
+        {PNR_CODE_GPS_L1CA, PNR_COMPONENT_DATA, 131, 2},
+        {PNR_CODE_GPS_L1CA, PNR_COMPONENT_DATA, 193, 20},
+        {PNR_CODE_GPS_L2C, PNR_COMPONENT_DATA, 1, 1},
+        {PNR_CODE_GPS_L2C, PNR_COMPONENT_PILOT, 1, 0},
+        {PNR_CODE_GPS_L5, PNR_COMPONENT_DATA, 1, 1},
+        {PNR_CODE_GPS_L5, PNR_COMPONENT_PILOT, 1, 1},
+        {PNR_CODE_GLONASS, PNR_COMPONENT_DATA, 1, 10},
+        {PNR_CODE_BDS_B1I, PNR_COMPONENT_DATA, 6, 1},
+        {PNR_CODE_BDS_B1I, PNR_COMPONENT_DATA, 5, 2},
+        {PNR_CODE_BDS_B3I, PNR_COMPONENT_DATA, 60, 2},
+        {PNR_CODE_M_SEQUENCE, PNR_COMPONENT_DATA, 1, 0},
+    };
+    pnr_config config;
+    pnr_error error;
+    pnr_code *code;
+
+    pnr_config_init(&config);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        config.code.type = all[i].type;
+        config.code.component = all[i].component;
+        config.code.prn = all[i].prn;
+        for (int given = 0; given < 2; given++) {
+            config.code.has_bits = given;
+            config.code.bits = 7;
+            assert_int_equal(pnr_code_create(&config, &code, &error), PNR_OK);
+            assert_int_equal(code->bits, given ? 7 : all[i].bits);
+            pnr_code_destroy(code);
+        }
+    }
+    pnr_config_clear(&config);
+}
+
 TEST(wrong_satellites_are_refused)
 {
     static const struct {

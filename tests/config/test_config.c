@@ -401,13 +401,14 @@ TEST(codes_take_the_rest_from_code)
     pnr_config c, one;
 
     accept_text(&c, "[code.2]\nprn = 5\n[code]\ntype = gps-l1ca\nprn = 7\nseed = 3\n[code.1]\n"
-                    "[code.3]\ntype = random\nlength = 1023\nseed =\npath = \"x y\"\n");
+                    "[code.3]\ntype = random\nlength = 1023\nseed =\nbits = 6\npath = \"x y\"\n");
     assert_int_equal(pnr_config_codes(&c), 3);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(c.codes[i].number, i + 1);
     pnr_config_code(&c, 0, &one);
     assert_int_equal(one.code.type, PNR_CODE_GPS_L1CA);
     assert_int_equal(one.code.prn, 7);
+    assert_false(one.code.has_bits);
     assert_int_equal(one.n_codes, 0);
     pnr_config_code(&c, 1, &one);
     assert_int_equal(one.code.type, PNR_CODE_GPS_L1CA);
@@ -415,6 +416,7 @@ TEST(codes_take_the_rest_from_code)
     pnr_config_code(&c, 2, &one);
     assert_int_equal(one.code.type, PNR_CODE_RANDOM);
     assert_int_equal(one.code.length, 1023);
+    assert_true(one.code.has_bits && one.code.bits == 6);
     assert_int_equal(one.code.seed, 3);
     assert_string_equal(one.code.path, "x y");
 

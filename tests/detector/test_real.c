@@ -6,7 +6,7 @@
 #include "tests/fixture/detection_fixture.h"
 
 typedef struct seen {
-    double n, n_found, n_false, bias, delay2, snr, amplitude;
+    double n, n_found, n_false, bias, delay2, snr, cn0, amplitude;
 } seen;
 
 /* Writes a cos(2 pi tune n + phase) of one echo, and noise of this deviation, as real samples over
@@ -91,6 +91,7 @@ static seen run_real(const char *const *settings, double tune, double snr_db, si
             out.bias += error;
             out.delay2 += pow(error / (echo->delay_sigma_s * rate), 2);
             out.snr += echo->snr;
+            out.cn0 += pow(10, echo->cn0_dbhz / 10) * c.setup->radar.period_s;
             out.amplitude += echo->amplitude / amplitude;
         }
     }
@@ -98,6 +99,7 @@ static seen run_real(const char *const *settings, double tune, double snr_db, si
     out.delay2 /= out.n_found;
     out.amplitude /= out.n_found;
     out.snr = 10 * log10(out.snr / out.n_found);
+    out.cn0 = 10 * log10(out.cn0 / out.n_found);
     print_message("%s, tune %g: %.0f dwells, found %.0f, false %.0f, bias %.4f samples, "
                   "(error/sigma)^2 %.3f, SNR %.2f of %.0f dB, amplitude %.3f\n",
                   c.setup->codes[0].code->name, tune, out.n, out.n_found, out.n_false, out.bias,
@@ -114,7 +116,7 @@ static void assert_right(const seen *s, double snr_db)
     assert_on_average(fabs(s->bias) < 0.01);
     assert_on_average(s->delay2 > 0.8 && s->delay2 < 1.25);
     assert_on_average(fabs(s->amplitude - 1) < 0.02);
-    assert_on_average(fabs(s->snr - snr_db) < 0.2);
+    assert_on_average(fabs(s->snr - snr_db) < 0.2 && fabs(s->cn0 - snr_db) < 0.2);
 }
 
 TEST(at_base_band)

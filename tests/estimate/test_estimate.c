@@ -272,6 +272,7 @@ static void one_snr(const char *const *settings, double snr_db)
         pnr_detector_detect(b.detector, &(pnr_observed){.dwell = &dwell, .candidates = &candidate},
                             &found);
         mean += found.echoes[0].snr / n;
+        assert_true(isfinite(found.echoes[0].cn0_dbhz) == (found.echoes[0].snr > 0));
         noise += found.noise_power * scale / n;
     }
     print_message("%s, N = %zu: S %.0f dB measured %+.3f dB, noise %+.3f dB, %.0f trials\n",

@@ -123,6 +123,41 @@ TEST(it_is_its_sums)
     one_dwell(8, 3, true, false, lost);
 }
 
+/* Signs change the echo alone; lost windows stay lost, and begin forgets the signs. */
+TEST(signs_weigh_the_echo)
+{
+    enum { K = 11 };
+    static const double signs[K] = {1, 1, 1, -0.3, -1, -1, -1, 1, 1, 0.5, -1};
+    static const double taper[K] = {0.2, 0.4, 0.6, 0.8, 0.9, 1, 0.9, 0.8, 0.6, 0.4, 0.2};
+    static const uint32_t lost[K] = {0, 0, 0, 20, 0, N, 0, 0, 30};
+
+    for (int with_taper = 0; with_taper < 2; with_taper++) {
+        const pnr_plan plan = {
+            .n_samples = N, .n_periods = K, .n_looks = 1, .taper = with_taper ? taper : NULL};
+        sums s = {.n_periods = K}, plain = s;
+        pnr_slow_time *slow;
+
+        for (size_t p = 0; p < K; p++) {
+            s.w[p] = plain.w[p] = with_taper ? taper[p] : 1;
+            plain.u[p] = lost[p] > N / 2 ? 0 : 1 - lost[p] / (double)N;
+            s.u[p] = plain.u[p] * signs[p];
+        }
+        assert_int_equal(pnr_slow_time_create(&plan, &slow), PNR_OK);
+        pnr_slow_time_begin(slow, lost, NULL);
+        pnr_slow_time_signs(slow, signs);
+        for (double v = -1.3; v < 1.3; v += 0.37)
+            is_near(pnr_slow_time_echo(slow, v, 0.21), sum(&s, 1, v - 0.21) / sum(&plain, 1, 0));
+        is_near(pnr_slow_time_noise(slow, 0.1, 0.4), sum(&plain, 2, 0.3) / sum(&plain, 2, 0));
+        assert_true(fabs(pnr_slow_time_gain(slow) - creal(sum(&plain, 1, 0))) < 1e-9);
+        pnr_slow_time_signs(slow, NULL);
+        check(slow, &plain);
+        pnr_slow_time_signs(slow, signs);
+        pnr_slow_time_begin(slow, lost, NULL);
+        check(slow, &plain);
+        pnr_slow_time_destroy(slow);
+    }
+}
+
 TEST(nothing_is_destroyed)
 {
     pnr_slow_time_destroy(NULL);

@@ -40,6 +40,7 @@ static void assert_same_header(const pnr_report *a, const pnr_report *b)
     assert_int_equal(a->periods, b->periods);
     assert_true(a->lost == b->lost);
     assert_true(a->lost_before == b->lost_before);
+    assert_int_equal(a->slip, b->slip);
     assert_int_equal(a->flags, b->flags);
     assert_int_equal(a->cells_above, b->cells_above);
     assert_close(a->pfa_cell, b->pfa_cell);
@@ -86,19 +87,21 @@ TEST(test_range_text)
     report.flags = PNR_FLAG_LOST | PNR_FLAG_MORE_ECHOES;
     report.lost = 3;
     report.lost_before = 5;
+    report.slip = 965;
     write_range(&report, text);
     assert_string_equal(
         text,
         "{\"v\":1,\"run\":\"9f2c00112233aabb\",\"stream\":\"demo\",\"seq\":41,\"sample\":\"41943\","
         "\"time\":\"2026-11-21T02:40:12.000041943Z\",\"time_source\":\"file\",\"rate_hz\":1000000,"
         "\"periods\":1,"
-        "\"lost\":3,\"lost_before\":5,\"flags\":[\"lost\",\"more-echoes\"],"
+        "\"lost\":3,\"lost_before\":5,\"slip\":965,\"flags\":[\"lost\",\"more-echoes\"],"
         "\"engine\":\"cuda/walsh\",\"latency_us\":61.25,\"noise_db\":-12.4,\"pfa_cell\":1e-6,"
         "\"cells_above\":7,\"echoes\":[{\"code\":1,\"code_name\":\"prn "
         "1\",\"channel\":1,\"delay_s\":0."
         "0025,"
         "\"delay_samples\":2500.125,\"delay_sigma_s\":1.5e-8,\"range_m\":374740.625,"
-        "\"range_sigma_m\":2.25,\"snr_db\":27.5,\"amplitude\":0.015625,"
+        "\"range_sigma_m\":2.25,\"snr_db\":27.5,\"looks\":4,\"statistic_db\":28.25,"
+        "\"cn0_dbhz\":57.5,\"amplitude\":0.015625,"
         "\"amplitude_sigma\":0.0009765625,\"phase_rad\":-1.25,\"phase_sigma_rad\":0.0625,"
         "\"doppler_hz\":null,\"doppler_sigma_hz\":null,\"velocity_mps\":null,"
         "\"velocity_sigma_mps\":null}]}");
@@ -167,6 +170,7 @@ TEST(test_range_capacity)
     memset(report.stream, 1, sizeof report.stream - 1); /* six bytes each */
     memset(report.engine, '"', sizeof report.engine - 1);
     report.seq = report.sample = report.lost = report.lost_before = UINT64_MAX;
+    report.slip = UINT32_MAX;
     report.flags = 127;
     report.zero = tracked;
     for (i = 0; i < PNR_MAX_CANDIDATES; i++) {
@@ -299,6 +303,7 @@ static void fill_pack(packed *p)
         r->zero.is_tracked = i != 1;
         r->lost = i == 3 ? UINT64_C(1) << 40 : i;
         r->lost_before = i * 10;
+        r->slip = (uint32_t)(i % 2) * 1022;
         for (k = 0; k < n_echoes[i] || k == 0; k++)
             pnr_message_fill_record(r, k, &p->records[p->n_records++]);
     }

@@ -231,11 +231,11 @@ TEST(test_truth)
     print(&p, 2, truth);
     print(&p, 0, NULL);
     finish(&p);
-    assert_string_equal(field(&p, 0, 35), "true_range_m");
-    assert_string_equal(field(&p, 1, 34), "2");
-    assert_string_equal(field(&p, 1, 35), "374740");
-    assert_string_equal(field(&p, 1, 36), "0.625");
-    assert_string_equal(field(&p, 2, 35), "");
+    assert_string_equal(field(&p, 0, 39), "true_range_m");
+    assert_string_equal(field(&p, 1, 38), "2");
+    assert_string_equal(field(&p, 1, 39), "374740");
+    assert_string_equal(field(&p, 1, 40), "0.625");
+    assert_string_equal(field(&p, 2, 39), "");
     assert_int_equal(count(line(&p, 3), ','), count(line(&p, 0), ','));
     close_paper(&p);
 }
@@ -256,22 +256,22 @@ TEST(test_csv)
     assert_string_equal(field(&p, 1, 0), "41");
     assert_string_equal(field(&p, 0, 1), "sample");
     assert_string_equal(field(&p, 1, 1), "41943");
-    assert_string_equal(field(&p, 0, 11), "echo");
-    assert_string_equal(field(&p, 1, 11), "1");
-    assert_string_equal(field(&p, 2, 11), "2");
-    assert_string_equal(field(&p, 3, 11), "");
-    assert_string_equal(field(&p, 0, 17), "range_m");
-    assert_string_equal(field(&p, 1, 17), "374740.625");
-    assert_string_equal(field(&p, 2, 17), "375740.625");
-    assert_string_equal(field(&p, 3, 17), "");
-    assert_string_equal(field(&p, 0, 21), "amplitude_sigma");
-    assert_string_equal(field(&p, 1, 21), "0.0009765625");
-    assert_string_equal(field(&p, 0, 23), "phase_sigma_rad");
-    assert_string_equal(field(&p, 1, 23), "0.0625");
-    assert_string_equal(field(&p, 0, 26), "velocity_mps");
-    assert_string_equal(field(&p, 0, 27), "velocity_sigma_mps");
-    assert_string_equal(field(&p, 1, 26), ""); /* NAN */
-    assert_string_equal(field(&p, 3, 26), "");
+    assert_string_equal(field(&p, 0, 12), "echo");
+    assert_string_equal(field(&p, 1, 12), "1");
+    assert_string_equal(field(&p, 2, 12), "2");
+    assert_string_equal(field(&p, 3, 12), "");
+    assert_string_equal(field(&p, 0, 18), "range_m");
+    assert_string_equal(field(&p, 1, 18), "374740.625");
+    assert_string_equal(field(&p, 2, 18), "375740.625");
+    assert_string_equal(field(&p, 3, 18), "");
+    assert_string_equal(field(&p, 0, 25), "amplitude_sigma");
+    assert_string_equal(field(&p, 1, 25), "0.0009765625");
+    assert_string_equal(field(&p, 0, 27), "phase_sigma_rad");
+    assert_string_equal(field(&p, 1, 27), "0.0625");
+    assert_string_equal(field(&p, 0, 30), "velocity_mps");
+    assert_string_equal(field(&p, 0, 31), "velocity_sigma_mps");
+    assert_string_equal(field(&p, 1, 30), ""); /* NAN */
+    assert_string_equal(field(&p, 3, 30), "");
     close_paper(&p);
 
     open_paper(&p, PNR_PRINT_CSV, false); /* nothing came: the header alone */
@@ -336,11 +336,11 @@ TEST(test_columns)
     p.report.zero = (pnr_zero){true, 3.25e-6, 1.5e-9, NAN, -2.75, 0.125, -1e-7};
     assert_int_equal(pnr_printer_print(&p.printer, &p.report, NULL), PNR_OK);
     finish(&p);
-    assert_string_equal(field(&p, 0, 28), "zero_delay_s");
-    assert_string_equal(field(&p, 1, 28), "3.25e-6");
-    assert_string_equal(field(&p, 1, 30), "");
-    assert_string_equal(field(&p, 0, 33), "zero_moved_s");
-    assert_string_equal(field(&p, 1, 33), "-1e-7");
+    assert_string_equal(field(&p, 0, 32), "zero_delay_s");
+    assert_string_equal(field(&p, 1, 32), "3.25e-6");
+    assert_string_equal(field(&p, 1, 34), "");
+    assert_string_equal(field(&p, 0, 37), "zero_moved_s");
+    assert_string_equal(field(&p, 1, 37), "-1e-7");
     close_paper(&p);
 }
 

@@ -26,6 +26,7 @@ static void fill_report(pnr_report *report)
     }
     report->lost = 3;
     report->lost_before = UINT64_C(1) << 40;
+    report->slip = 965;
     report->flags = 127;
     report->zero = (pnr_zero){true, 3.25e-6, 1.5e-9, 33.5, -2.75, 0.125, -1e-7};
 }

@@ -93,7 +93,7 @@ def send(topic, message, stream="demo"):
 
 def dwell(seq, run=A, stream="demo", **more):
     send("range", dict(v=1, run=run, stream=stream, seq=seq, sample=str(seq * 100), time=None,
-                       time_source="none", rate_hz=1e6, periods=1, lost=0, lost_before=0, flags=[],
+                       time_source="none", rate_hz=1e6, periods=1, lost=0, lost_before=0, slip=0, flags=[],
                        engine="fake/one", latency_us=1.5, noise_db=-20, pfa_cell=1e-6,
                        cells_above=0, echoes=[], **more), stream)
 

@@ -26,14 +26,15 @@ nothing() {
         END { exit !(results == wanted && bad == 0) }' "$work/out"
 }
 
-# seen NUMBER FROM TO DOPPLER BY: a code's one echo has this delay in samples, Doppler +-BY and an SNR
-# of 18 to 55 dB with its sigmas
+# seen NUMBER FROM TO DOPPLER BY: a code's one echo has this delay in samples, Doppler +-BY, an SNR
+# of 12 to 55 dB, its sigmas, and a C/N0 of 40 to 80 dB Hz
 seen() {
     echoes "$work/out" '
         f("code") != '"$1"' { next }
         f("delay_samples") < '"$2"' || f("delay_samples") > '"$3"' { bad++ }
         f("doppler_hz") < '"$4 - $5"' || f("doppler_hz") > '"$4 + $5"' { bad++ }
-        f("snr_db") < 18 || f("snr_db") > 55 { bad++ }
+        f("cn0_dbhz") < 40 || f("cn0_dbhz") > 80 { bad++ }
+        f("snr_db") < 12 || f("snr_db") > 55 { bad++ }
         f("delay_sigma_s") * 4e6 < 1e-4 || f("delay_sigma_s") * 4e6 > 0.1 { bad++ }
         f("doppler_sigma_hz") < 0.5 || f("doppler_sigma_hz") > 60 { bad++ }
         { good++ }

@@ -53,7 +53,7 @@ def case(name, settings, share, carrier_hz=0.0, carrier=0.0, dc=0.0, snr_db=25.0
     ran = subprocess.run([programs + "/pnradar"] + [w for one in words for w in ("-s", one)] + ["--print", "csv", path],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
     said = ran.stderr.decode()
-    errors, snr, gain, n_false = [], [], [], 0
+    errors, snr, gain, cn0, n_false = [], [], [], [], 0
     for row in csv.DictReader(io.StringIO(ran.stdout.decode())):
         if row["echo"] == "":
             continue
@@ -63,17 +63,19 @@ def case(name, settings, share, carrier_hz=0.0, carrier=0.0, dc=0.0, snr_db=25.0
             continue
         errors.append(error / (float(row["delay_sigma_s"]) * RATE))
         snr.append(10 ** (float(row["snr_db"]) / 10))
+        cn0.append(10 ** (float(row["cn0_dbhz"]) / 10))
         gain.append(float(row["amplitude"]) / amplitude * 100)
     z2 = np.mean(np.square(errors)) if errors else np.nan
     mean_db = 10 * np.log10(np.mean(snr)) if snr else np.nan
     want_db = snr_db + 10 * np.log10(1 - share)
+    cn0_db = 10 * np.log10(np.mean(cn0) * N * periods / RATE) if cn0 else np.nan
     mean = np.mean(gain) if gain else np.nan
     counted = re.search(r"remove ([0-9.e-]+) % of the energy", said)
     good = (len(errors) >= 0.99 * dwells and n_false <= 2 and 0.8 < z2 < scatter and abs(mean_db - want_db) < 0.25 and
-            abs(mean - 1) < 0.02 and counted and abs(float(counted.group(1)) - 100 * share) < 0.01)
+            abs(cn0_db - snr_db) < 0.25 and abs(mean - 1) < 0.02 and counted and abs(float(counted.group(1)) - 100 * share) < 0.01)
     done += 1
-    print("%s %d - %s: %d found, %d false, (error/sigma)^2 %.2f, SNR %.2f of %.2f dB, amplitude %.3f, counted %s" % (
-        "ok" if good else "not ok", done, name, len(errors), n_false, z2, mean_db, want_db, mean,
+    print("%s %d - %s: %d found, %d false, (error/sigma)^2 %.2f, SNR %.2f of %.2f dB, C/N0 T %.2f dB, amplitude %.3f, counted %s" % (
+        "ok" if good else "not ok", done, name, len(errors), n_false, z2, mean_db, want_db, cn0_db, mean,
         counted and counted.group(1)))
     if not good:
         print("# " + said.replace("\n", "\n# "))

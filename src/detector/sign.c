@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* Sign changes inside a look: finds the signs in slow time, and fits the echo with them. */
+#include "detector/sign.h"
+
+#include "detector/state.h"
+#include "engine/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    J = PNR_NEIGHBOURS,
+    MIDDLE = PNR_NEIGHBOURS / 2,
+    DOPPLERS = 13 /* of the search, 1/4 row apart, around the candidate */
+};
+
+/* What signs must explain beyond a single echo, in powers of a cell and as a share of the echo:
+ * noise does so with the probability exp(-11) for one pattern, errors of the model with a small
+ * share. */
+static const double least_gain = 11, least_share = 0.05;
+/* What signs may explain less for each partner, whose parameters also fit noise. */
+static const double most_loss = 10;
+/* What a single echo must leave for signs to be tried; noise leaves 17 cells. */
+static const double least_residual = 22;
+static const double reach_rows = 8; /* lobes beyond these are weaker by 20 dB and not searched */
+
+static size_t bits_of(const pnr_detector *detector, size_t code)
+{
+    return detector->waveforms[code].code->bits;
+}
+
+bool pnr_sign_is_corrected(const pnr_detector *detector, size_t code)
+{
+    const pnr_plan *plan = detector->plan;
+    const size_t bits = bits_of(detector, code), n_periods = plan->n_periods;
+
+    return bits >= PNR_SIGN_BITS && n_periods > 1 && n_periods <= PNR_SIGN_PERIODS &&
+           n_periods <= PNR_SIGN_CHANGES * bits && detector->has_rows && !detector->is_sum &&
+           !plan->remove_mean && detector->least_squares == NULL &&
+           detector->config->detector.subtract == 0;
+}
+
+/* The sign of a window in which the sign changes from 1 to -1. */
+static double sign_at_change(const pnr_detector *detector, const pnr_track *t)
+{
+    const double lag = ((double)t->centre + t->fit.delay) / (double)detector->plan->n_samples;
+
+    return detector->plan->linear ? -1 : 2 * (lag - floor(lag)) - 1;
+}
+
+/* The signs of the windows: [n_periods]. */
+static void fill_signs(const pnr_detector *detector, const pnr_track *t, const pnr_signs *signs,
+                       double *out)
+{
+    const size_t bits = bits_of(detector, t->candidate->code);
+    const double at_change = sign_at_change(detector, t);
+    double sign = 1;
+
+    for (size_t p = 0; p < detector->plan->n_periods; p++) {
+        const bool is_edge = p >= signs->first && (p - signs->first) % bits == 0;
+        const bool changes = is_edge && (signs->changes >> (p - signs->first) / bits & 1) != 0;
+
+        out[p] = changes ? sign * at_change : sign;
+        sign = changes ? -sign : sign;
+    }
+}
+
+void pnr_sign_begin(const pnr_detector *detector, const pnr_track *t)
+{
+    double signs[PNR_SIGN_PERIODS];
+
+    if (t->signs.changes == 0)
+        return;
+    fill_signs(detector, t, &t->signs, signs);
+    pnr_fit_patch_signs(detector->map, signs);
+}
+
+void pnr_sign_end(const pnr_detector *detector)
+{
+    pnr_fit_patch_signs(detector->map, NULL);
+}
+
+/* Transforms a column of a patch to slow time: z_p = sum over rows F of c exp(2 pi i F (p - m)), m
+ * the middle of the look. */
+static void fill_slow_time(const pnr_detector *detector, const pnr_track *t,
+                           const pnr_vector *patch, double complex *z)
+{
+    const long n_rows = (long)pnr_plan_rows(detector->plan), row = t->candidate->row;
+    const size_t n_periods = detector->plan->n_periods;
+    const double middle = ((double)n_periods - 1) / 2;
+    const int lag = MIDDLE + (int)lrint(t->fit.delay);
+
+    memset(z, 0, n_periods * sizeof *z);
+    for (long i = -MIDDLE; i <= MIDDLE; i++) {
+        if (row + i < 0 || row + i >= n_rows)
+            continue;
+
+        const double bins = pnr_fit_patch_bins(detector->map, (size_t)(row + i));
+
+        for (size_t p = 0; p < n_periods; p++)
+            z[p] += patch[MIDDLE + i][lag] *
+                    pnr_cis(2 * M_PI * remainder(bins * ((double)p - middle), 1));
+    }
+}
+
+/* The power that an echo with these signs explains in slow time, |sum u_p z_p|^2 / sum u_p^2; sums:
+ * [n_periods + 1], of the first z_p. */
+static double power_with(const double complex *sums, size_t n_periods, size_t bits,
+                         double at_change, const pnr_signs *signs)
+{
+    double complex sum = 0;
+    double sign = 1, squares = (double)n_periods;
+    size_t from = 0;
+
+    for (size_t i = 0, edge = signs->first; edge < n_periods; i++, edge += bits)
+        if (signs->changes >> i & 1) {
+            sum += sign * (sums[edge] - sums[from] + at_change * (sums[edge + 1] - sums[edge]));
+            squares += at_change * at_change - 1;
+            sign = -sign;
+            from = edge + 1;
+        }
+    return pnr_power(sum + sign * (sums[n_periods] - sums[from])) / squares;
+}
+
+/* Finds the signs and the Doppler, in bins, at which slow time has the most power. */
+static double find_signs(const pnr_detector *detector, const pnr_track *t, const double complex *z,
+                         pnr_signs *out)
+{
+    const size_t n_periods = detector->plan->n_periods;
+    const size_t bits = bits_of(detector, t->candidate->code);
+    const double at_change = sign_at_change(detector, t);
+    double best = -1, best_bins = t->bins;
+
+    for (int at = 0; at < DOPPLERS; at++) {
+        const double bins = pnr_fit_patch_bins(detector->map, t->candidate->row) +
+                            (at - DOPPLERS / 2) / (4.0 * (double)n_periods);
+        double complex sums[PNR_SIGN_PERIODS + 1] = {0};
+
+        for (size_t p = 0; p < n_periods; p++)
+            sums[p + 1] = sums[p] + z[p] * pnr_cis(-2 * M_PI * remainder(bins * (double)p, 1));
+        for (size_t first = 0; first < bits && first < n_periods; first++) {
+            const size_t n_edges = (n_periods - 1 - first) / bits + 1;
+
+            for (unsigned changes = 1; changes < 1U << n_edges; changes++) {
+                const pnr_signs signs = {first, changes};
+                const double power = power_with(sums, n_periods, bits, at_change, &signs);
+
+                if (power > best) {
+                    best = power;
+                    best_bins = bins;
+                    *out = signs;
+                }
+            }
+        }
+    }
+    return best_bins;
+}
+
+/* True if track k may be a lobe of track t: of its code, within half a chip and some rows. */
+static bool is_partner(const pnr_detector *detector, const pnr_track *t, const pnr_track *k)
+{
+    const double chip = (double)detector->radar->n_samples / (double)detector->radar->n_chips;
+    const double rows = (k->bins - t->bins) * (double)detector->plan->n_periods;
+    const double lags = pnr_track_distance(detector, (double)k->centre + k->fit.delay,
+                                           (double)t->centre + t->fit.delay);
+
+    return k != t && k->code == t->code && fabs(lags) < 0.5 * chip && fabs(rows) <= reach_rows;
+}
+
+/* The power of all rows of a patch at the lag of a track, divided by the share of an echo there. */
+static double column_power(const pnr_track *t, const pnr_vector *patch)
+{
+    const long lag = lrint(t->fit.delay);
+    double sum = 0;
+
+    for (int row = 0; row < J; row++)
+        sum += pnr_power(patch[row][MIDDLE + lag]);
+    return sum / pnr_power(pnr_waveform_at(t->code->autocorrelation, (double)lag - t->fit.delay));
+}
+
+/* The same without an echo. */
+static double power_without(const pnr_detector *detector, const pnr_track *t,
+                            const pnr_patch_echo *echo, const pnr_vector *patch, double cell)
+{
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    pnr_patch rest;
+
+    memcpy(rest, patch, sizeof rest);
+    pnr_fit_patch_change(detector->map, &place, NULL, echo, cell, rest);
+    return column_power(t, rest);
+}
+
+/* Adds the partners of track i to its values again. Returns their number. */
+static size_t add_partners(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                           size_t i, double cell, pnr_vector *patch)
+{
+    const pnr_patch_place place = pnr_track_place(detector, &tracks[i]);
+    size_t n_partners = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        pnr_patch_echo nothing = tracks[k].told;
+
+        if (!is_partner(detector, &tracks[i], &tracks[k]))
+            continue;
+        nothing.peak = 0;
+        pnr_fit_patch_change(detector->map, &place, &tracks[k].told, &nothing, cell, patch);
+        n_partners++;
+    }
+    return n_partners;
+}
+
+/* Fits a track with signs to its values with those of its partners. Returns what the fit leaves. */
+static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, double bins,
+                        double cell, pnr_track *t)
+{
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    const pnr_patch_echo start = {place.code, (double)t->centre + t->fit.delay, bins, t->fit.peak};
+    pnr_patch_fitted fitted;
+
+    pnr_sign_begin(detector, t);
+    pnr_fit_patch_find(detector->map, &place, whole, &start, cell, &fitted);
+    t->fit = fitted.at;
+    t->bins = fitted.bins;
+    t->bins_variance = fitted.bins_variance;
+    t->share = fitted.centre;
+
+    const pnr_patch_echo echo = pnr_track_echo(detector, t);
+    const double left = power_without(detector, t, &echo, whole, cell);
+
+    pnr_sign_end(detector);
+    return left;
+}
+
+/* Finds the signs of a track and fits it with them. Returns what the fit leaves. */
+static double find_changes(const pnr_detector *detector, const pnr_vector *whole, double cell,
+                           pnr_track *t)
+{
+    double complex z[PNR_SIGN_PERIODS];
+
+    fill_slow_time(detector, t, whole, z);
+
+    const double bins = find_signs(detector, t, z, &t->signs);
+
+    return fit_signs(detector, whole, bins, cell, t);
+}
+
+/* Corrects a track; false: signs explain too little. */
+static bool correct_track(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
+                          double cell)
+{
+    pnr_track *t = &tracks[i], found = *t;
+    const pnr_patch_echo own = pnr_track_echo(detector, t);
+    const double now = power_without(detector, t, &own, t->rest, cell);
+    pnr_patch whole;
+
+    memcpy(whole, t->rest, sizeof whole);
+
+    const size_t n_partners = add_partners(detector, tracks, n, i, cell, whole);
+
+    if (n_partners == 0 && now < least_residual * cell)
+        return false;
+
+    const double less = now - find_changes(detector, whole, cell, &found);
+    const double echo = fmax(column_power(t, whole) - now, 0);
+    const double limit = (n_partners > 0 ? -most_loss * (double)n_partners : least_gain) * cell +
+                         (n_partners > 0 ? -least_share : least_share) * echo;
+
+    if (less < limit)
+        return false;
+    memcpy(t->rest, whole, sizeof whole);
+    *t = found;
+    return true;
+}
+
+size_t pnr_sign_correct(const pnr_detector *detector, pnr_track *tracks, size_t n, double cell)
+{
+    for (size_t i = 0; i < n; i++) {
+        const pnr_track before = tracks[i];
+        size_t left = 0;
+
+        if (!pnr_sign_is_corrected(detector, before.candidate->code) ||
+            !correct_track(detector, tracks, n, i, cell * before.loss))
+            continue;
+        for (size_t k = 0; k < n; k++) {
+            if (k != i && is_partner(detector, &before, &tracks[k]))
+                continue;
+            i -= k == i ? i - left : 0;
+            tracks[left++] = tracks[k];
+        }
+        n = left;
+    }
+    return n;
+}
