@@ -206,6 +206,21 @@ static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
     return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
 }
 
+/* Sets the submits and their dwells. Returned profiles and maps may fill memory quickly, so that
+ * they limit both; engine.batch stays as the user set it. */
+static void plan_submits(const pnr_config *config, pnr_plan *plan)
+{
+    const size_t bytes = pnr_plan_profile_bytes(plan);
+
+    plan->batch = batch_of(config, plan);
+    if (bytes > 0 && config->engine.batch == 0) {
+        const size_t maps = pnr_plan_maps(bytes);
+
+        plan->depth = plan->depth < maps ? plan->depth : maps;
+        plan->batch = plan->batch < maps / plan->depth ? plan->batch : maps / plan->depth;
+    }
+}
+
 /* Fills the part of the plan that says how windows make a dwell: looks, periods, rows, taper. */
 static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
@@ -404,7 +419,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         (code = plan_thresholds(setup, config, error)) != PNR_OK ||
         (code = plan_cfar(setup, config, error)) != PNR_OK)
         goto fail;
-    setup->plan.batch = batch_of(config, &setup->plan);
+    plan_submits(config, &setup->plan);
     *out = setup;
     return PNR_OK;
 fail:
@@ -439,7 +454,8 @@ size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
         return config->ring.bytes / pnr_plan_sample_bytes(plan);
     if (config->ring.seconds > 0)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz));
-    /* The ring also holds one more submit, which the source writes. */
-    return (plan->depth + 1) * plan->batch * pnr_plan_dwell_samples(plan) +
+    /* The ring also holds one more submit, which the source writes. Published maps make submits
+     * smaller, but not the ring, which bridges pauses of the system. */
+    return (config->engine.depth + 1) * batch_of(config, plan) * pnr_plan_dwell_samples(plan) +
            pnr_plan_view_samples(plan, 0);
 }

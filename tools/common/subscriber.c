@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "publisher/endpoint.h"
+#include "publisher/message.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 
 enum { KEY_LEN = 40 };
-static const int64_t max_message_bytes = INT64_C(1) << 28;
+static const int64_t max_message_bytes = PNR_CELLS_MAX;
 
 /* --- subscribe --- */
 
