@@ -121,7 +121,8 @@ static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
 
     const int code = part != NULL ? run_part(part, b, error) : run_all(b, error);
 
-    bench_print_memory(b);
+    if (code == PNR_OK)
+        bench_print_memory(b);
     return code;
 }
 

@@ -213,17 +213,23 @@ static bool has_profiles(const listener *l)
 static int check_silence(listener *l, bool *is_warned, pnr_error *error)
 {
     const double seconds = silent_s(l);
-    char text[PNR_ENDPOINT_LEN + 64];
+    const bool is_over = l->timeout_s > 0 && seconds >= l->timeout_s;
+    const char *refusal = NULL;
+    char text[PNR_ENDPOINT_LEN + 128];
 
-    if (l->timeout_s > 0 && seconds >= l->timeout_s)
+    if (is_over || (!*is_warned && seconds >= silence_s))
+        refusal = pnr_subscriber_refusal(l->source.endpoint);
+    if (is_over)
         return pnr_error_set(error, PNR_EUNAVAILABLE,
-                             "nothing came from %s within %.3g s (is the publisher running there, "
-                             "and is its stream %s?)",
-                             l->source.endpoint, l->timeout_s,
+                             "nothing came from %s within %.3g s%s%s (is the publisher running "
+                             "there, and is its stream %s?)",
+                             l->source.endpoint, l->timeout_s, refusal != NULL ? ": " : "",
+                             refusal != NULL ? refusal : "",
                              l->source.stream != NULL ? l->source.stream : "any");
     if (!*is_warned && seconds >= silence_s) {
         *is_warned = true;
-        snprintf(text, sizeof text, "nothing from %s yet; still waiting", l->source.endpoint);
+        snprintf(text, sizeof text, "nothing from %s yet%s%s; still waiting", l->source.endpoint,
+                 refusal != NULL ? ": " : "", refusal != NULL ? refusal : "");
         warn_user(l, text);
     }
     return PNR_OK;
@@ -370,13 +376,13 @@ static int check_arguments(const arguments *a, listener *l, pnr_print *print, pn
     *print = PNR_PRINT_TABLE;
     if (code != PNR_OK)
         return code;
-    if (a->format != NULL && pnr_print_find(a->format, print, error) != PNR_OK)
+    if (a->format != NULL && pnr_print_find("--format", a->format, print, error) != PNR_OK)
         return PNR_EUSAGE;
     if (a->stream != NULL && a->all)
         return pnr_error_set(error, PNR_EUSAGE, "--stream and --all exclude each other");
     if (a->stream != NULL && (a->stream[0] == '\0' || strlen(a->stream) >= PNR_TEXT_LEN))
-        return pnr_error_set(error, PNR_EUSAGE, "--stream: want a name of 1 to %d bytes",
-                             PNR_TEXT_LEN - 1);
+        return pnr_error_set(error, PNR_EUSAGE, "--stream '%.20s': want a name of 1 to %d bytes",
+                             a->stream, PNR_TEXT_LEN - 1);
     if (!a->all)
         l->source.stream = a->stream != NULL ? a->stream : l->config->stream.name;
     if (l->source.endpoint[0] == '\0')

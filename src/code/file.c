@@ -46,9 +46,9 @@ static int open_samples(const char *path, const char *key, const pnr_format_info
 
     *file = fopen(path, "rb");
     if (!*file)
-        return pnr_error_set(error, PNR_ENOINPUT, "%s %s: %s", key, path, strerror(errno));
+        return pnr_error_file(error, PNR_ENOINPUT, key, path, errno);
     if (fstat(fileno(*file), &about) != 0 || !S_ISREG(about.st_mode))
-        return pnr_error_set(error, PNR_ENOINPUT, "%s %s: not a regular file", key, path);
+        return pnr_error_set(error, PNR_ENOINPUT, "%s %s: not a regular file: name one", key, path);
     size = (size_t)about.st_size;
     *n_samples = size / format->bytes;
     if (*n_samples < 1 || *n_samples > PNR_CODE_MAX_CHIPS || size % format->bytes != 0)

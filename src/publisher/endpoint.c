@@ -44,46 +44,44 @@ static bool is_port(const char *text)
            (n > 0 && n <= 6 && text[n] == '\0' && strtoul(text, NULL, 10) <= 65535);
 }
 
-static int read_tcp(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,
-                    pnr_error *error)
+static int read_tcp(const char *name, const char *endpoint, char bind[PNR_ENDPOINT_LEN],
+                    pnr_reach *reach, pnr_error *error)
 {
     const char *host = endpoint + strlen("tcp://");
     const char *colon = strrchr(host, ':');
     const bool is_v6 = host[0] == '[';
-    char name[PNR_ENDPOINT_LEN];
+    char address[PNR_ENDPOINT_LEN];
     size_t length = colon != NULL ? (size_t)(colon - host) : 0;
 
-    if (length == 0 || !is_port(colon + 1) || length >= sizeof name)
-        return pnr_refuse(error,
-                          "publisher.endpoint = %s: want tcp://ADDRESS:PORT, PORT 0..65535 or *",
+    if (length == 0 || !is_port(colon + 1) || length >= sizeof address)
+        return pnr_refuse(error, "%s = %s: want tcp://ADDRESS:PORT, PORT 0..65535 or *", name,
                           endpoint);
     if (is_v6 && (length < 2 || host[length - 1] != ']'))
-        return pnr_refuse(error, "publisher.endpoint = %s: [ without ]", endpoint);
-    memcpy(name, host + is_v6, length - 2 * is_v6);
-    name[length - 2 * is_v6] = '\0';
-    if (!is_v6 && strcmp(name, "localhost") == 0)
+        return pnr_refuse(error, "%s = %s: [ without ]: want tcp://[ADDRESS]:PORT", name, endpoint);
+    memcpy(address, host + is_v6, length - 2 * is_v6);
+    address[length - 2 * is_v6] = '\0';
+    if (!is_v6 && strcmp(address, "localhost") == 0)
         snprintf(bind, PNR_ENDPOINT_LEN, "tcp://127.0.0.1%s", colon);
     else
-        *reach = reach_of(name, is_v6);
+        *reach = reach_of(address, is_v6);
     return PNR_OK;
 }
 
-int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,
-                      pnr_error *error)
+int pnr_endpoint_read(const char *name, const char *endpoint, char bind[PNR_ENDPOINT_LEN],
+                      pnr_reach *reach, pnr_error *error)
 {
     *reach = PNR_REACH_LOOPBACK;
     if (strlen(endpoint) >= PNR_ENDPOINT_LEN)
-        return pnr_refuse(error, "publisher.endpoint is longer than %d bytes",
+        return pnr_refuse(error, "%s = %.40s... is longer than %d bytes", name, endpoint,
                           PNR_ENDPOINT_LEN - 1);
     strcpy(bind, endpoint);
     if (starts_with(endpoint, "tcp://"))
-        return read_tcp(endpoint, bind, reach, error);
+        return read_tcp(name, endpoint, bind, reach, error);
     if ((starts_with(endpoint, "ipc://") && endpoint[6] != '\0') ||
         (starts_with(endpoint, "inproc://") && endpoint[9] != '\0'))
         return PNR_OK;
-    return pnr_refuse(
-        error, "publisher.endpoint = %s: want tcp://ADDRESS:PORT, ipc://PATH or inproc://NAME",
-        endpoint);
+    return pnr_refuse(error, "%s = %s: want tcp://ADDRESS:PORT, ipc://PATH or inproc://NAME", name,
+                      endpoint);
 }
 
 static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
@@ -91,14 +89,17 @@ static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
     const bool is_wrong = reason == EINVAL || reason == ENAMETOOLONG || reason == EPROTONOSUPPORT;
     const bool is_denied = reason == EACCES || reason == EPERM;
 
-    return pnr_error_set(error,
-                         is_wrong    ? PNR_ECONFIG
-                         : is_denied ? PNR_EPERMISSION
-                                     : PNR_EUNAVAILABLE,
-                         "cannot bind %s%s: %s", is_wrong ? "publisher.endpoint = " : "", endpoint,
-                         reason == EADDRINUSE ? "address in use"
-                         : is_denied          ? "permission denied"
-                                              : zmq_strerror(reason));
+    return pnr_error_set(
+        error,
+        is_wrong    ? PNR_ECONFIG
+        : is_denied ? PNR_EPERMISSION
+                    : PNR_EUNAVAILABLE,
+        "cannot bind publisher.endpoint = %s: %s", endpoint,
+        reason == EADDRINUSE      ? "address in use: stop the other program, or take another port"
+        : reason == EADDRNOTAVAIL ? "no network interface of this machine has this address"
+        : reason == ENOENT        ? "its folder does not exist"
+        : is_denied               ? "permission denied: a port above 1023, or another folder"
+                                  : zmq_strerror(reason));
 }
 
 /* Refuses an ipc path where a file or a used socket exists: ZeroMQ would remove this file or socket
@@ -114,7 +115,9 @@ static int check_ipc(const char *endpoint, pnr_error *error)
         lstat(path, &status) != 0)
         return PNR_OK;
     if (!S_ISSOCK(status.st_mode))
-        return pnr_refuse(error, "publisher.endpoint = %s: a file that is no socket lies there",
+        return pnr_refuse(error,
+                          "publisher.endpoint = %s: a file that is no socket lies there: "
+                          "take another path",
                           endpoint);
     if (strlen(path) >= sizeof address.sun_path)
         return PNR_OK; /* bind reports the error */
@@ -135,8 +138,8 @@ static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
     size_t n;
 
     if (file == NULL)
-        return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
-                             "publisher.curve_secret_path = %s: %s", path, strerror(errno));
+        return pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
+                              "publisher.curve_secret_path =", path, errno);
     setvbuf(file, NULL, _IONBF, 0); /* a buffer would keep a copy of the key */
     if (fstat(fileno(file), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         pnr_log(PNR_LOG_WARN, "%s: others may read this secret key: chmod 600", path);
@@ -151,7 +154,9 @@ static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
     explicit_bzero(text, sizeof text);
     if (n != KEY_LEN)
         return pnr_error_set(error, PNR_EDATA,
-                             "%s: no CURVE secret key: want one line of 40 Z85 characters", path);
+                             "publisher.curve_secret_path = %s: no CURVE secret key: want one line "
+                             "of 40 Z85 characters",
+                             path);
     return PNR_OK;
 }
 
@@ -185,7 +190,7 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_END
     size_t size = PNR_ENDPOINT_LEN;
     char bind[PNR_ENDPOINT_LEN];
     pnr_reach reach;
-    int code = pnr_endpoint_read(endpoint, bind, &reach, error);
+    int code = pnr_endpoint_read("publisher.endpoint", endpoint, bind, &reach, error);
 
     if (code != PNR_OK || (code = check_ipc(bind, error)) != PNR_OK)
         return code;

@@ -13,10 +13,11 @@ typedef enum {
     PNR_REACH_WIDER     /* an interface, a name, or every address */
 } pnr_reach;
 
-/* bind: the endpoint for ZeroMQ, with 127.0.0.1 for localhost (ZeroMQ binds no names). PNR_OK, or
- * PNR_ECONFIG: the transport is not tcp, ipc or inproc; host or port is missing. */
-int pnr_endpoint_read(const char *endpoint, char bind[PNR_ENDPOINT_LEN], pnr_reach *reach,
-                      pnr_error *error);
+/* name: the key or option with the endpoint, for the error. bind: the endpoint for ZeroMQ, with
+ * 127.0.0.1 for localhost (ZeroMQ binds no names). PNR_OK, or PNR_ECONFIG: the transport is not tcp,
+ * ipc or inproc; host or port is missing. */
+int pnr_endpoint_read(const char *name, const char *endpoint, char bind[PNR_ENDPOINT_LEN],
+                      pnr_reach *reach, pnr_error *error);
 
 /*
  * Binds a ZeroMQ socket to publisher.endpoint, with CURVE when publisher.curve_secret_path is set.

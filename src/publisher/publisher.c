@@ -72,14 +72,27 @@ typedef struct attachment {
         *buffer; /* that holds the data, until libzmq releases it; NULL: the data is copied */
 } attachment;
 
-static int make_part(zmq_msg_t *message, const void *data, size_t bytes, pnr_buffer *buffer)
+static int make_part(zmq_msg_t *message, const attachment *part)
 {
+    pnr_buffer *buffer = part->buffer;
+
     if (buffer != NULL)
-        return zmq_msg_init_data(message, buffer->data, bytes, pnr_buffers_release, buffer);
-    if (zmq_msg_init_size(message, bytes) != 0)
+        return zmq_msg_init_data(message, buffer->data, part->bytes, pnr_buffers_release, buffer);
+    if (zmq_msg_init_size(message, part->bytes) != 0)
         return -1;
-    memcpy(zmq_msg_data(message), data, bytes);
+    memcpy(zmq_msg_data(message), part->data, part->bytes);
     return 0;
+}
+
+/* Sends all parts, or none: libzmq refuses the first part if it refuses any. */
+static int send_parts(pnr_publisher *p, zmq_msg_t *messages, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        while (zmq_msg_send(&messages[i], p->socket, ZMQ_DONTWAIT | (i + 1 < n ? ZMQ_SNDMORE : 0)) <
+               0)
+            if (errno != EINTR)
+                return PNR_EAGAIN;
+    return PNR_OK;
 }
 
 /* Sends the topic, the text in p->text and the attachment (NULL: none), or sends nothing. All parts
@@ -91,29 +104,17 @@ static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const att
         {.data = p->text, .bytes = length},
         attached != NULL ? *attached : (attachment){0},
     };
-    const size_t n_parts = attached != NULL ? 3 : 2;
+    const size_t n_parts = length == 0 ? 0 : attached != NULL ? 3 : 2;
     zmq_msg_t messages[3];
     size_t n = 0;
-    int code = length > 0 ? PNR_OK : PNR_EAGAIN;
+    int code = PNR_EAGAIN;
 
-    for (; n < n_parts && code == PNR_OK; n++) {
-        if (make_part(&messages[n], parts[n].data, parts[n].bytes, parts[n].buffer) != 0) {
-            code = PNR_EAGAIN;
-            break;
-        }
-    }
-    if (attached != NULL && attached->buffer != NULL && n < n_parts) /* no message holds it */
+    while (n < n_parts && make_part(&messages[n], &parts[n]) == 0)
+        n++;
+    if (n == n_parts && n > 0)
+        code = send_parts(p, messages, n);
+    else if (attached != NULL && attached->buffer != NULL) /* the last part was not made */
         pnr_buffers_release(attached->buffer->data, attached->buffer);
-    for (size_t i = 0; i < n && code == PNR_OK; i++) {
-        const int more = i + 1 < n ? ZMQ_SNDMORE : 0;
-
-        while (zmq_msg_send(&messages[i], p->socket, ZMQ_DONTWAIT | more) < 0) {
-            if (errno != EINTR) {
-                code = PNR_EAGAIN;
-                break;
-            }
-        }
-    }
     for (size_t i = 0; i < n; i++)
         zmq_msg_close(&messages[i]); /* a message that was sent is empty */
     return code;

@@ -137,7 +137,9 @@ static int check_against_config(const pnr_source_input *input, const pnr_config 
     if (!same_rate) {
         char text[48];
 
-        return pnr_refuse(error, "%s: the header says %" PRId64 " Hz, source.rate_hz says %s Hz",
+        return pnr_refuse(error,
+                          "%s: the header says %" PRId64 " Hz, source.rate_hz says %s Hz: correct "
+                          "the one that is wrong",
                           input->name, info->rate_hz.num, pnr_rational_format(rate_hz, text));
     }
     if (named != PNR_FORMAT_NONE && named != info->format)

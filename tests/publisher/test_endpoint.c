@@ -38,7 +38,9 @@ TEST(test_reach)
     size_t i;
 
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(pnr_endpoint_read(cases[i].endpoint, bind, &reach, &error), PNR_OK);
+        assert_int_equal(
+            pnr_endpoint_read("publisher.endpoint", cases[i].endpoint, bind, &reach, &error),
+            PNR_OK);
         if (reach != cases[i].reach)
             fail_msg("%s: reach %d", cases[i].endpoint, reach);
         assert_string_equal(bind, cases[i].bind != NULL ? cases[i].bind : cases[i].endpoint);
@@ -67,14 +69,15 @@ TEST(test_refused)
     size_t i;
 
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        if (pnr_endpoint_read(cases[i], bind, &reach, &error) != PNR_ECONFIG)
+        if (pnr_endpoint_read("publisher.endpoint", cases[i], bind, &reach, &error) != PNR_ECONFIG)
             fail_msg("%s was let in", cases[i]);
         assert_non_null(strstr(error.text, cases[i]));
     }
     memset(longest, 'a', sizeof longest - 1);
     memcpy(longest, "ipc://", 6);
     longest[sizeof longest - 1] = '\0';
-    assert_int_equal(pnr_endpoint_read(longest, bind, &reach, &error), PNR_ECONFIG);
+    assert_int_equal(pnr_endpoint_read("publisher.endpoint", longest, bind, &reach, &error),
+                     PNR_ECONFIG);
 }
 
 static void bind_to(const char *endpoint, bool expose, int want, const char *word)

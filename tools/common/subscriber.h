@@ -23,6 +23,9 @@ int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error);
 int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error);
 void pnr_subscriber_destroy(void *socket); /* may be NULL */
+/* Returns why no program can be reached at an endpoint, as "Connection refused". Takes a second at
+ * most, and what a name server takes. NULL: one can be reached, or it is not known. */
+const char *pnr_subscriber_refusal(const char *endpoint);
 
 typedef struct pnr_subscriber_message {
     zmq_msg_t parts[PNR_SUBSCRIBER_PARTS];
