@@ -125,7 +125,7 @@ static int prepare(work *w, pnr_error *error)
     int rc;
 
     if (w->truth_path && w->transmit)
-        return pnr_error_set(error, PNR_EUSAGE, "--transmit has no targets to tell the --truth of");
+        return pnr_error_set(error, PNR_EUSAGE, "--transmit has no targets, so it has no --truth");
     if (w->truth_path && same_file(w->truth_path, w->output))
         return pnr_error_set(error, PNR_EUSAGE, "--truth and OUTPUT are both '%s'", w->truth_path);
     rc = pnr_scene_create(config, w->transmit ? PNR_SCENE_TRANSMIT : PNR_SCENE_ECHOES, &w->scene,

@@ -102,7 +102,7 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
         return PNR_OK;
     run = listen_count_run(&l->counts, report->stream, report->run, l->log);
     if (run == NULL || !listen_count_result(&l->counts, run, report->seq)) {
-        pnr_error_set(error, PNR_EDATA, "message: seq %llu of %s came late, or too many streams",
+        pnr_error_set(error, PNR_EDATA, "message: seq %llu of %s is late, or too many streams",
                       (unsigned long long)report->seq, report->stream);
         return pass_bad(l, PNR_EDATA, error);
     }
@@ -221,7 +221,7 @@ static int check_silence(listener *l, bool *is_warned, pnr_error *error)
         refusal = pnr_subscriber_refusal(l->source.endpoint);
     if (is_over)
         return pnr_error_set(error, PNR_EUNAVAILABLE,
-                             "nothing came from %s within %.3g s%s%s (is the publisher running "
+                             "nothing arrived from %s within %.3g s%s%s (is the publisher running "
                              "there, and is its stream %s?)",
                              l->source.endpoint, l->timeout_s, refusal != NULL ? ": " : "",
                              refusal != NULL ? refusal : "",
@@ -439,7 +439,7 @@ int main(int argc, char **argv)
         {"format", "FORMAT", "table (default), json (the range message itself) or csv",
          .value = &a.format},
         {"count", "N", "stop after N results", .count = &l.count, .min = 1, .max = 0x1p53},
-        {"timeout", "SECONDS", "give up (exit 69) when nothing comes for so long",
+        {"timeout", "SECONDS", "give up (exit 69) when nothing arrives for so long",
          .number = &l.timeout_s, .min = 1e-6, .max = 1e9},
         {"stream", "NAME", "listen to this stream instead of the configuration's",
          .value = &a.stream},

@@ -101,7 +101,7 @@ static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_ra
     if (pnr_band_keep(&band, a, n, &to->share, &to->removed) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", n);
     if (to->removed > 1 - 1e-9)
-        return pnr_refuse(error, "window.dc and window.notch = \"%s\" leave nothing of the code",
+        return pnr_refuse(error, "window.dc and window.notch = \"%s\" remove the whole code",
                           config->window.notch);
     if (!(to->share > 0))
         return pnr_refuse(error,
@@ -302,7 +302,7 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
 
     if (is_range && !plan->linear ? 2 * reach >= n_cells : reach >= n_cells)
         return pnr_refuse(error,
-                          "detector.cfar_training = %zu, a cell in %zu behind detector.cfar_guard "
+                          "detector.cfar_training = %zu, a cell in %zu after detector.cfar_guard "
                           "= %zu, reaches %zu %s to either side; there are %zu",
                           cfar->training, cfar->stride, config->detector.cfar_guard, reach,
                           is_range ? "lags" : "Doppler rows", n_cells);

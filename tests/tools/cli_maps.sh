@@ -84,8 +84,12 @@ for engine in cpu cuda; do
         report $? "$engine: the listener receives 30 maps of 16 MiB whole"
         # All 30 are 480 MiB. One more map is the memory that a run without maps reuses.
         echo "# $engine: $((without / 1024)) MiB without maps, $((kib / 1024)) MiB with maps"
-        [ $((kib - without)) -lt $((5 * 16 * 1024)) ]
-        report $? "$engine: at most four maps are in memory"
+        if grep -q '__[at]san_init' "$pnradar"; then
+            skip "$engine: at most four maps are in memory" "a sanitizer takes memory of its own"
+        else
+            [ $((kib - without)) -lt $((5 * 16 * 1024)) ]
+            report $? "$engine: at most four maps are in memory"
+        fi
     fi
 done
 plan
