@@ -108,17 +108,14 @@ report $? "the refused rate is refused in these words"
 
 # --- live ---
 
-reader=''
-if [ -n "$python" ]; then
-    block 'Read the results' python 1 | sed "s|tcp://127.0.0.1:5555|$address|" >reader.py
-    PYTHONUNBUFFERED=1 timeout 120 "$python" reader.py >heard 2>heard.err &
-    reader=$!
-    sleep 1
-fi
 perform Live 1 && grep -q '100 results received, 0 lost' err
 report $? "a live stream is received"
-if [ -n "$reader" ]; then
-    wait "$reader"
+if [ -n "$python" ]; then
+    block 'Read the results' python 1 | sed "s|tcp://127.0.0.1:5555|$address|" >reader.py
+    timeout 120 "$python" reader.py >heard 2>err &
+    block Live sh 1 | sed '/^pnradar-listen/d' >commands
+    timeout 120 sh -e commands >out 2>&1 </dev/null
+    wait
     block 'Read the results' '' 1 >shown
     [ "$(wc -l <heard)" -ge 100 ] && alike shown heard
     report $? "the subscriber in Python prints what is shown"
