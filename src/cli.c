@@ -63,6 +63,9 @@ static int refuse_unknown(reading *r, const char *argument)
             least = distance;
         }
     }
+    /* A name of which more than a third differs is no slip of the finger. */
+    if (best == NULL || 3 * least > strlen(wrong))
+        return pnr_error_set(r->error, PNR_EUSAGE, "unknown option '%s'", argument);
     return pnr_error_set(r->error, PNR_EUSAGE, "unknown option '%s': the nearest is '--%s'",
                          argument, best);
 }
@@ -139,7 +142,9 @@ static double read_number(const pnr_cli_option *o, const char *text)
 static int take_number(const pnr_cli_option *o, const char *text, pnr_error *error)
 {
     const double value = read_number(o, text);
-    const char *what = o->count ? "a whole number" : o->seconds ? "a time" : "a number";
+    const char *what = o->count     ? "a whole number"
+                       : o->seconds ? "a time"
+                                    : "a number without a unit";
 
     if (value >= o->min && value <= o->max)
         return PNR_OK;

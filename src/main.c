@@ -108,7 +108,7 @@ static int run(const pnr_config *config, const char *print, bool strict, pnr_err
     if (print != NULL) {
         pnr_print kind;
 
-        if ((code = pnr_print_find(print, &kind, error)) != PNR_OK)
+        if ((code = pnr_print_find("--print", print, &kind, error)) != PNR_OK)
             return pnr_cli_fail(error);
         pnr_printer_init(&to.printer, stdout, kind, false);
         options.tap = print_report;

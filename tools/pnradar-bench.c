@@ -115,9 +115,15 @@ static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
                              *name ? "unknown part " : "no part given", name);
     if (b->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
         return error->code;
-    if (part == NULL || part->run != bench_serve)
-        bench_print_machine(b);
-    return part != NULL ? run_part(part, b, error) : run_all(b, error);
+    if (part != NULL && part->run == bench_serve)
+        return run_part(part, b, error);
+    bench_print_machine(b);
+
+    const int code = part != NULL ? run_part(part, b, error) : run_all(b, error);
+
+    if (code == PNR_OK)
+        bench_print_memory(b);
+    return code;
 }
 
 int main(int argc, char **argv)

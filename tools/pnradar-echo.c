@@ -92,8 +92,8 @@ static int open_truth(work *w, pnr_error *error)
         return PNR_OK;
     w->truth = strcmp(w->truth_path, "-") == 0 ? stdout : fopen(w->truth_path, "we");
     if (!w->truth)
-        return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_EIO,
-                             "cannot write '%s': %s", w->truth_path, strerror(errno));
+        return pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_EIO,
+                              "cannot write --truth", w->truth_path, errno);
     fputs("period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db\n", w->truth);
     return PNR_OK;
 }
@@ -125,7 +125,7 @@ static int prepare(work *w, pnr_error *error)
     int rc;
 
     if (w->truth_path && w->transmit)
-        return pnr_error_set(error, PNR_EUSAGE, "--transmit has no targets to tell the --truth of");
+        return pnr_error_set(error, PNR_EUSAGE, "--transmit has no targets, so it has no --truth");
     if (w->truth_path && same_file(w->truth_path, w->output))
         return pnr_error_set(error, PNR_EUSAGE, "--truth and OUTPUT are both '%s'", w->truth_path);
     rc = pnr_scene_create(config, w->transmit ? PNR_SCENE_TRANSMIT : PNR_SCENE_ECHOES, &w->scene,
@@ -285,7 +285,7 @@ static int finish(work *w, int rc, pnr_error *error)
     int closed;
 
     if (w->truth && fflush(w->truth) != 0 && keep) {
-        rc = pnr_error_set(error, PNR_EIO, "cannot write '%s': %s", w->truth_path, strerror(errno));
+        rc = pnr_error_file(error, PNR_EIO, "cannot write --truth", w->truth_path, errno);
         keep = false;
     }
     closed = pnr_sink_close(w->sink, keep, keep ? error : NULL);

@@ -119,7 +119,7 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
         return PNR_OK;
     run = listen_count_run(&l->counts, report->stream, report->run, l->log);
     if (run == NULL || !listen_count_result(&l->counts, run, report->seq)) {
-        pnr_error_set(error, PNR_EDATA, "message: seq %llu of %s came late, or too many streams",
+        pnr_error_set(error, PNR_EDATA, "message: seq %llu of %s is late, or too many streams",
                       (unsigned long long)report->seq, report->stream);
         return pass_bad(l, PNR_EDATA, error);
     }
@@ -227,6 +227,20 @@ static bool has_profiles(const listener *l)
            silent_s(l) > patience_s;
 }
 
+/* Writes why nothing publishes at the endpoint. */
+static void describe_absence(const listener *l, char *text, size_t size)
+{
+    const char *refusal = pnr_subscriber_refusal(l->source.endpoint);
+
+    if (refusal != NULL)
+        snprintf(text, size, "nothing publishes at %s: %s (not started yet, or another port?)",
+                 l->source.endpoint, refusal);
+    else
+        snprintf(text, size, "nothing publishes at %s%s", l->source.endpoint,
+                 l->source.curve_key != NULL ? " with this --curve-key"
+                                             : " (another port, or one that wants --curve-key?)");
+}
+
 /* Writes what is at the endpoint instead: other streams, a silent publisher, or nothing. */
 static void describe_silence(listener *l, char *text, size_t size)
 {
@@ -235,13 +249,10 @@ static void describe_silence(listener *l, char *text, size_t size)
 
     if (l->n_others == 0) {
         if (pnr_subscriber_reached(l->socket, &l->monitor))
-            snprintf(text, size, "a publisher is at %s, but nothing came from it",
+            snprintf(text, size, "a publisher is at %s, but nothing arrived from it",
                      l->source.endpoint);
         else
-            snprintf(text, size, "nothing publishes at %s%s", l->source.endpoint,
-                     l->source.curve_key != NULL
-                         ? " with this --curve-key"
-                         : " (another port, or one that wants --curve-key?)");
+            describe_absence(l, text, size);
         return;
     }
     snprintf(text, size, "no stream %s at %s, but", stream, l->source.endpoint);
@@ -260,7 +271,7 @@ static int check_silence(listener *l, bool *is_warned, pnr_error *error)
 
     if (l->timeout_s > 0 && seconds >= l->timeout_s) {
         describe_silence(l, text, sizeof text);
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "nothing came within %.3g s: %s",
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "nothing arrived within %.3g s: %s",
                              l->timeout_s, text);
     }
     if (!*is_warned && seconds >= silence_s) {
@@ -416,13 +427,13 @@ static int check_arguments(const arguments *a, listener *l, pnr_print *print, pn
     *print = PNR_PRINT_TABLE;
     if (code != PNR_OK)
         return code;
-    if (a->format != NULL && pnr_print_find(a->format, print, error) != PNR_OK)
+    if (a->format != NULL && pnr_print_find("--format", a->format, print, error) != PNR_OK)
         return PNR_EUSAGE;
     if (a->stream != NULL && a->all)
         return pnr_error_set(error, PNR_EUSAGE, "--stream and --all exclude each other");
     if (a->stream != NULL && (a->stream[0] == '\0' || strlen(a->stream) >= PNR_TEXT_LEN))
-        return pnr_error_set(error, PNR_EUSAGE, "--stream: want a name of 1 to %d bytes",
-                             PNR_TEXT_LEN - 1);
+        return pnr_error_set(error, PNR_EUSAGE, "--stream '%.20s': want a name of 1 to %d bytes",
+                             a->stream, PNR_TEXT_LEN - 1);
     if (!a->all)
         l->source.stream = a->stream != NULL ? a->stream : l->config->stream.name;
     if (l->source.endpoint[0] == '\0')
@@ -485,7 +496,7 @@ int main(int argc, char **argv)
         {"format", "FORMAT", "table (default), json (the range message itself) or csv",
          .value = &a.format},
         {"count", "N", "stop after N results", .count = &l.count, .min = 1, .max = 0x1p53},
-        {"timeout", "SECONDS", "give up (exit 69) when nothing comes for so long",
+        {"timeout", "SECONDS", "give up (exit 69) when nothing arrives for so long",
          .number = &l.timeout_s, .min = 1e-6, .max = 1e9},
         {"stream", "NAME", "listen to this stream instead of the configuration's",
          .value = &a.stream},

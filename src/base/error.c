@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct entry {
     int code;
@@ -55,6 +56,41 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
     memcpy(error->text, text, length + 1);
     errno = saved_errno;
     return code;
+}
+
+/* Writes the way out of a failed call on a file; "" if the reason alone gives it. */
+static void advise(const char *path, int number, char *out, size_t size)
+{
+    static const struct {
+        int number;
+        const char *text;
+    } advice[] = {{EACCES, "; ls -l shows who may use it"},
+                  {EISDIR, "; name a file in it"},
+                  {ENOSPC, "; free some space or take another disk"},
+                  {EROFS, "; take another folder"}};
+    const char *slash = strrchr(path, '/');
+    char folder[256] = "";
+
+    *out = '\0';
+    for (size_t i = 0; i < sizeof advice / sizeof advice[0]; i++)
+        if (advice[i].number == number)
+            snprintf(out, size, "%s", advice[i].text);
+    if (number != ENOENT)
+        return;
+    if (slash != NULL)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    if (*folder != '\0' && access(folder, F_OK) != 0)
+        snprintf(out, size, "; there is no folder %s", folder);
+    else if (path[0] != '/' && getcwd(folder, sizeof folder) != NULL)
+        snprintf(out, size, "; looked for in %s", folder);
+}
+
+int pnr_error_file(pnr_error *error, int code, const char *what, const char *path, int number)
+{
+    char advice[288];
+
+    advise(path, number, advice, sizeof advice);
+    return pnr_error_set(error, code, "%s %.200s: %s%s", what, path, strerror(number), advice);
 }
 
 const char *pnr_error_name(int code)

@@ -48,6 +48,10 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 /* As pnr_error_set, with PNR_ECONFIG: the code of a refused configuration. */
 #define pnr_refuse(error, ...) pnr_error_set(error, PNR_ECONFIG, __VA_ARGS__)
 
+/* Explains a call on a file that failed with `number`, an errno: `what path: reason`, and where the
+ * path was looked for or which folder is missing. what: the key or option, as "--truth". */
+int pnr_error_file(pnr_error *error, int code, const char *what, const char *path, int number);
+
 const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for a code not in the list */
 const char *pnr_error_text(int code); /* the list's text; never NULL */
 int pnr_error_exit(int code);         /* the program's exit status for this code */

@@ -35,7 +35,7 @@ static const struct family {
 static int allocate_chips(pnr_code *code, size_t n_chips, pnr_error *error)
 {
     if (n_chips < 1 || n_chips > PNR_CODE_MAX_CHIPS)
-        return pnr_refuse(error, "a code of %zu chips: must be 1 to %d", n_chips,
+        return pnr_refuse(error, "code.length = %zu: must be 1 to %d chips", n_chips,
                           PNR_CODE_MAX_CHIPS);
     code->chips = calloc(n_chips, sizeof *code->chips);
     if (!code->chips)

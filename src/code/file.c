@@ -69,10 +69,10 @@ static int open_file(pnr_chip_file *file, pnr_error *error)
 
     file->stream = fopen(file->path, "rbe");
     if (file->stream == NULL)
-        return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT, "%s %s: %s",
-                             file->key, file->path, strerror(errno));
+        return pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT, file->key,
+                              file->path, errno);
     if (fstat(fileno(file->stream), &about) != 0 || !S_ISREG(about.st_mode))
-        return pnr_error_set(error, PNR_ENOINPUT, "%s %s: not a regular file", file->key,
+        return pnr_error_set(error, PNR_ENOINPUT, "%s %s: not a regular file: name one", file->key,
                              file->path);
     file->n_bytes = (uint64_t)about.st_size;
     return PNR_OK;

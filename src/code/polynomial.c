@@ -136,7 +136,7 @@ static int parse_taps(const char *text, unsigned long *taps, unsigned *degree, p
             return pnr_refuse(error, "code.taps \"%s\": a tap must be 1 to %d", text,
                               PNR_DEGREE_MAX);
         if (*taps & TAP(tap))
-            return pnr_refuse(error, "code.taps \"%s\": tap %u comes twice", text, tap);
+            return pnr_refuse(error, "code.taps \"%s\": tap %u is there twice", text, tap);
         *taps |= TAP(tap);
         *degree = tap > *degree ? tap : *degree;
         at += strspn(at, " ");

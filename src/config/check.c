@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rules between keys, which are checked after all keys are read. */
+#include "base/clock.h"
 #include "config/keys.h"
 #include "engine/engine.h"
 
@@ -57,16 +58,17 @@ static int check_source(const pnr_config *config, pnr_error *error)
     char tune[48], rate[48];
 
     if (config->source.rate_hz.den == 0)
-        return refuse(error,
-                      "source.rate_hz is not given: the samples a second are needed (a sound file "
-                      "states its own)");
+        return refuse(error, "source.rate_hz is not given: the samples a second are needed, as "
+                             "source.rate_hz = 2e6 (a sound file states its own)");
     if (config->source.tune_hz.den != 0 &&
         exceeds(config->source.tune_hz, 2, config->source.rate_hz))
         return refuse(error, "source.tune_hz = %s is beyond half of source.rate_hz = %s",
                       pnr_rational_format(config->source.tune_hz, tune),
                       pnr_rational_format(config->source.rate_hz, rate));
     if (config->source.channel >= config->source.channels)
-        return refuse(error, "source.channel = %zu counts from 0, and source.channels is %zu",
+        return refuse(error,
+                      "source.channel = %zu is not there: it counts from 0, and source.channels "
+                      "is %zu",
                       config->source.channel, config->source.channels);
     if (config->source.layout == PNR_LAYOUT_CHANNELS && format->is_complex)
         return refuse(
@@ -100,7 +102,7 @@ static int check_codes(const pnr_config *config, pnr_error *error)
 
 static int check_code(const pnr_config *config, pnr_error *error)
 {
-    char chips[48], rate[48];
+    char chips[48], rate[48], time[PNR_TIME_LEN];
 
     if (config->code.pulse == PNR_PULSE_FILE && !*config->code.pulse_path)
         return refuse(error, "code.pulse = file needs code.pulse_path");
@@ -114,7 +116,8 @@ static int check_code(const pnr_config *config, pnr_error *error)
                       pnr_rational_format(config->code.chip_rate_hz, chips),
                       pnr_rational_format(config->source.rate_hz, rate));
     if (config->code.epoch.is_utc && !*config->source.start_time)
-        return refuse(error, "code.epoch is a time, so source.start_time is needed");
+        return refuse(error, "code.epoch = %s is a time, so source.start_time is needed",
+                      pnr_time_format(config->code.epoch.utc_ns, time));
     return PNR_OK;
 }
 
@@ -177,7 +180,8 @@ static int check_slow_time(const pnr_config *config, pnr_error *error)
                    ? PNR_OK
                    : refuse(error, "dwell.combine = doppler needs dwell.periods of 2 or more");
     if (config->dwell.taper != PNR_TAPER_RECTANGULAR)
-        return refuse(error, "dwell.taper weights the periods of dwell.combine = doppler only");
+        return refuse(error, "dwell.taper = %s weights the periods of dwell.combine = doppler only",
+                      pnr_config_word(config, "dwell", "taper"));
     if (config->dwell.clutter == PNR_CLUTTER_REMOVE)
         return refuse(error,
                       "dwell.clutter = remove needs dwell.combine = doppler: without the mean of "

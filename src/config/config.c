@@ -279,8 +279,9 @@ static int read_assignment(reader *r, char *line)
             return refuse_at(&r->at, PNR_ECONFIG,
                              "key \"%.60s\" before any section; did you mean %s of [%s]?", name,
                              key->name, key->section);
-        return refuse_at(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section%s%s%s", name,
-                         key ? ": it belongs to [" : "", key ? key->section : "", key ? "]" : "");
+        return refuse_at(&r->at, PNR_ECONFIG, "key \"%.60s\" before any section: %s%s%s", name,
+                         key ? "it belongs to [" : "begin with one, as [source]",
+                         key ? key->section : "", key ? "]" : "");
     }
     key = pnr_key_find(r->section.table->name, name);
     if (!key)
@@ -301,7 +302,8 @@ static int read_assignment(reader *r, char *line)
 static int read_line(reader *r, char *line, size_t length)
 {
     if (strlen(line) != length)
-        return refuse_at(&r->at, PNR_ECONFIG, "a NUL byte after \"%.60s\"", line);
+        return refuse_at(&r->at, PNR_ECONFIG, "a NUL byte after \"%.60s\": is this a text file?",
+                         line);
     int rc = refuse_control(&r->at, line);
     if (rc != PNR_OK)
         return rc;
@@ -367,10 +369,9 @@ int pnr_config_read(pnr_config *config, const char *path, pnr_error *error)
     int rc;
 
     if (!file)
-        return refuse_at(&at, PNR_ENOINPUT, "the configuration cannot be opened: %s",
-                         strerror(errno));
+        return pnr_error_file(error, PNR_ENOINPUT, "configuration", path, errno);
     if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode))
-        rc = refuse_at(&at, PNR_ECONFIG, "is a directory, not a configuration");
+        rc = refuse_at(&at, PNR_ECONFIG, "is a directory: name a file in it");
     else
         rc = load_file(&at, file, &text, &length);
     if (rc == PNR_OK)

@@ -169,7 +169,7 @@ const pnr_key pnr_config_keys[] = {
          "Remove takes the constant part of the samples out of the correlation."),
      WORDS("keep", "remove")},
     {KEY(window, notch, TEXT, "",
-         "Frequencies of the recording that the correlation leaves out, as 50e3+-200,-125e3+-1e3."),
+         "Frequencies of the recording that the correlation excludes, as 50e3+-200,-125e3+-1e3."),
      .unit = "Hz"},
 
     {KEY(radar, speed_mps, DOUBLE, "299792458", "Speed of the wave: of light, or of sound."),
@@ -308,12 +308,15 @@ const pnr_key pnr_config_keys[] = {
     {KEY(publisher, profile, CHOICE, "off",
          "Publish every lag of every result too, as power or as complex values."),
      WORDS("off", "power", "complex")},
-    {KEY(publisher, high_water, SIZE, "1000", "Messages kept for a slow subscriber."),
+    {KEY(publisher, high_water, SIZE, "1000",
+         "Messages kept for a slow subscriber; of profiles and maps 8 MiB, at least two."),
      .unit = "messages", RANGE(1, 1000000)},
     {KEY(publisher, wait_s, DOUBLE, "0",
          "Longest wait for a first subscriber of the results, before the first sample."),
      .unit = "s", RANGE(0, 86400)},
-    {KEY(publisher, linger_s, DOUBLE, "1", "Longest wait for the last messages at the end."),
+    {KEY(publisher, linger_s, DOUBLE, "1",
+         "Longest wait for the last messages at the end, and of a recording for a map's "
+         "subscriber."),
      .unit = "s", RANGE(0, 3600)},
 
     {KEY(echo, seed, SIZE, "1", "Seed of the noise: the same seed gives the same bits.")},

@@ -218,7 +218,7 @@ static int parse_digits(const char *text, const char **end, uint64_t *out, char 
     char *after;
 
     if (strspn(text, "0123456789") == 0)
-        return refuse_value(why, "must be a whole number");
+        return refuse_value(why, "must be a whole number, digits alone");
     errno = 0;
     *out = strtoull(text, &after, 10);
     *end = after;
@@ -252,8 +252,8 @@ static int parse_whole(const member *to, const char *text)
                    : PNR_ECONFIG;
     shift = shift_of(key, *end);
     if (end[shift > 0])
-        return refuse_value(to->why, "must be a whole number%s",
-                            is_bytes ? ", with K, M or G after it or nothing" : "");
+        return refuse_value(to->why, "must be a whole number, digits alone%s",
+                            is_bytes ? ", or with K, M or G after them" : "");
     if (value > (key->type == PNR_KEY_INT ? INT_MAX : UINT64_MAX >> shift) ||
         !in_range(key, is_negative ? -(double)value : (double)(value << shift)))
         return refuse_range(key, to->why);
@@ -270,7 +270,7 @@ static int parse_double(const member *to, const char *text)
 
     errno = 0;
     if (!read_decimal(text, &value))
-        return refuse_value(to->why, "must be a decimal number");
+        return refuse_value(to->why, "must be a decimal number, as 0.5 or 1e-4");
     if (errno == ERANGE)
         return refuse_value(to->why, "too large or too small for double precision");
     if (!in_range(to->key, value))
@@ -286,7 +286,8 @@ static int parse_rational(const member *to, const char *text)
     if (*text || *to->key->initial) {
         if (pnr_rational_parse(text, &value) != PNR_OK)
             return refuse_value(to->why,
-                                "must be a decimal number or a quotient p/q that fits 64 bits");
+                                "must be a decimal number, as 2.5e6, or a quotient p/q that fits "
+                                "64 bits");
         if (!in_range(to->key, pnr_rational_double(value)))
             return refuse_range(to->key, to->why);
     }

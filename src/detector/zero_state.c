@@ -72,8 +72,8 @@ static bool write_all(int file, const char *bytes, size_t n)
 
 static int refuse(const pnr_config *config, pnr_error *error)
 {
-    return pnr_error_set(error, PNR_EIO, "radar.zero_state_path %s: %s",
-                         config->radar.zero_state_path, strerror(errno));
+    return pnr_error_file(error, PNR_EIO, "radar.zero_state_path", config->radar.zero_state_path,
+                          errno);
 }
 
 static int open_beside(const pnr_config *config, char path[BESIDE_LEN])

@@ -113,6 +113,21 @@ size_t pnr_plan_cells(const pnr_plan *plan)
     return plan->n_codes * pnr_plan_rows(plan) * plan->n_lags * plan->oversample;
 }
 
+size_t pnr_plan_profile_bytes(const pnr_plan *plan)
+{
+    const size_t each = plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1;
+
+    return plan->want_profile == PNR_WANT_NONE ? 0 : each * sizeof(float) * pnr_plan_cells(plan);
+}
+
+size_t pnr_plan_maps(size_t bytes)
+{
+    enum { LEAST = 2, BYTES = 8 << 20 };
+    const size_t fitting = BYTES / bytes;
+
+    return fitting > LEAST ? fitting : LEAST;
+}
+
 /* A circular correlation must have N lags, a linear one the gate and 8 more lags on either side. */
 static bool are_lags_valid(const pnr_plan *plan)
 {

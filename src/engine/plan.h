@@ -213,6 +213,11 @@ size_t pnr_plan_dwell_samples(const pnr_plan *plan);
 size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
 /* Values of one dwell's profile: codes times rows times lags times oversample. */
 size_t pnr_plan_cells(const pnr_plan *plan);
+/* Bytes of the cells that one dwell returns; 0 unless want_profile. */
+size_t pnr_plan_profile_bytes(const pnr_plan *plan);
+/* Returns how many profiles or maps of `bytes` > 0 each the submits in flight may return, and how
+ * many others may wait for subscribers: as many as 8 MiB hold, at least 2. */
+size_t pnr_plan_maps(size_t bytes);
 
 /* Bytes of one sample of all channels. */
 size_t pnr_plan_sample_bytes(const pnr_plan *plan);

@@ -9,9 +9,7 @@
 
 static size_t profile_values(const pnr_plan *plan)
 {
-    const size_t each = plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1;
-
-    return plan->want_profile == PNR_WANT_NONE ? 0 : each * pnr_plan_cells(plan);
+    return pnr_plan_profile_bytes(plan) / sizeof(float);
 }
 
 static size_t patch_values(const pnr_plan *plan)

@@ -255,19 +255,23 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
 }
 
-/* Warns of a long queue: the messages for a slow subscriber use memory of this program. */
-static void warn_of_queue(const pnr_pipeline *p)
+/* Opens the publisher, with memory for profiles or maps if they are wanted. A live stream cannot
+ * wait for a subscriber that is slow; a recording can. */
+static int open_publisher(pnr_pipeline *p, pnr_error *error)
 {
-    const pnr_plan *plan = &p->setup->plan;
-    const double each = (double)pnr_plan_cells(plan) * sizeof(float) *
-                        (plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1);
-    const double queue = each * (double)p->config->publisher.high_water;
+    const pnr_config *config = p->config;
+    const int code = pnr_publisher_create(config, &p->publisher, error);
 
-    if (plan->want_profile != PNR_WANT_NONE && *p->config->publisher.endpoint && queue > 0x1p30)
+    if (code != PNR_OK || p->setup->plan.want_profile == PNR_WANT_NONE)
+        return code;
+    if (pnr_map_bytes(&p->map) > PNR_CELLS_MAX)
         pnr_log(PNR_LOG_WARN,
-                "publisher.high_water = %zu: profiles of %.4g MiB for a subscriber that is slow "
-                "may take %.4g GiB",
-                p->config->publisher.high_water, each / 0x1p20, queue / 0x1p30);
+                "publisher.profile: a map has %.4g MiB, and pnradar-listen receives at most %d: "
+                "search fewer Doppler rows or codes",
+                (double)pnr_map_bytes(&p->map) / 0x1p20, PNR_CELLS_MAX >> 20);
+    return pnr_publisher_reserve_cells(p->publisher, &p->map,
+                                       p->is_live ? 0 : config->publisher.linger_s,
+                                       p->options->stop, error);
 }
 
 /* Starts the trackers, that of the zero delay from the state file if there is one. */
@@ -383,12 +387,11 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = open_acquisition(p, error)) != PNR_OK ||
         (code = open_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
         (code = open_trackers(p, error)) != PNR_OK || (code = fill_map(p, error)) != PNR_OK ||
-        (code = pnr_publisher_create(config, &p->publisher, error)) != PNR_OK)
+        (code = open_publisher(p, error)) != PNR_OK)
         return code;
     strncpy(p->report.engine, pnr_correlator_name(p->correlator), sizeof p->report.engine - 1);
     p->report.pfa_cell = p->setup->pfa_cell;
     p->report.rate_hz = pnr_rational_double(p->setup->radar.rate_hz);
-    warn_of_queue(p);
     p->ahead = ahead_samples(p);
     p->deadline = pnr_deadline_of(config->engine.deadline, p->setup->radar.period_s, p->is_live);
     log_setup(p);

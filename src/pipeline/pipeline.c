@@ -226,7 +226,7 @@ int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *optio
             config->publisher.wait_s > 0 &&
             pnr_publisher_wait(p->publisher, config->publisher.wait_s, p->options->stop) == PNR_OK;
         if (config->publisher.wait_s > 0 && !p->is_heard)
-            pnr_log(PNR_LOG_WARN, "no subscriber came within %.3g s", config->publisher.wait_s);
+            pnr_log(PNR_LOG_WARN, "no subscriber within %.3g s", config->publisher.wait_s);
         code = run_stream(p, error);
         code = pnr_pipeline_close_account(p, code, error, account);
     }

@@ -59,7 +59,7 @@ static int read_tcp(const char *place, const char *endpoint, char bind[PNR_ENDPO
         return pnr_refuse(error, "%s%s: want tcp://ADDRESS:PORT, PORT 0..65535 or *", place,
                           endpoint);
     if (is_v6 && (length < 2 || host[length - 1] != ']'))
-        return pnr_refuse(error, "%s%s: [ without ]", place, endpoint);
+        return pnr_refuse(error, "%s%s: [ without ]: want tcp://[ADDRESS]:PORT", place, endpoint);
     memcpy(name, host + is_v6, length - 2 * is_v6);
     name[length - 2 * is_v6] = '\0';
     if (!is_v6 && strcmp(name, "localhost") == 0)
@@ -123,14 +123,17 @@ static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
     const bool is_wrong = reason == EINVAL || reason == ENAMETOOLONG || reason == EPROTONOSUPPORT;
     const bool is_denied = reason == EACCES || reason == EPERM;
 
-    return pnr_error_set(error,
-                         is_wrong    ? PNR_ECONFIG
-                         : is_denied ? PNR_EPERMISSION
-                                     : PNR_EUNAVAILABLE,
-                         "cannot bind %s%s: %s", is_wrong ? "publisher.endpoint = " : "", endpoint,
-                         reason == EADDRINUSE ? "address in use"
-                         : is_denied          ? "permission denied"
-                                              : zmq_strerror(reason));
+    return pnr_error_set(
+        error,
+        is_wrong    ? PNR_ECONFIG
+        : is_denied ? PNR_EPERMISSION
+                    : PNR_EUNAVAILABLE,
+        "cannot bind publisher.endpoint = %s: %s", endpoint,
+        reason == EADDRINUSE      ? "address in use: stop the other program, or take another port"
+        : reason == EADDRNOTAVAIL ? "no network interface of this machine has this address"
+        : reason == ENOENT        ? "its folder does not exist"
+        : is_denied               ? "permission denied: a port above 1023, or another folder"
+                                  : zmq_strerror(reason));
 }
 
 /* Refuses an ipc path where a file or a used socket exists: ZeroMQ would remove this file or socket
@@ -146,7 +149,9 @@ static int check_ipc(const char *endpoint, pnr_error *error)
         lstat(path, &status) != 0)
         return PNR_OK;
     if (!S_ISSOCK(status.st_mode))
-        return pnr_refuse(error, "publisher.endpoint = %s: a file that is no socket lies there",
+        return pnr_refuse(error,
+                          "publisher.endpoint = %s: a file that is no socket lies there: "
+                          "take another path",
                           endpoint);
     if (strlen(path) >= sizeof address.sun_path)
         return PNR_OK; /* bind reports the error */
@@ -167,8 +172,8 @@ static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
     size_t n;
 
     if (file == NULL)
-        return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
-                             "publisher.curve_secret_path = %s: %s", path, strerror(errno));
+        return pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
+                              "publisher.curve_secret_path =", path, errno);
     setvbuf(file, NULL, _IONBF, 0); /* a buffer would keep a copy of the key */
     if (fstat(fileno(file), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         pnr_log(PNR_LOG_WARN, "%s: others may read this secret key: chmod 600", path);
@@ -183,7 +188,9 @@ static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
     explicit_bzero(text, sizeof text);
     if (n != KEY_LEN)
         return pnr_error_set(error, PNR_EDATA,
-                             "%s: no CURVE secret key: want one line of 40 Z85 characters", path);
+                             "publisher.curve_secret_path = %s: no CURVE secret key: want one line "
+                             "of 40 Z85 characters",
+                             path);
     return PNR_OK;
 }
 

@@ -76,6 +76,7 @@ typedef struct pnr_report {
 } pnr_report;
 
 enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text: max_echoes echoes */
+enum { PNR_CELLS_MAX = 1 << 28 }; /* bytes of the largest map that pnradar-listen receives */
 
 /* All writers write NUL-terminated JSON: null for NaN and infinities, numbers with 12 significant
  * digits in any locale, samples and counts of the account as strings. They return the length, or 0
@@ -115,6 +116,7 @@ typedef struct pnr_map_info {
     pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* [n_runs]: all rows, ascending */
 } pnr_map_info;
 
+size_t pnr_map_bytes(const pnr_map_info *info); /* of all cells */
 /* The Doppler of a row in Hz; row < n_rows. */
 double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
 /* True if the map is one row of one code. It is sent as a profile, without runs, code_names and

@@ -346,7 +346,7 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
     each = read_kind(&r, "profile", info);
     info->n_cells = (size_t)get_u64(&r, r.root, "n_cells", UINT32_MAX);
     if (info->n_cells == 0 || bytes % each != 0 || bytes / each != info->n_cells)
-        refuse_member(&r, "n_cells", "does not fit the bytes that came");
+        refuse_member(&r, "n_cells", "does not fit the bytes that arrived");
     read_cells(&r, info);
     return close_message(&r);
 }
@@ -368,7 +368,7 @@ static void read_shape(reader *r, size_t bytes, size_t each, pnr_map_info *out)
         left = n > 0 && left % (uint64_t)n == 0 ? left / (uint64_t)n : 0;
     }
     if (left != 1)
-        refuse_member(r, "shape", "does not fit the bytes that came");
+        refuse_member(r, "shape", "does not fit the bytes that arrived");
     if (!json_is_array(codes) || json_array_size(codes) != out->n_codes)
         refuse_member(r, "codes", "is no list of as many names");
     for (size_t i = 0; i < json_array_size(codes); i++)
@@ -482,7 +482,7 @@ static void check_pack(reader *r, const void *records, size_t bytes)
         refuse_member(r, "dtype", "is not this version's record");
     json_decref(dtype);
     if (bytes % sizeof(pnr_record) != 0 || n != n_records)
-        refuse_member(r, "n_records", "does not fit the bytes that came");
+        refuse_member(r, "n_records", "does not fit the bytes that arrived");
     for (size_t at = 0; r->code == PNR_OK && at < n; at += n_dwell, results++) {
         const pnr_record first = record_at(records, at);
 

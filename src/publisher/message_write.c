@@ -183,6 +183,12 @@ size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capa
 
 /* --- profiles and maps --- */
 
+size_t pnr_map_bytes(const pnr_map_info *info)
+{
+    return info->n_codes * info->n_rows * info->row.n_cells * sizeof(float) *
+           (info->row.is_complex ? 2 : 1);
+}
+
 double pnr_map_doppler_hz(const pnr_map_info *info, size_t row)
 {
     const pnr_doppler_run *run = info->runs;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The publisher: a ZeroMQ XPUB socket that never blocks. */
+/* The publisher: a ZeroMQ XPUB socket that never blocks a live stream. */
 #include "publisher/publisher.h"
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/plan.h"
+#include "publisher/buffers.h"
 #include "publisher/endpoint.h"
 
 #include <errno.h>
@@ -14,13 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <zmq.h>
 
 enum {
     TOPIC_LEN = PNR_TEXT_LEN + 16,
     MAX_INBOUND = 1024, /* bytes of a subscription; a peer that sends more is disconnected */
     MAX_DRAIN = 1024,   /* subscription messages read in one call */
-    POLL_MS = 50
+    POLL_MS = 50,
+    PAUSE_NS = 200000 /* between two looks for a free buffer */
 };
 
 typedef enum {
@@ -53,37 +57,64 @@ struct pnr_publisher {
     size_t n_results, n_records, max_records;
     pnr_record *records; /* [max_records] */
     pnr_report first;    /* the first report of the pack */
+
+    pnr_buffers cells; /* of profiles and maps that a subscriber has not yet received */
+    double patience_s; /* longest wait for one of them */
+    bool is_stalled;   /* the last wait was in vain */
+    const volatile int *stop;
 };
 
-/* Sends the topic, the text in p->text and the data (NULL: none), or sends nothing. All parts are
- * allocated before the first one is sent. */
-static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const void *data,
-                     size_t bytes)
+/* The binary part of a message. */
+typedef struct attachment {
+    const void *data;
+    size_t bytes;
+    pnr_buffer
+        *buffer; /* that holds the data, until libzmq releases it; NULL: the data is copied */
+} attachment;
+
+static int make_part(zmq_msg_t *message, const attachment *part)
 {
-    const char *name = p->topics[kind].name;
-    const void *const parts[] = {name, p->text, data};
-    const size_t sizes[] = {strlen(name), length, bytes}, n_parts = data != NULL ? 3 : 2;
+    pnr_buffer *buffer = part->buffer;
+
+    if (buffer != NULL)
+        return zmq_msg_init_data(message, buffer->data, part->bytes, pnr_buffers_release, buffer);
+    if (zmq_msg_init_size(message, part->bytes) != 0)
+        return -1;
+    memcpy(zmq_msg_data(message), part->data, part->bytes);
+    return 0;
+}
+
+/* Sends all parts, or none: libzmq refuses the first part if it refuses any. */
+static int send_parts(pnr_publisher *p, zmq_msg_t *messages, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        while (zmq_msg_send(&messages[i], p->socket, ZMQ_DONTWAIT | (i + 1 < n ? ZMQ_SNDMORE : 0)) <
+               0)
+            if (errno != EINTR)
+                return PNR_EAGAIN;
+    return PNR_OK;
+}
+
+/* Sends the topic, the text in p->text and the attachment (NULL: none), or sends nothing. All parts
+ * are allocated before the first one is sent. */
+static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const attachment *attached)
+{
+    const attachment parts[] = {
+        {.data = p->topics[kind].name, .bytes = strlen(p->topics[kind].name)},
+        {.data = p->text, .bytes = length},
+        attached != NULL ? *attached : (attachment){0},
+    };
+    const size_t n_parts = length == 0 ? 0 : attached != NULL ? 3 : 2;
     zmq_msg_t messages[3];
     size_t n = 0;
-    int code = length > 0 ? PNR_OK : PNR_EAGAIN;
+    int code = PNR_EAGAIN;
 
-    for (; n < n_parts && code == PNR_OK; n++) {
-        if (zmq_msg_init_size(&messages[n], sizes[n]) != 0) {
-            code = PNR_EAGAIN;
-            break;
-        }
-        memcpy(zmq_msg_data(&messages[n]), parts[n], sizes[n]);
-    }
-    for (size_t i = 0; i < n && code == PNR_OK; i++) {
-        const int more = i + 1 < n ? ZMQ_SNDMORE : 0;
-
-        while (zmq_msg_send(&messages[i], p->socket, ZMQ_DONTWAIT | more) < 0) {
-            if (errno != EINTR) {
-                code = PNR_EAGAIN;
-                break;
-            }
-        }
-    }
+    while (n < n_parts && make_part(&messages[n], &parts[n]) == 0)
+        n++;
+    if (n == n_parts && n > 0)
+        code = send_parts(p, messages, n);
+    else if (attached != NULL && attached->buffer != NULL) /* the last part was not made */
+        pnr_buffers_release(attached->buffer->data, attached->buffer);
     for (size_t i = 0; i < n; i++)
         zmq_msg_close(&messages[i]); /* a message that was sent is empty */
     return code;
@@ -93,6 +124,7 @@ static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const voi
 
 int pnr_publisher_flush(pnr_publisher *p)
 {
+    const attachment records = {p->records, p->n_records * sizeof *p->records, NULL};
     int code;
 
     if (p->n_results == 0)
@@ -100,7 +132,7 @@ int pnr_publisher_flush(pnr_publisher *p)
     code = send_text(
         p, TOPIC_RANGE,
         pnr_message_write_pack(&p->first, p->n_results, p->n_records, p->text, sizeof p->text),
-        p->records, p->n_records * sizeof *p->records);
+        &records);
     if (code == PNR_OK)
         p->n_results = p->n_records = 0;
     return code;
@@ -146,8 +178,25 @@ int pnr_publisher_send_range(pnr_publisher *p, pnr_report *report)
         return PNR_OK;
     if (p->pack > 1)
         return pack_result(p, report);
-    return send_text(p, TOPIC_RANGE, pnr_message_write_range(report, p->text, sizeof p->text), NULL,
-                     0);
+    return send_text(p, TOPIC_RANGE, pnr_message_write_range(report, p->text, sizeof p->text),
+                     NULL);
+}
+
+/* Waits at most patience_s for a free buffer. After a wait in vain it does not wait again before a
+ * buffer was free, so that a subscriber that has stopped delays a recording once. */
+static pnr_buffer *wait_for_buffer(pnr_publisher *p)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    const uint64_t begin_ns = pnr_clock_ns();
+    pnr_buffer *buffer = pnr_buffers_acquire(&p->cells);
+
+    while (buffer == NULL && !p->is_stalled && (p->stop == NULL || !*p->stop) &&
+           (double)(pnr_clock_ns() - begin_ns) * 1e-9 < p->patience_s) {
+        (void)nanosleep(&pause, NULL);
+        buffer = pnr_buffers_acquire(&p->cells);
+    }
+    p->is_stalled = buffer == NULL;
+    return buffer;
 }
 
 int pnr_publisher_send_cells(pnr_publisher *p, const pnr_report *report, const pnr_map_info *info,
@@ -155,12 +204,16 @@ int pnr_publisher_send_cells(pnr_publisher *p, const pnr_report *report, const p
 {
     const topic_kind kind = pnr_map_is_profile(info) ? TOPIC_PROFILE : TOPIC_MAP;
     const uint64_t seq = p->topics[kind].seq++;
-    const size_t n_cells = info->n_codes * info->n_rows * info->row.n_cells;
+    const size_t bytes = pnr_map_bytes(info);
+    pnr_buffer *buffer;
 
     if (p->socket == NULL)
         return PNR_OK;
+    if ((buffer = wait_for_buffer(p)) == NULL)
+        return PNR_EAGAIN;
+    memcpy(buffer->data, cells, bytes);
     return send_text(p, kind, pnr_message_write_cells(report, seq, info, p->text, sizeof p->text),
-                     cells, n_cells * sizeof *cells * (info->row.is_complex ? 2 : 1));
+                     &(attachment){.bytes = bytes, .buffer = buffer});
 }
 
 int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
@@ -171,7 +224,7 @@ int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
     status->seq = sign_message(p, kind, status->run, status->stream);
     if (p->socket == NULL)
         return PNR_OK;
-    return send_text(p, kind, pnr_message_write_status(status, p->text, sizeof p->text), NULL, 0);
+    return send_text(p, kind, pnr_message_write_status(status, p->text, sizeof p->text), NULL);
 }
 
 /* --- subscribers --- */
@@ -348,6 +401,20 @@ fail:
     return code;
 }
 
+int pnr_publisher_reserve_cells(pnr_publisher *p, const pnr_map_info *info, double patience_s,
+                                const volatile int *stop, pnr_error *error)
+{
+    const size_t bytes = pnr_map_bytes(info);
+
+    p->patience_s = patience_s;
+    p->stop = stop;
+    if (p->socket == NULL || pnr_buffers_create(pnr_plan_maps(bytes), bytes, &p->cells) == PNR_OK)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_ENOMEMORY,
+                         "publisher.profile: no memory for %zu maps of %.4g MiB",
+                         pnr_plan_maps(bytes), (double)bytes / 0x1p20);
+}
+
 void pnr_publisher_destroy(pnr_publisher *p)
 {
     if (p == NULL)
@@ -356,6 +423,7 @@ void pnr_publisher_destroy(pnr_publisher *p)
         zmq_close(p->socket);
     while (p->context != NULL && zmq_ctx_term(p->context) != 0 && zmq_errno() == EINTR)
         ;
+    pnr_buffers_destroy(&p->cells); /* the context has released all of them */
     free(p->records);
     free(p);
 }

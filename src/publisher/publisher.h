@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The publisher: sends results to subscribers over ZeroMQ and never blocks the pipeline. */
+/* The publisher: sends results to subscribers over ZeroMQ and never blocks a live pipeline. */
 #ifndef PNR_PUBLISHER_H
 #define PNR_PUBLISHER_H
 
@@ -21,7 +21,14 @@ int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volati
  * With publisher.pack > 1, PNR_OK means that the result is kept until its pack is full; a refused
  * pack is kept for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
-/* Sends a profile or a map. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. */
+/* Reserves memory for pnr_plan_maps() profiles or maps like *info that a slow subscriber has not
+ * received. Call it once, before the first pnr_publisher_send_cells. patience_s: longest wait of a
+ * send for this subscriber, also ended by *stop (may be NULL); 0 for a live stream. PNR_OK or
+ * PNR_ENOMEMORY. */
+int pnr_publisher_reserve_cells(pnr_publisher *publisher, const pnr_map_info *info,
+                                double patience_s, const volatile int *stop, pnr_error *error);
+/* Sends a profile or a map. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. PNR_EAGAIN
+ * also if all reserved memory is in use. */
 int pnr_publisher_send_cells(pnr_publisher *publisher, const pnr_report *report,
                              const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);

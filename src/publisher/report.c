@@ -14,16 +14,15 @@ enum { ROW_LEN = 1024 };
 static const char *const print_names[] = {
     [PNR_PRINT_TABLE] = "table", [PNR_PRINT_CSV] = "csv", [PNR_PRINT_JSON] = "json"};
 
-int pnr_print_find(const char *name, pnr_print *out, pnr_error *error)
+int pnr_print_find(const char *option, const char *name, pnr_print *out, pnr_error *error)
 {
-
     for (size_t i = 0; i < sizeof print_names / sizeof print_names[0]; i++) {
         if (strcmp(name, print_names[i]) == 0) {
             *out = (pnr_print)i;
             return PNR_OK;
         }
     }
-    return pnr_error_set(error, PNR_EUSAGE, "format %s: want table, csv or json", name);
+    return pnr_error_set(error, PNR_EUSAGE, "%s %s: want table, csv or json", option, name);
 }
 
 void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool with_truth)

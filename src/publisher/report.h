@@ -14,8 +14,8 @@ enum { PNR_DATE_LEN = 11 };
 
 typedef enum { PNR_PRINT_TABLE, PNR_PRINT_CSV, PNR_PRINT_JSON } pnr_print;
 
-/* name: "table", "csv" or "json". PNR_OK, or PNR_EUSAGE with these three names. */
-int pnr_print_find(const char *name, pnr_print *out, pnr_error *error);
+/* name: "table", "csv" or "json", from an option. PNR_OK, or PNR_EUSAGE with these three names. */
+int pnr_print_find(const char *option, const char *name, pnr_print *out, pnr_error *error);
 
 /* The true values of an echo in a synthetic scene. NAN: the dwell has no target for it. */
 typedef struct pnr_report_truth {

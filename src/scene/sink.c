@@ -92,7 +92,7 @@ static int explain_open(const char *path, pnr_error *error)
 {
     int code = errno == EACCES || errno == EPERM || errno == EROFS ? PNR_EPERMISSION : PNR_EIO;
 
-    return pnr_error_set(error, code, "cannot write '%s': %s", path, strerror(errno));
+    return pnr_error_file(error, code, "cannot write", path, errno);
 }
 
 /* Opens a FIFO. Without a reader, open fails with ENXIO and is tried again. The descriptor stays
@@ -177,12 +177,12 @@ static int check_sound(const pnr_config *config, const container *box, const sou
         return pnr_refuse(error, "%zu real channels in a sound file need source.layout = channels",
                           config->source.channels);
     if (pnr_format_get(f->real)->is_float && !box->wide)
-        return pnr_refuse(error, "a %s file holds integers, not %s", box->extension + 1,
-                          wanted->name);
+        return pnr_refuse(error, "a %s file holds integers, not source.format = %s: take ci16",
+                          box->extension + 1, wanted->name);
     if (rate.den != 1 || rate.num < 1 || rate.num > INT32_MAX)
         return pnr_refuse(error,
-                          "a sound file's rate is a whole number of Hz: %" PRId64 "/%" PRId64
-                          " goes into a raw file only",
+                          "a sound file's rate is a whole number of Hz: source.rate_hz = "
+                          "%" PRId64 "/%" PRId64 " goes into a raw file only",
                           rate.num, rate.den);
     return PNR_OK;
 }
@@ -220,8 +220,9 @@ static int open_sound(pnr_sink *sink, SF_INFO *sf, pnr_error *error)
 {
     sink->sound = sf_open_fd(sink->fd, SFM_WRITE, sf, SF_FALSE);
     if (!sink->sound)
-        return pnr_error_set(error, PNR_EIO, "libsndfile cannot write '%.200s': %s", sink->path,
-                             sf_strerror(NULL));
+        return pnr_error_set(
+            error, PNR_EIO, "libsndfile cannot write '%.200s': %s Take another format: .wav, .rf64",
+            sink->path, sf_strerror(NULL));
     /* The PEAK chunk contains the time of day, so two equal runs would give different files. */
     sf_command(sink->sound, SFC_SET_ADD_PEAK_CHUNK, NULL, SF_FALSE);
     return PNR_OK;
@@ -340,8 +341,8 @@ static int write_bytes(pnr_sink *sink, size_t n_bytes, pnr_error *error)
             continue;
         }
         if (done < 0)
-            return pnr_error_set(error, errno == EPIPE ? PNR_EEND : PNR_EIO,
-                                 "cannot write '%.200s': %s", sink->path, strerror(errno));
+            return pnr_error_file(error, errno == EPIPE ? PNR_EEND : PNR_EIO, "cannot write",
+                                  sink->path, errno);
         from += done;
         n_bytes -= (size_t)done;
     }
@@ -409,8 +410,7 @@ int pnr_sink_close(pnr_sink *sink, bool keep, pnr_error *error)
     if (sink->sound && sf_close(sink->sound) != 0)
         rc = pnr_error_set(error, PNR_EIO, "cannot complete '%.200s'", sink->path);
     if (is_ours && close(sink->fd) != 0 && rc == PNR_OK)
-        rc = pnr_error_set(error, PNR_EIO, "cannot complete '%.200s': %s", sink->path,
-                           strerror(errno));
+        rc = pnr_error_file(error, PNR_EIO, "cannot complete", sink->path, errno);
     if (is_ours && sink->info.is_regular && (!keep || rc != PNR_OK))
         unlink(sink->path);
     free(sink->bytes);

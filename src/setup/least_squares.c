@@ -162,11 +162,12 @@ static int refuse_condition(const pnr_least_squares *ls, pnr_error *error)
 
     if (isfinite(ls->condition))
         snprintf(number, sizeof number, "%.2g", ls->condition);
-    return pnr_refuse(error,
-                      "window.filter = least-squares: the code cannot tell echoes of the %zu range "
-                      "gates apart: condition number %s, at most %g is possible; it needs fewer "
-                      "gates, or power at all frequencies",
-                      ls->n_gates, number, worst_condition);
+    return pnr_refuse(
+        error,
+        "window.filter = least-squares: the code cannot separate echoes of the %zu range "
+        "gates: condition number %s, at most %g is possible; it needs fewer "
+        "gates, or power at all frequencies",
+        ls->n_gates, number, worst_condition);
 }
 
 int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates, bool is_cyclic,

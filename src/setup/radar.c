@@ -239,7 +239,7 @@ static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *erro
     if (max_m - min_m > out->unambiguous_m + half_sample_m)
         return pnr_refuse(error,
                           "radar.min_range_m %.10g to max_range_m %.10g is more than the "
-                          "unambiguous range of %.10g m",
+                          "unambiguous range of %.10g m: a longer code has a longer one",
                           min_m, max_m, out->unambiguous_m);
     out->min_delay_s = min_m / out->metres_per_second;
     out->max_delay_s = fmin(max_m / out->metres_per_second, out->min_delay_s + out->period_s);

@@ -103,7 +103,7 @@ static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_ra
     if (pnr_band_keep(&band, a, n, &to->share, &to->removed) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", n);
     if (to->removed > 1 - 1e-9)
-        return pnr_refuse(error, "window.dc and window.notch = \"%s\" leave nothing of the code",
+        return pnr_refuse(error, "window.dc and window.notch = \"%s\" remove the whole code",
                           config->window.notch);
     if (!(to->share > 0))
         return pnr_refuse(error,
@@ -256,6 +256,21 @@ static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
     return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
 }
 
+/* Sets the submits and their dwells. Returned profiles and maps may fill memory quickly, so that
+ * they limit both; engine.batch stays as the user set it. */
+static void plan_submits(const pnr_config *config, pnr_plan *plan)
+{
+    const size_t bytes = pnr_plan_profile_bytes(plan);
+
+    plan->batch = batch_of(config, plan);
+    if (bytes > 0 && config->engine.batch == 0) {
+        const size_t maps = pnr_plan_maps(bytes);
+
+        plan->depth = plan->depth < maps ? plan->depth : maps;
+        plan->batch = plan->batch < maps / plan->depth ? plan->batch : maps / plan->depth;
+    }
+}
+
 /* Fills the part of the plan that says how windows make a dwell: looks, periods, rows, taper. */
 static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
@@ -338,7 +353,7 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
 
     if (is_range && !plan->linear ? 2 * reach >= n_cells : reach >= n_cells)
         return pnr_refuse(error,
-                          "detector.cfar_training = %zu, a cell in %zu behind detector.cfar_guard "
+                          "detector.cfar_training = %zu, a cell in %zu after detector.cfar_guard "
                           "= %zu, reaches %zu %s to either side; there are %zu",
                           cfar->training, cfar->stride, config->detector.cfar_guard, reach,
                           is_range ? "lags" : "Doppler rows", n_cells);
@@ -455,7 +470,7 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
         (code = plan_thresholds(setup, config, error)) != PNR_OK ||
         (code = plan_cfar(setup, config, error)) != PNR_OK)
         goto fail;
-    setup->plan.batch = batch_of(config, &setup->plan);
+    plan_submits(config, &setup->plan);
     *out = setup;
     return PNR_OK;
 fail:
@@ -490,7 +505,8 @@ size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
         return config->ring.bytes / pnr_plan_sample_bytes(plan);
     if (config->ring.seconds > 0)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz));
-    /* The ring also has memory for one more submit, which the source fills. */
-    return (plan->depth + 1) * plan->batch * pnr_plan_dwell_samples(plan) +
+    /* The ring also has memory for one more submit, which the source fills. Published maps make
+     * submits smaller, but not the ring, which bridges pauses of the system. */
+    return (config->engine.depth + 1) * batch_of(config, plan) * pnr_plan_dwell_samples(plan) +
            pnr_plan_view_samples(plan, 0);
 }

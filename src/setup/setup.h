@@ -53,7 +53,8 @@ typedef struct pnr_setup {
 /*
  * format, n_channels: the layout of samples in memory, from the source. The plan's depth is
  * engine.depth, its batch engine.batch. If engine.batch is 0, the batch is 1 to 4096 dwells, with
- * about 2^23 samples and at most 256 MiB of powers.
+ * about 2^23 samples and at most 256 MiB of powers; with publisher.profile both are as small as
+ * pnr_plan_maps() wants.
  *
  * The thresholds make detector.pfa the false-alarm probability of one search over all lags, Doppler
  * rows and codes of a dwell. The correlation of neighbouring lags is that of the code. Rows and

@@ -107,13 +107,14 @@ static int finish_input(raw *r, pnr_error *error)
     r->ended = true;
     if (r->input->is_regular && r->n_left > 0)
         return pnr_error_set(error, PNR_EDATA,
-                             "%s: cut short while it was read: %" PRIu64 " samples came, %" PRIu64
-                             " more were there at the start",
+                             "%s: cut short while it was read: %" PRIu64
+                             " samples arrived, %" PRIu64 " more were there at the start",
                              r->input->name, r->n_read, r->n_left);
     if (!r->input->is_regular)
         r->info->n_trailing_bytes = r->n_carry;
     if (r->n_read == 0)
-        return pnr_error_set(error, PNR_EDATA, "%s: no samples: %zu bytes came, one sample has %zu",
+        return pnr_error_set(error, PNR_EDATA,
+                             "%s: no samples: %zu bytes arrived, one sample has %zu",
                              r->input->name, r->n_carry, r->sample_bytes);
     return PNR_EEND;
 }

@@ -321,7 +321,8 @@ static int check_end(const view *v, const chunks *all)
         return PNR_OK;
     return refuse_header(v,
                          "the header says %" PRIu64 " bytes, the file has %" PRIu64
-                         " (cut short, not finished, or more than the header can say?)",
+                         " (cut short, not finished, or more than the header can say?): copy it "
+                         "again",
                          end, v->file_bytes);
 }
 
@@ -521,9 +522,10 @@ int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes
 
     *out = (pnr_sound_header){0};
     if (!kind)
-        return pnr_error_set(
-            error, PNR_EDATA,
-            "does not begin like WAV, RF64, W64, AIFF, AU or FLAC (%" PRIu64 " bytes)", file_bytes);
+        return pnr_error_set(error, PNR_EDATA,
+                             "does not begin like WAV, RF64, W64, AIFF, AU or FLAC (%" PRIu64
+                             " bytes): for raw samples set source.format",
+                             file_bytes);
     view v = {bytes, n, file_bytes, kind->name, error};
     out->name = kind->name;
     return is_in_view(&v, 0, kind->n_bytes) ? kind->read(&v, out)

@@ -97,24 +97,25 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     else /* with O_NONBLOCK open does not wait for the writer of a FIFO */
         input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (input->fd < 0)
-        return pnr_error_set(error, open_failure(errno), "%s: %s", path, strerror(errno));
+        return pnr_error_file(error, open_failure(errno), "input", path, errno);
     if (fstat(input->fd, &status) != 0)
-        return pnr_error_set(error, PNR_ENOINPUT, "%s: %s", input->name, strerror(errno));
+        return pnr_error_file(error, PNR_ENOINPUT, "input", input->name, errno);
     if (S_ISDIR(status.st_mode))
-        return pnr_error_set(error, PNR_ENOINPUT, "%s: is a directory", input->name);
+        return pnr_error_file(error, PNR_ENOINPUT, "input", input->name, EISDIR);
     input->is_regular = S_ISREG(status.st_mode);
     if (!input->is_regular)
         return PNR_OK;
     offset = lseek(input->fd, 0, SEEK_CUR); /* a part of stdin may have been read already */
     if (offset < 0)
-        return pnr_error_set(error, PNR_EIO, "%s: %s", input->name, strerror(errno));
+        return pnr_error_file(error, PNR_EIO, "input", input->name, errno);
     input->n_bytes = status.st_size > offset ? (uint64_t)(status.st_size - offset) : 0;
     ssize_t n_head = pread(input->fd, input->head, sizeof input->head, offset);
     if (n_head < 0)
-        return pnr_error_set(error, PNR_EIO, "%s: %s", input->name, strerror(errno));
+        return pnr_error_file(error, PNR_EIO, "input", input->name, errno);
     input->n_head = (size_t)n_head;
     if (input->n_bytes == 0)
-        return pnr_error_set(error, PNR_EDATA, "%s: the file is empty", input->name);
+        return pnr_error_set(error, PNR_EDATA, "input %s: the file is empty: did the recorder run?",
+                             input->name);
     return PNR_OK;
 }
 

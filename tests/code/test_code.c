@@ -365,11 +365,11 @@ TEST(wrong_parameters_are_refused_with_the_reason)
         {{.type = PNR_CODE_ZADOFF_CHU, .length = 255, .root = 5}, "common divisor is 5"},
         {{.type = PNR_CODE_ZADOFF_CHU, .length = 255, .root = 0}, "code.root 0: must be 1 to 254"},
         {{.type = PNR_CODE_ZADOFF_CHU, .length = 255, .root = 256}, "code.root 256"},
-        {{.type = PNR_CODE_ZADOFF_CHU, .length = 0, .root = 1}, "a code of 0 chips"},
+        {{.type = PNR_CODE_ZADOFF_CHU, .length = 0, .root = 1}, "code.length = 0"},
         {{.type = PNR_CODE_FRANK, .length = 63}, "64 would be right"},
-        {{.type = PNR_CODE_FRANK, .length = 0}, "a code of 0 chips"},
+        {{.type = PNR_CODE_FRANK, .length = 0}, "code.length = 0"},
         {{.type = PNR_CODE_P4, .length = SIZE_MAX}, "must be 1 to 16777216"},
-        {{.type = PNR_CODE_RANDOM, .length = 0}, "a code of 0 chips"},
+        {{.type = PNR_CODE_RANDOM, .length = 0}, "code.length = 0"},
         {{.type = PNR_CODE_RANDOM, .length = 8, .seed = 4294967296}, "code.seed 4294967296"},
     };
 

@@ -245,7 +245,8 @@ TEST(wrong_taps_and_degrees_are_refused_with_the_reason)
                         "largest tap must be code.degree");
     expect_code_refused((keys){.degree = 10, .text = "11,2"}, PNR_ECONFIG,
                         "largest tap must be code.degree");
-    expect_code_refused((keys){.degree = 10, .text = "10,3,3"}, PNR_ECONFIG, "tap 3 comes twice");
+    expect_code_refused((keys){.degree = 10, .text = "10,3,3"}, PNR_ECONFIG,
+                        "tap 3 is there twice");
     expect_code_refused((keys){.degree = 10, .text = "10,0"}, PNR_ECONFIG, "a tap must be 1 to 24");
     expect_code_refused((keys){.degree = 10, .text = "99999999999999999999"}, PNR_ECONFIG,
                         "1 to 24");

@@ -351,6 +351,8 @@ TEST(test_profile)
 {
     static char text[PNR_MESSAGE_MAX];
     const float profile[] = {1, 2, 3, 4, 5, 6};
+    static const pnr_map_info info = {
+        .row = {.is_complex = true, .n_cells = 3, .oversample = 1}, .n_codes = 1, .n_rows = 1};
     pnr_publisher *publisher;
     pnr_report report;
     pnr_config config;
@@ -361,13 +363,8 @@ TEST(test_profile)
     publisher = create(&config);
     subscribe(&s, publisher, "", 1000);
     report_fixture(&report, 0);
-    assert_int_equal(pnr_publisher_send_cells(
-                         publisher, &report,
-                         &(pnr_map_info){.row = {.is_complex = true, .n_cells = 3, .oversample = 1},
-                                         .n_codes = 1,
-                                         .n_rows = 1},
-                         profile),
-                     PNR_OK);
+    assert_int_equal(pnr_publisher_reserve_cells(publisher, &info, 0, NULL, NULL), PNR_OK);
+    assert_int_equal(pnr_publisher_send_cells(publisher, &report, &info, profile), PNR_OK);
     assert_true(part(&s, text, sizeof text) > 0);
     assert_string_equal(text, "profile/demo");
     assert_true(part(&s, text, sizeof text) > 0);
@@ -398,6 +395,7 @@ TEST(test_map)
     publisher = create(&config);
     subscribe(&s, publisher, "", 1000);
     report_fixture(&report, 0);
+    assert_int_equal(pnr_publisher_reserve_cells(publisher, &map, 0, NULL, NULL), PNR_OK);
     for (int seq = 0; seq < 2; seq++) {
         char wanted[32];
 
@@ -413,6 +411,71 @@ TEST(test_map)
     }
     unsubscribe(&s);
     pnr_publisher_destroy(publisher);
+}
+
+/* Two large maps at most wait for a subscriber that does not read. A patient publisher waits for it
+ * once; when it reads again, all maps that were accepted arrive whole. */
+TEST(test_slow_maps)
+{
+    enum { N_CELLS = 1 << 21, N = 20, ROWS = 2 };
+    static const char *const names[] = {"a code"};
+    static const pnr_map_info map = {.row = {.n_cells = N_CELLS, .oversample = 1},
+                                     .n_codes = 1,
+                                     .n_rows = ROWS,
+                                     .code_names = names,
+                                     .n_runs = 1,
+                                     .runs = {{-1, 2, ROWS}}};
+    static char text[PNR_MESSAGE_MAX];
+    const size_t bytes = sizeof(float) * ROWS * N_CELLS;
+    float *cells = malloc(bytes);
+    char *read = malloc(bytes + 1);
+    pnr_publisher *publisher;
+    pnr_report report;
+    pnr_config config;
+    subscriber s;
+    uint64_t longest_ns = 0;
+    size_t n_sent = 0;
+    volatile int stop = 0;
+
+    assert_true(cells != NULL && read != NULL);
+    configure(&config, "tcp://127.0.0.1:*");
+    publisher = create(&config);
+    subscribe(&s, publisher, "", 1);
+    report_fixture(&report, 0);
+    assert_int_equal(pnr_publisher_reserve_cells(publisher, &map, 0.3, &stop, NULL), PNR_OK);
+    for (size_t i = 0; i < N; i++) {
+        const uint64_t now_ns = pnr_clock_ns();
+
+        for (size_t cell = 0; cell < ROWS * N_CELLS; cell += 1000)
+            cells[cell] = (float)(n_sent * 1000000 + cell);
+        n_sent += pnr_publisher_send_cells(publisher, &report, &map, cells) == PNR_OK;
+        longest_ns = pnr_clock_ns() - now_ns > longest_ns ? pnr_clock_ns() - now_ns : longest_ns;
+    }
+    print_message("%zu of %d maps were accepted, the longest send took %.0f ms\n", n_sent, N,
+                  (double)longest_ns * 1e-6);
+    assert_in_range(n_sent, 2, 8); /* two here, others in the sockets and the subscriber's queue */
+    assert_true(longest_ns > UINT64_C(290000000));
+    stop = 1;
+    for (size_t m = 0; m < n_sent; m++) {
+        assert_true(part(&s, text, sizeof text) > 0);
+        assert_string_equal(text, "map/demo");
+        assert_true(part(&s, text, sizeof text) > 0);
+        assert_int_equal(part(&s, read, bytes + 1), bytes);
+        for (size_t cell = 0; cell < ROWS * N_CELLS; cell += 1000) {
+            const float want = (float)(m * 1000000 + cell);
+
+            assert_memory_equal(read + cell * sizeof want, &want, sizeof want);
+        }
+    }
+    /* The buffers are free again, after a stop too. */
+    for (int i = 0; pnr_publisher_send_cells(publisher, &report, &map, cells) != PNR_OK; i++) {
+        assert_true(i < PATIENCE_MS);
+        usleep(1000);
+    }
+    unsubscribe(&s);
+    pnr_publisher_destroy(publisher);
+    free(cells);
+    free(read);
 }
 
 TEST(test_no_endpoint)

@@ -81,13 +81,13 @@ TEST(test_find)
     pnr_print found;
     pnr_error error;
 
-    assert_int_equal(pnr_print_find("csv", &found, &error), PNR_OK);
+    assert_int_equal(pnr_print_find("--print", "csv", &found, &error), PNR_OK);
     assert_int_equal(found, PNR_PRINT_CSV);
-    assert_int_equal(pnr_print_find("json", &found, &error), PNR_OK);
+    assert_int_equal(pnr_print_find("--print", "json", &found, &error), PNR_OK);
     assert_int_equal(found, PNR_PRINT_JSON);
-    assert_int_equal(pnr_print_find("table", &found, &error), PNR_OK);
+    assert_int_equal(pnr_print_find("--print", "table", &found, &error), PNR_OK);
     assert_int_equal(found, PNR_PRINT_TABLE);
-    assert_int_equal(pnr_print_find("xml", &found, &error), PNR_EUSAGE);
+    assert_int_equal(pnr_print_find("--print", "xml", &found, &error), PNR_EUSAGE);
     assert_non_null(strstr(error.text, "xml"));
 }
 

@@ -231,6 +231,42 @@ TEST(maps_bound_the_batch)
     pnr_setup_destroy(setup);
 }
 
+/* 8 MiB of maps in flight, at least two. The ring stays as long as without them. */
+TEST(published_maps_bound_the_submits)
+{
+    static const struct {
+        const char *text;
+        size_t depth, batch;
+    } cases[] = {
+        {"profile = power\n[doppler]\nmin_hz = -125e3\nmax_hz = 124e3\n", 2, 1},
+        {"profile = complex\n[doppler]\nmin_hz = -1e5\nmax_hz = 99e3\n", 2, 1},
+        {"profile = power\n[engine]\nbatch = 3\n[doppler]\nmin_hz = -1e5\nmax_hz = 1e5\n", 4, 3},
+        {"profile = power\n", 4, (8 << 20) / 4000 / 4},
+        {"profile = complex\n[engine]\ndepth = 1\n", 1, (8 << 20) / 8000},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[2][256];
+        pnr_setup *setup, *without;
+        pnr_config config;
+
+        snprintf(text[0], sizeof text[0], "[publisher]\n%s", cases[i].text);
+        snprintf(text[1], sizeof text[1], "[publisher]\nhigh_water = 1000\n%s",
+                 strchr(cases[i].text, '\n') + 1);
+        setup = make(text[0]);
+        without = make(text[1]);
+        assert_int_equal(setup->plan.depth, cases[i].depth);
+        assert_int_equal(setup->plan.batch, cases[i].batch);
+        accept_text(&config, text[1]);
+        assert_int_equal(pnr_setup_ring_samples(setup, &config),
+                         pnr_setup_ring_samples(without, &config));
+        assert_true(without->plan.batch >= setup->plan.batch);
+        pnr_config_clear(&config);
+        pnr_setup_destroy(setup);
+        pnr_setup_destroy(without);
+    }
+}
+
 /* The samples of each code, in order, all with the same energy. */
 TEST(codes_stand_in_order)
 {

@@ -137,7 +137,7 @@ TEST(test_file_that_shrinks_or_grows)
     assert_int_equal(truncate(config.source.input, 202), 0);
     take_all(source, 1000, &got);
     assert_int_equal(got.end, PNR_EDATA);
-    assert_non_null(strstr(got.error.text, "50 samples came, 50 more"));
+    assert_non_null(strstr(got.error.text, "50 samples arrived, 50 more"));
     expect_bytes(&got, bytes, 200);
     assert_int_equal(pnr_source_read(source, got.bytes, 1, &n, &gap, NULL), PNR_EEND);
     pnr_source_close(source);

@@ -63,7 +63,7 @@ real="-s source.tune_hz=24e3 -s code.chip_rate_hz=24e3 -s code.degree=6"
 report $? "recordings as WAV and AIFF"
 status 0 "$pnradar" -c "$work/sonar.conf" --print csv "$work/iq.wav" && near "$work/out" &&
     mv "$work/out" "$work/csv" && status 0 "$pnradar" -c "$work/sonar.conf" --print csv "$work/iq.aiff" &&
-    cut -d, -f1-10,12- "$work/csv" >"$work/a" && cut -d, -f1-10,12- "$work/out" | cmp -s - "$work/a"
+    cut -d, -f1-11,13- "$work/csv" >"$work/a" && cut -d, -f1-11,13- "$work/out" | cmp -s - "$work/a"
 report $? "stereo is I and Q, without any key for rate or format"
 # shellcheck disable=SC2086 # a list of options
 status 0 "$pnradar" -c "$work/sonar.conf" $real --print csv "$work/real.wav" && near "$work/out"

@@ -90,8 +90,8 @@ deaf() {
     [ $? -eq 69 ] && [ ! -s "$work/out" ]
 }
 deaf "ipc://$work/nobody" && sed -n 1p "$work/err" | grep -q "waiting at ipc://$work/nobody for stream test\$" &&
-    sed -n 2p "$work/err" | grep -q "warning: nothing publishes at ipc://$work/nobody (another port" &&
-    tail -n 1 "$work/err" | grep -q 'error: nothing came within 4 s: nothing publishes'
+    sed -n 2p "$work/err" | grep -q "warning: nothing publishes at ipc://$work/nobody: there is no such socket" &&
+    tail -n 1 "$work/err" | grep -q 'error: nothing arrived within 4 s: nothing publishes'
 report $? "where it waits at once, and after 3 s that nothing publishes there"
 
 "$bin/pnradar-echo" -c "$work/radar.conf" -s echo.periods=40000 "$work/long.ci16" 2>"$work/err" # 20 s
@@ -109,7 +109,7 @@ wait "$publisher"
 # shellcheck disable=SC2086
 "$pnradar" $other -s publisher.wait_s=60 "$work/long.ci16" 2>"$work/publisher" &
 publisher=$!
-deaf && says "warning: a publisher is at ipc://$work/socket, but nothing came from it"
+deaf && says "warning: a publisher is at ipc://$work/socket, but nothing arrived from it"
 report $? "after 3 s, that the publisher is silent"
 kill "$publisher"
 wait "$publisher"

@@ -461,7 +461,7 @@ tell(status == 3 and "2999 results received, 0 lost" in t.err, "a loss is told a
 
 t = Terminal(arguments=("--timeout", "0.5"))
 status = t.finish()
-tell(status == 69 and t.restored() and "nothing came" in t.err, "an error leaves the terminal as it was", (status, t.err))
+tell(status == 69 and t.restored() and "nothing arrived" in t.err, "an error leaves the terminal as it was", (status, t.err))
 t = Terminal(term="dumb")
 status = t.finish()
 tell(status == 64 and ENTER not in t.out and "dumb" in t.err, "a terminal that cannot be redrawn is refused", t.err)

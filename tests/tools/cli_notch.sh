@@ -25,7 +25,7 @@ refused 'beyond half of source.rate_hz' window.notch=600e3+-1
 report $? "a notch that the samples do not hold"
 refused 'needs doppler.step = whole' window.dc=remove doppler.max_hz=1000
 report $? "DC between the harmonics of rotated rows"
-refused 'nothing of the code' window.notch=0+-500e3
+refused 'remove the whole code' window.notch=0+-500e3
 report $? "a notch that removes all"
 
 find_python numpy

@@ -52,6 +52,8 @@ int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, benc
 void bench_set_endpoint(pnr_config *config);
 /* Prints the CPU and what each engine has found here; with --csv as comments. */
 void bench_print_machine(const bench *b);
+/* Prints the most memory that this process has occupied; with --csv as a comment. */
+void bench_print_memory(const bench *b);
 
 int bench_chain(const bench *b, pnr_error *error);
 int bench_stream(const bench *b, pnr_error *error);

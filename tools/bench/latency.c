@@ -341,8 +341,8 @@ int bench_latency(const bench *b, pnr_error *error)
     tables t = {0};
     int rc;
 
-    if ((rc = bench_table_create("stages: where the time goes", stage_columns, &t.stages, error)) ==
-            PNR_OK &&
+    if ((rc = bench_table_create("stages: the time of each part", stage_columns, &t.stages,
+                                 error)) == PNR_OK &&
         (rc = bench_table_create("histogram: windows by latency", histogram_columns, &t.histogram,
                                  error)) == PNR_OK &&
         (rc = bench_sweep_run(

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 int bench_parse_sizes(const char *text, bench *b, pnr_error *error)
@@ -87,4 +88,12 @@ void bench_print_machine(const bench *b)
             printf("%sengine %s: %s\n", comment, *name, text);
     }
     fflush(stdout);
+}
+
+void bench_print_memory(const bench *b)
+{
+    struct rusage usage;
+
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        printf("%smemory: %.1f MiB at most\n", b->csv ? "# " : "", (double)usage.ru_maxrss / 1024);
 }

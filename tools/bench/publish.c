@@ -172,7 +172,7 @@ static int measure_pack(const bench *b, size_t n_samples, size_t pack, work *w, 
     rc = bench_subscriber_start(pnr_publisher_endpoint(w->publisher), false, NULL, NULL,
                                 &subscriber, error);
     if (rc == PNR_OK && pnr_publisher_wait(w->publisher, patience_s, &pnr_stop) != PNR_OK)
-        rc = pnr_error_set(error, PNR_EUNAVAILABLE, "the subscriber did not come");
+        rc = pnr_error_set(error, PNR_EUNAVAILABLE, "the subscriber did not connect");
     if (rc == PNR_OK) {
         start_ns = pnr_clock_ns();
         n = publish_all(w, b->seconds);

@@ -389,6 +389,15 @@ static int measure_scene(const bench *b, const struct scene_case *own, const str
     return rc;
 }
 
+/* True if --only does not exclude this case and variant. */
+static bool is_chosen(const bench *b, size_t i, size_t v)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s %s %s", cases[i].name, variants[v].form, variants[v].noise);
+    return b->only == NULL || strstr(name, b->only) != NULL;
+}
+
 static int measure_size(const bench *b, void *context, size_t n_echoes, bench_table *table,
                         pnr_error *error)
 {
@@ -399,21 +408,24 @@ static int measure_size(const bench *b, void *context, size_t n_echoes, bench_ta
         return pnr_error_set(error, PNR_EUSAGE, "scene: -n %zu: 1 to %d echoes", n_echoes,
                              MAX_ECHOES);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
-            char name[64];
-
-            snprintf(name, sizeof name, "%s %s %s", cases[i].name, variants[v].form,
-                     variants[v].noise);
-            if (rc == PNR_OK && !pnr_stop && (b->only == NULL || strstr(name, b->only) != NULL))
+        for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++)
+            if (rc == PNR_OK && !pnr_stop && is_chosen(b, i, v))
                 rc = measure_scene(b, &cases[i], &variants[v], n_echoes, table, error);
-        }
     return rc;
 }
 
 int bench_scene(const bench *b, pnr_error *error)
 {
     static const bench_sweep sweep = {.columns = columns, .measure = measure_size};
+    size_t n = 0;
 
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++)
+            n += is_chosen(b, i, v);
+    if (n == 0)
+        return pnr_error_set(error, PNR_EUSAGE,
+                             "--only %s: no scene has this in its name, as %s %s %s", b->only,
+                             cases[0].name, variants[0].form, variants[0].noise);
     return bench_sweep_run(b, &sweep, NULL, error,
                            "scene: ring to subscriber, %g s a scene; engine, detect and publish "
                            "alone, %zu runs",

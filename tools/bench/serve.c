@@ -21,7 +21,7 @@ static int dump_samples(const char *path, const pnr_setup *setup, const pnr_meas
     bool good;
 
     if (file == NULL)
-        return pnr_error_set(error, PNR_EIO, "--dump %s: %s", path, strerror(errno));
+        return pnr_error_file(error, PNR_EIO, "--dump", path, errno);
     good = fwrite(setup->plan.references, sizeof setup->plan.references[0], n, file) == n &&
            fwrite(samples, 1, bytes, file) == bytes;
     if (fclose(file) != 0 || !good)

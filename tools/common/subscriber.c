@@ -4,15 +4,20 @@
 
 #include "config/config.h"
 #include "publisher/endpoint.h"
+#include "publisher/message.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 enum { KEY_LEN = 40 };
-static const int64_t max_message_bytes = INT64_C(1) << 28;
+static const int64_t max_message_bytes = PNR_CELLS_MAX;
 
 /* --- subscribe --- */
 
@@ -83,8 +88,10 @@ int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pn
     if (code != PNR_OK)
         return code;
     if (zmq_connect(socket, address) != 0)
-        return pnr_error_set(error, PNR_EUSAGE, "cannot connect to %s: %s", source->endpoint,
-                             zmq_strerror(zmq_errno()));
+        return pnr_error_set(error, PNR_EUSAGE,
+                             "cannot connect to %s: %s: want the address and the port that the "
+                             "publisher logs",
+                             source->endpoint, zmq_strerror(zmq_errno()));
     return PNR_OK;
 }
 
@@ -123,6 +130,51 @@ void pnr_subscriber_unwatch(void *socket, void **monitor)
     (void)zmq_socket_monitor(socket, NULL, 0);
     pnr_subscriber_destroy(*monitor);
     *monitor = NULL;
+}
+
+/* Tries a connection to host and port for at most a second. NULL: a program listens there. */
+static const char *refusal_of(const char *host, const char *port)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    const struct timeval patience = {.tv_sec = 1};
+    struct addrinfo *found;
+    const int code = getaddrinfo(host, port, &hints, &found);
+    const char *reason = NULL;
+
+    if (code != 0)
+        return gai_strerror(code);
+
+    const int handle = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (handle >= 0 && (setsockopt(handle, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) ||
+                        connect(handle, found->ai_addr, found->ai_addrlen)))
+        reason = strerror(errno == EINPROGRESS ? ETIMEDOUT : errno);
+    if (handle >= 0)
+        close(handle);
+    freeaddrinfo(found);
+    return reason;
+}
+
+const char *pnr_subscriber_refusal(const char *endpoint)
+{
+    char text[PNR_ENDPOINT_LEN];
+    char *host = text + strlen("tcp://"), *colon;
+    pnr_error error;
+    size_t length;
+
+    if (pnr_endpoint_find("", endpoint, text, &error) != PNR_OK)
+        return "it has no address";
+    if (strncmp(text, "ipc://", 6) == 0)
+        return access(text + 6, F_OK) == 0 ? NULL : "there is no such socket";
+    if (strncmp(text, "tcp://", 6) != 0 || (colon = strrchr(host, ':')) == NULL)
+        return NULL;
+    *colon = '\0';
+    length = strlen(host);
+    if (host[0] == '[' && length > 2 && host[length - 1] == ']') {
+        host[length - 1] = '\0';
+        host++;
+    }
+    return refusal_of(host, colon + 1);
 }
 
 void pnr_subscriber_destroy(void *socket)

@@ -34,6 +34,9 @@ int pnr_subscriber_watch(void *context, void *socket, const char *name, void **m
 bool pnr_subscriber_reached(void *socket, void **monitor);
 void pnr_subscriber_unwatch(void *socket, void **monitor); /* before the socket is destroyed */
 void pnr_subscriber_destroy(void *socket);                 /* may be NULL */
+/* Returns why no program can be reached at an endpoint, as "Connection refused". Takes a second at
+ * most, and what a name server takes. NULL: one can be reached, or it is not known. */
+const char *pnr_subscriber_refusal(const char *endpoint);
 
 typedef struct pnr_subscriber_message {
     zmq_msg_t parts[PNR_SUBSCRIBER_PARTS];

@@ -26,7 +26,7 @@ static void print_run(const listen_run *run, FILE *stream)
     if (run->received > 0)
         fprintf(stream, ", seq %" PRIu64 " to %" PRIu64, run->first, run->last);
     if (!run->has_ended) {
-        fputs("; not complete: no end came\n", stream);
+        fputs("; not complete: the end is missing\n", stream);
         return;
     }
     fprintf(stream, "; complete: %s, exit status %d\n", run->end.reason, run->end.exit_status);

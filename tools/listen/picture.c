@@ -167,7 +167,7 @@ int listen_picture_create(const char *path, const char *map, listen_picture **ou
     else if (p->kind == N_MAPS)
         code = pnr_error_set(error, PNR_EUSAGE, "--map %s: want mean, last or time", map);
     else if (access(folder, W_OK) != 0)
-        code = pnr_error_set(error, PNR_EIO, "--plot %s: %s: %s", path, folder, strerror(errno));
+        code = pnr_error_file(error, PNR_EIO, "--plot", path, errno);
     if (code != PNR_OK) {
         listen_picture_destroy(p);
         return code;

@@ -97,7 +97,7 @@ static int read_rows(listen_truth *t, FILE *file, const char *path, pnr_error *e
     }
     free(line);
     if (code == PNR_OK && ferror(file))
-        code = pnr_error_set(error, PNR_EIO, "%s: %s", path, strerror(errno));
+        code = pnr_error_file(error, PNR_EIO, "--truth", path, errno);
     if (code == PNR_OK && n_lines == 0)
         code = pnr_error_set(error, PNR_EDATA, "%s: is empty", path);
     return code;
@@ -120,8 +120,8 @@ int listen_truth_read(const char *path, const pnr_config *config, listen_truth *
         return pnr_error_set(error, PNR_ENOMEMORY, "%s: out of memory", path);
     file = fopen(path, "re");
     code = file != NULL ? read_rows(t, file, path, error)
-                        : pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
-                                        "%s: %s", path, strerror(errno));
+                        : pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
+                                         "--truth", path, errno);
     if (file != NULL)
         fclose(file);
     if (code != PNR_OK) {

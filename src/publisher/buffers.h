@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Buffers for profiles and maps that wait for their subscribers: a fixed number of equal size. */
+#ifndef PNR_BUFFERS_H
+#define PNR_BUFFERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct pnr_buffer {
+    void *data; /* [bytes of create] */
+    _Atomic bool is_taken;
+} pnr_buffer;
+
+typedef struct pnr_buffers {
+    size_t n;
+    pnr_buffer *buffers; /* [n] */
+    char *memory;
+} pnr_buffers;
+
+/* Allocates n >= 1 buffers of `bytes` >= 1 each. PNR_OK or PNR_ENOMEMORY. */
+int pnr_buffers_create(size_t n, size_t bytes, pnr_buffers *out);
+/* No buffer may be in use. Zeroed *buffers are fine. */
+void pnr_buffers_destroy(pnr_buffers *buffers);
+/* Returns a free buffer for the caller alone, until it is released. NULL: none is free. */
+pnr_buffer *pnr_buffers_acquire(pnr_buffers *buffers);
+/* Releases a buffer, from any thread. A zmq_free_fn: data is unused; buffer: a pnr_buffer. */
+void pnr_buffers_release(void *data, void *buffer);
+
+#endif
