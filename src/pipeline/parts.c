@@ -211,6 +211,8 @@ static int fill_map(pnr_pipeline *p, pnr_error *error)
     for (size_t c = 0; c < plan->n_codes; c++)
         p->code_names[c] = p->setup->codes[c].code->name;
     map->code_names = p->code_names;
+    if (plan->n_codes == 1)
+        snprintf(map->row.code, sizeof map->row.code, "%s", p->code_names[0]);
     return plan->want_profile != PNR_WANT_NONE ? fill_doppler(p, map, error) : PNR_OK;
 }
 
@@ -243,7 +245,8 @@ static void warn_of_queue(const pnr_pipeline *p)
                         (plan->want_profile == PNR_WANT_COMPLEX ? 2 : 1);
     const double queue = each * (double)p->config->publisher.high_water;
 
-    if (plan->want_profile != PNR_WANT_NONE && *p->config->publisher.endpoint && queue > 0x1p30)
+    if (p->config->publisher.profile != PNR_PROFILE_OFF && *p->config->publisher.endpoint &&
+        queue > 0x1p30)
         pnr_log(PNR_LOG_WARN,
                 "publisher.high_water = %zu: profiles of %.4g MiB for a subscriber that is slow "
                 "may take %.4g GiB",
@@ -340,8 +343,11 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 
     if ((code = open_source(p, error)) != PNR_OK ||
         (code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
-            PNR_OK ||
-        (code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
+            PNR_OK)
+        return code;
+    if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
+        p->setup->plan.want_profile = PNR_WANT_POWER;
+    if ((code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
         (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
         (code = open_acquisition(p, error)) != PNR_OK ||
         (code = pnr_detector_create(config, p->setup, &p->detector, error)) != PNR_OK ||

@@ -43,21 +43,21 @@ static void choose_scale(listen_graph *g)
         g->top_db = top;
 }
 
-void listen_graph_fill(listen_graph *g, const listen_profile *profile, const listen_place *at)
+void listen_graph_fill(listen_graph *g, const pnr_map *profile, const listen_place *at)
 {
     const size_t rows = (size_t)at->rows, columns = (size_t)at->columns;
     size_t first_row;
 
-    g->info = profile->map;
+    g->info = profile->info;
     g->doppler =
-        listen_doppler_of(&profile->map, rows < LISTEN_GRAPH_ROWS ? rows : LISTEN_GRAPH_ROWS);
+        pnr_doppler_bins_of(&profile->info, rows < LISTEN_GRAPH_ROWS ? rows : LISTEN_GRAPH_ROWS);
     g->n_columns = columns < LISTEN_GRAPH_COLUMNS ? columns : LISTEN_GRAPH_COLUMNS;
     for (size_t b = 0; b < g->doppler.n_bins; b++) {
-        const size_t n_rows = listen_doppler_rows(&g->doppler, &profile->map, b, &first_row);
+        const size_t n_rows = pnr_doppler_bins_rows(&g->doppler, &profile->info, b, &first_row);
 
-        listen_profile_reduce(profile, first_row, n_rows,
-                              (double)g->info.row.n_gate / (double)g->n_columns, g->n_columns,
-                              g->power[b]);
+        pnr_map_reduce(profile, 0, first_row, n_rows,
+                       (double)g->info.row.n_gate / (double)g->n_columns, g->n_columns,
+                       g->power[b]);
     }
 }
 
@@ -199,31 +199,22 @@ static void draw_profile(const listen_graph *g, listen_screen *screen, const lis
  * range in the middle. */
 static int column_of(const listen_graph *g, const listen_place *at, double range_m)
 {
-    const double first_m = listen_range_m(&g->info.row, -0.5);
-    const double span_m = listen_range_m(&g->info.row, (double)g->info.row.n_gate - 0.5) - first_m;
+    const double first_m = pnr_map_range_m(&g->info.row, -0.5);
+    const double span_m = pnr_map_range_m(&g->info.row, (double)g->info.row.n_gate - 0.5) - first_m;
     const double x = floor((range_m - first_m) / span_m * at->columns);
 
     return x >= 0 && x < at->columns ? (int)x : -1;
 }
 
-/* Returns the smallest step of 1, 2 or 5 times a power of ten that is at least `least`. */
-static double nice_step(double least)
-{
-    const double power = pow(10, floor(log10(least)));
-    const double times = least / power;
-
-    return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
-}
-
 static void draw_range_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)
 {
-    const double first_m = listen_range_m(&g->info.row, 0),
-                 last_m = listen_range_m(&g->info.row, (double)g->info.row.n_gate - 1);
-    const bool is_km = listen_is_km(&g->info.row);
+    const double first_m = pnr_map_range_m(&g->info.row, 0),
+                 last_m = pnr_map_range_m(&g->info.row, (double)g->info.row.n_gate - 1);
+    const bool is_km = pnr_map_is_km(&g->info.row);
     const double unit_m = is_km ? 1e3 : 1;
     const double step =
-        nice_step(fmax(last_m - first_m, g->info.row.step_s * g->info.row.metres_per_second) /
-                  unit_m / at->columns * 12);
+        pnr_round_step(fmax(last_m - first_m, g->info.row.step_s * g->info.row.metres_per_second) /
+                       unit_m / at->columns * 12);
     const double first_tick = ceil(first_m / unit_m / step) * step;
     char label[32];
     int x, i;

@@ -60,7 +60,7 @@ void listen_live_result(listen_live *l, const pnr_report *report)
     l->is_changed = true;
 }
 
-void listen_live_profile(listen_live *l, const listen_profile *profile)
+void listen_live_profile(listen_live *l, const pnr_map *profile)
 {
     const uint64_t now_ns = pnr_clock_ns();
     int listed;
