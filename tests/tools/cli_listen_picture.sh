@@ -422,8 +422,8 @@ p.kill(); p.wait()
 tell(none and table and status == 0, "without profiles the echoes are a table, and it is said", t.rows())
 
 # A map.
-def show_map(locale, *arguments):
-    t = Terminal(locale=locale)
+def show_map(locale, *arguments, size=(30, 100)):
+    t = Terminal(locale=locale, size=size)
     p = publish("-s", "engine.name=reference", "-s", "publisher.profile=power", "-s", "dwell.combine=doppler",
                 "-s", "dwell.periods=16", "-s", "dwell.taper=blackman-harris", "-s", "radar.max_range_m=60000",
                 *arguments, pace="real-time", recording="/map.ci16")
@@ -452,6 +452,30 @@ t, status, last = show_map("C", "-s", "radar.carrier_hz=0")
 text = "\n".join(last)
 tell(status == 0 and all(c < 128 for c in t.out) and "0  .:-=+%# " in text and re.search(r"^Hz +[-+]+$", text, re.M),
      "a map in plain characters, by Doppler", last)
+
+# Round ticks, and nothing cut, at any width.
+for width in (60, 80, 200):
+    t, status, last = show_map("C.UTF-8", "-s", "radar.carrier_hz=1e9", "-s", "radar.zero=direct-path", "-s",
+                               "radar.zero_search_m=100", size=(24, width))
+    dopplers = [float(v) for v in re.findall(r"^ *(-?[\d.]+)┤", "\n".join(last), re.M)]
+    axis = [row for row in last if row.startswith("km ")][-1]
+    ranges = [float(v) for v in axis.split()[1:]]
+    steps = {round(b - a, 6) for v in (dopplers[::-1], ranges) for a, b in zip(v, v[1:])}
+    tell(status == 0 and max(map(len, last)) <= width and len(dopplers) >= 2 and len(ranges) >= 2
+         and len({round(b - a, 6) for a, b in zip(ranges, ranges[1:])}) == 1
+         and all(str(s).replace(".", "").strip("0") in ("1", "2", "5") for s in steps)
+         and all(abs(v / min(steps) - round(v / min(steps))) < 1e-6 for v in ranges + dopplers),
+         "round ticks at %d columns" % width, (dopplers, ranges, steps, last))
+    head = "  ".join(last[:4])
+    tell(re.search(r"latency \d+ us  zero 3\.3000 us \(not seen\)", head) is not None and "20 received, 0 lost" in head
+         and re.search(r"SNR +velocity$", "\n".join(last), re.M) is not None
+         and re.search(r" 0  ·░░▒▒▓█ \d+ dB$", "\n".join(last), re.M) is not None,
+         "nothing cut at %d columns" % width, last)
+t = Terminal(size=(24, 60), arguments=("ipc:///tmp/" + "a" * 80,))
+waits = t.read(20, rb"waiting for ipc")
+os.write(t.master, b"q")
+status = t.finish()
+tell(waits and status == 0 and "a" * 70 in "".join(t.rows()[:2]), "a long address is wrapped", t.rows())
 
 t, p = Terminal(), publish("-s", "publisher.profile=power", "-s", "source.lost=600+20, 511000+1000")
 status = t.finish()

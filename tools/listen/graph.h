@@ -11,9 +11,10 @@
 
 enum { LISTEN_GRAPH_COLUMNS = 400, LISTEN_GRAPH_ROWS = 120 };
 
-/* A place on the screen. Its columns go to the right from `left`, and its rows up from `bottom`. */
+/* A place on the screen. Its columns go to the right from `left`, and its rows up from `bottom`.
+ * The scale of a map is at the right end of the row `scale`. */
 typedef struct listen_place {
-    int left, columns, bottom, rows;
+    int left, columns, bottom, rows, scale;
 } listen_place;
 
 /* power: the greatest power over the floor for each Doppler bin and column; NAN: no cell. All zero:
