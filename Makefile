@@ -64,9 +64,10 @@ $(LIB): $(CORE_OBJ)
 	@rm -f $@
 	@ar rcs $@ $^
 
-$(COMMON): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/common/*.c))
+# The folder is newer when a file has left it.
+$(COMMON): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/common/*.c)) tools/common
 	@rm -f $@
-	@ar rcs $@ $^
+	@ar rcs $@ $(filter %.o,$^)
 
 $(B)/bin/pnradar: $(B)/obj/src/main.o $(LIB)
 	@mkdir -p $(@D)

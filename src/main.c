@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cli.h"
 #include "correlator/engines.h"
+#include "picture/picture.h"
 #include "pipeline/pipeline.h"
 #include "progress.h"
 #include "publisher/report.h"
@@ -97,30 +98,68 @@ static void print_report(void *context, const pnr_report *report)
     pnr_progress_show(&to->progress);
 }
 
-static int run(const pnr_config *config, const char *print, bool strict, pnr_error *error)
+/* The ways to see results besides the publisher. */
+typedef struct outputs {
+    const char *print; /* NULL: nothing is printed */
+    printing printing;
+    pnr_picture *picture; /* NULL: none */
+} outputs;
+
+static void take_report(void *context, const pnr_report *report)
 {
-    printing to = {0};
-    pnr_pipeline_options options = {
-        .stop = &pnr_stop, .watch = pnr_progress_watch, .watch_context = &to.progress};
+    outputs *to = context;
+
+    if (to->print != NULL)
+        print_report(&to->printing, report);
+    if (to->picture != NULL)
+        pnr_picture_result(to->picture, report);
+}
+
+static void take_cells(void *context, const pnr_report *report, const pnr_map_info *info,
+                       const float *cells)
+{
+    const outputs *to = context;
+    const pnr_map map = {*report, *info, cells};
+
+    pnr_picture_map(to->picture, &map);
+}
+
+/* Finishes the printed results and the picture. Returns the first error. */
+static int finish(outputs *to, int code, pnr_error *error)
+{
+    printing *printed = &to->printing;
+
+    if (to->print != NULL && printed->code == PNR_OK && !printed->is_left)
+        note_write(printed, pnr_printer_finish(&printed->printer));
+    if (code == PNR_OK && printed->code != PNR_OK)
+        code = pnr_error_set(error, printed->code, "stdout: the results could not be written");
+    return to->picture != NULL ? pnr_picture_finish(to->picture, code, error) : code;
+}
+
+static int run(const pnr_config *config, const char *print, const pnr_picture_options *picture,
+               bool strict, pnr_error *error)
+{
     pnr_account account;
+    outputs to = {.print = print};
+    pnr_pipeline_options options = {.stop = &pnr_stop,
+                                    .tap_context = &to,
+                                    .watch = pnr_progress_watch,
+                                    .watch_context = &to.printing.progress};
+    pnr_print kind = PNR_PRINT_TABLE;
     int code;
 
-    if (print != NULL) {
-        pnr_print kind;
-
-        if ((code = pnr_print_find("--print", print, &kind, error)) != PNR_OK)
-            return pnr_cli_fail(error);
-        pnr_printer_init(&to.printer, stdout, kind, false);
-        options.tap = print_report;
-        options.tap_context = &to;
-    }
-    pnr_progress_begin(&to.progress);
     pnr_cli_catch_signals();
-    code = pnr_pipeline_run(config, &options, &account, error);
-    if (print != NULL && to.code == PNR_OK && !to.is_left)
-        note_write(&to, pnr_printer_finish(&to.printer));
-    if (code == PNR_OK && to.code != PNR_OK)
-        code = pnr_error_set(error, to.code, "stdout: the results could not be written");
+    if ((print != NULL && (code = pnr_print_find("--print", print, &kind, error)) != PNR_OK) ||
+        (code = pnr_picture_create(picture, &to.picture, error)) != PNR_OK)
+        return pnr_cli_fail(error);
+    pnr_printer_init(&to.printing.printer, stdout, kind, false);
+    if (print != NULL || to.picture != NULL)
+        options.tap = take_report;
+    if (to.picture != NULL)
+        options.tap_cells = take_cells;
+    pnr_progress_begin(&to.printing.progress);
+    code = finish(&to, pnr_pipeline_run(config, &options, &account, error), error);
+    pnr_picture_destroy(to.picture);
     if (code != PNR_OK)
         return pnr_cli_fail(error);
     return strict && !pnr_account_lossless(&account) ? PNR_EXIT_LOST : 0;
@@ -142,11 +181,13 @@ int main(int argc, char **argv)
 {
     const char *print = NULL;
     bool lists = false, is_quiet = false;
+    pnr_picture_options picture = {0};
     const pnr_cli_option options[] = {
         {"print", "FORMAT",
          "also write each result to stdout: table, json or csv; a terminal gets the table",
          .value = &print},
         {"quiet", NULL, "write no results to stdout, not even to a terminal", .flag = &is_quiet},
+        PNR_PICTURE_CLI(picture),
         {"list-engines", NULL,
          "say which engines work here, how each would do this configuration, and why not",
          .flag = &lists},
@@ -161,6 +202,7 @@ int main(int argc, char **argv)
             "source.input; - is stdin.",
         .examples = "pnradar -c config/demo.conf echo.ci16\n"
                     "pnradar -c config/gnss.conf --print csv capture.cf32 > ranges.csv\n"
+                    "pnradar -c config/demo.conf --plot ranges.png echo.ci16\n"
                     "receiver | pnradar -c my.conf -s source.format=ci16 -\n",
         .options = options,
         .max_operands = 1,
@@ -185,7 +227,7 @@ int main(int argc, char **argv)
     else if (lists)
         status = list_engines(&config, &error);
     else
-        status = run(&config, print, cli.strict, &error);
+        status = run(&config, print, &picture, cli.strict, &error);
     pnr_config_clear(&config);
     return status;
 }

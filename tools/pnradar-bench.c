@@ -2,10 +2,11 @@
 /* pnradar-bench: measures the stages, the methods and the whole stream on this machine, and
  * compares the CPU with the GPU. */
 #include "cli.h"
+#include "picture/gnuplot.h"
 #include "tools/bench/bench.h"
-#include "tools/common/gnuplot.h"
 #include "tools/common/measure.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,24 +36,24 @@ static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
 static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
-    bool in_all;
+    bool in_all, draws; /* draws: --plot has a picture */
     /* the defaults of --sizes, --seconds and --pace for this part */
     const char *sizes;
     double seconds, pace;
 } parts[] = {
-    {"chain", bench_chain, true, "2^10,2^13,2^16,2^18,2^20,2^22", 0, 0},
-    {"methods", bench_methods, true, "2^10-1,2^10,2^13-1,2^13,2^16-1,2^16,2^20-1,2^20,2^22-1,2^22",
-     0, 0},
-    {"maps", bench_maps, false, "8192,4000", 0, 0},
-    {"stream", bench_stream, true, "2^13-1,2^13,2^16,2^20-1,2^20,2^22-1,2^22", 5, 0},
-    {"scene", bench_scene, false, "1,2,4,8,16,32", 1, 0},
-    {"seed", bench_seed, true, "2^19,2^20,2^21,2^22", 0, 0},
-    {"crossover", bench_crossover, true, "2^8,2^10,2^12,2^13,2^14,2^16,2^18,2^20,2^22", 0, 0},
-    {"latency", bench_latency, true, "2^13-1,2^20-1", 5, 0},
-    {"soak", bench_soak, false, "2^20", 300, 0.9},
-    {"publish", bench_publish, true, "2^10-1", 1, 0},
-    {"accuracy", bench_accuracy, false, "2^10-1", 0, 0},
-    {"serve", bench_serve, false, NULL, 0, 0},
+    {"chain", bench_chain, true, true, "2^10,2^13,2^16,2^18,2^20,2^22", 0, 0},
+    {"methods", bench_methods, true, true,
+     "2^10-1,2^10,2^13-1,2^13,2^16-1,2^16,2^20-1,2^20,2^22-1,2^22", 0, 0},
+    {"maps", bench_maps, false, false, "8192,4000", 0, 0},
+    {"stream", bench_stream, true, true, "2^13-1,2^13,2^16,2^20-1,2^20,2^22-1,2^22", 5, 0},
+    {"scene", bench_scene, false, false, "1,2,4,8,16,32", 1, 0},
+    {"seed", bench_seed, true, true, "2^19,2^20,2^21,2^22", 0, 0},
+    {"crossover", bench_crossover, true, true, "2^8,2^10,2^12,2^13,2^14,2^16,2^18,2^20,2^22", 0, 0},
+    {"latency", bench_latency, true, true, "2^13-1,2^20-1", 5, 0},
+    {"soak", bench_soak, false, true, "2^20", 300, 0.9},
+    {"publish", bench_publish, true, true, "2^10-1", 1, 0},
+    {"accuracy", bench_accuracy, false, true, "2^10-1", 0, 0},
+    {"serve", bench_serve, false, false, NULL, 0, 0},
 };
 enum { N_PARTS = sizeof parts / sizeof parts[0] };
 
@@ -78,27 +79,50 @@ static int run_part(const struct part *part, const bench *b, pnr_error *error)
     return rc == PNR_OK ? part->run(&one, error) : rc;
 }
 
-/* Runs each part of "all". The file name of a picture has the part's name before the extension. */
+/* Writes the path of the picture of a part of "all": the part's name comes before the extension. */
+static void name_picture(const bench *b, const struct part *part, char out[PATH_MAX])
+{
+    const char *dot = strrchr(b->plot, '.');
+    const size_t stem =
+        dot != NULL && strchr(dot, '/') == NULL ? (size_t)(dot - b->plot) : strlen(b->plot);
+
+    snprintf(out, PATH_MAX, "%.*s-%s%s", (int)stem, b->plot, part->name, b->plot + stem);
+}
+
 static int run_all(const bench *b, pnr_error *error)
 {
     int rc = PNR_OK;
 
     for (size_t i = 0; i < N_PARTS && rc == PNR_OK && !pnr_stop; i++) {
         bench one = *b;
-        char plot[4096];
+        char plot[PATH_MAX];
 
         if (!parts[i].in_all)
             continue;
         if (b->plot != NULL) {
-            const char *dot = strrchr(b->plot, '.');
-            const size_t stem =
-                dot != NULL && strchr(dot, '/') == NULL ? (size_t)(dot - b->plot) : strlen(b->plot);
-
-            snprintf(plot, sizeof plot, "%.*s-%s%s", (int)stem, b->plot, parts[i].name,
-                     b->plot + stem);
+            name_picture(b, &parts[i], plot);
             one.plot = plot;
         }
         rc = run_part(&parts[i], &one, error);
+    }
+    return rc;
+}
+
+/* Checks the path of the picture before anything is measured. part: NULL for "all". */
+static int check_pictures(const bench *b, const struct part *part, pnr_error *error)
+{
+    char plot[PATH_MAX];
+    int rc = PNR_OK;
+
+    if (b->plot == NULL)
+        return PNR_OK;
+    if (part != NULL && !part->draws)
+        return pnr_error_set(error, PNR_EUSAGE, "--plot: %s has no picture", part->name);
+    if (part != NULL)
+        return pnr_gnuplot_check(b->plot, error);
+    for (size_t i = 0; i < N_PARTS && rc == PNR_OK; i++) {
+        name_picture(b, &parts[i], plot);
+        rc = parts[i].in_all ? pnr_gnuplot_check(plot, error) : PNR_OK;
     }
     return rc;
 }
@@ -113,7 +137,7 @@ static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
                              "%s%s: one of chain, methods, maps, stream, scene, latency, soak, "
                              "publish, seed, crossover, accuracy, all, serve is needed",
                              *name ? "unknown part " : "no part given", name);
-    if (b->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
+    if (check_pictures(b, part, error) != PNR_OK)
         return error->code;
     if (part != NULL && part->run == bench_serve)
         return run_part(part, b, error);
@@ -154,7 +178,7 @@ int main(int argc, char **argv)
         {"only", "TEXT", "scene: those with this in their name, as \"gps real\".",
          .value = &b.only},
         {"csv", NULL, "Print comma-separated values.", .flag = &b.csv},
-        {"plot", "FILE.png", "Draw the table through gnuplot.", .value = &b.plot},
+        {"plot", "FILE", "Draw the table (gnuplot) as .png, .svg or .pdf.", .value = &b.plot},
         {"dump", "FILE", "serve: write the code (float64) and the samples.", .value = &b.dump},
         {0},
     };

@@ -3,13 +3,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli.h"
+#include "picture/picture.h"
 #include "publisher/endpoint.h"
 #include "publisher/report.h"
-#include "tools/common/gnuplot.h"
 #include "tools/common/subscriber.h"
 #include "tools/listen/count.h"
 #include "tools/listen/live.h"
-#include "tools/listen/picture.h"
 #include "tools/listen/profiles.h"
 #include "tools/listen/screen.h"
 #include "tools/listen/truth.h"
@@ -55,10 +54,10 @@ typedef struct listener {
     size_t n_others;
 
     /* The ways to see results besides the table. NULL: not wanted. */
-    listen_picture *picture;
+    pnr_picture *picture;
     listen_live *live;
     listen_profiles *profiles; /* for picture and live */
-    listen_profile profile;    /* the last received profile */
+    pnr_map profile;           /* the last received profile */
     uint64_t last_sample;      /* first sample of the last result */
 } listener;
 
@@ -127,7 +126,7 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
         listen_truth_match(l->truth, report, truth);
     l->last_sample = report->sample;
     if (l->picture != NULL)
-        listen_picture_result(l->picture, report);
+        pnr_picture_result(l->picture, report);
     if (l->live != NULL) {
         listen_live_result(l->live, report);
         return PNR_OK;
@@ -198,9 +197,9 @@ static int take_profile(listener *l, pnr_error *error)
 
     if (code == PNR_OK && l->live != NULL)
         listen_live_profile(l->live, &l->profile);
-    return code == PNR_OK && l->picture != NULL
-               ? listen_picture_profile(l->picture, &l->profile, error)
-               : code;
+    if (code == PNR_OK && l->picture != NULL)
+        pnr_picture_map(l->picture, &l->profile);
+    return code;
 }
 
 /* --- the loop --- */
@@ -358,19 +357,6 @@ static int listen_all(listener *l, pnr_error *error)
     return code;
 }
 
-/* Draws the picture. Returns `code`, the result so far, if this is an error. */
-static int draw_picture(const listener *l, int code, pnr_error *error)
-{
-    pnr_error own = {0};
-    const int drawn = listen_picture_draw(l->picture, code == PNR_OK ? error : &own);
-
-    if (code == PNR_OK)
-        return drawn;
-    if (drawn != PNR_OK && drawn != PNR_EDATA) /* nothing to draw: the first error is the reason */
-        pnr_log(PNR_LOG_WARN, "%s", own.text);
-    return code;
-}
-
 static int summarize(listener *l, int code, pnr_error *error)
 {
     listen_live_close(l->live, &l->counts, &l->log);
@@ -386,14 +372,14 @@ static int summarize(listener *l, int code, pnr_error *error)
             listen_profiles_finish(l->profiles, &l->counts.runs[0].end);
         listen_profiles_print(l->profiles, l->log);
     }
-    return l->picture != NULL ? draw_picture(l, code, error) : code;
+    return l->picture != NULL ? pnr_picture_finish(l->picture, code, error) : code;
 }
 
 static void close_all(listener *l)
 {
     listen_profiles_close(l->profiles);
     pnr_subscriber_unwatch(l->socket, &l->monitor);
-    listen_picture_destroy(l->picture);
+    pnr_picture_destroy(l->picture);
     pnr_subscriber_destroy(l->socket);
     while (l->context != NULL && zmq_ctx_term(l->context) != 0 && zmq_errno() == EINTR)
         ;
@@ -403,20 +389,17 @@ static void close_all(listener *l)
 /* --- the command line --- */
 
 typedef struct arguments {
-    const char *format, *stream, *truth, *plot, *map;
+    const char *format, *stream, *truth;
+    pnr_picture_options picture;
     bool all, live;
 } arguments;
 
 static int check_view(const arguments *a, pnr_error *error)
 {
-    if ((a->plot != NULL || a->live) && a->all)
+    if ((a->picture.path != NULL || a->live) && a->all)
         return pnr_error_set(error, PNR_EUSAGE, "--plot and --live show one stream: not --all");
-    if (a->map != NULL && a->plot == NULL)
-        return pnr_error_set(error, PNR_EUSAGE, "--map says what --plot draws: it needs --plot");
     if (a->live && a->format != NULL)
         return pnr_error_set(error, PNR_EUSAGE, "--live prints no results: not --format");
-    if (a->plot != NULL && pnr_gnuplot_check(error) != PNR_OK)
-        return error->code;
     return a->live ? listen_screen_check(error) : PNR_OK;
 }
 
@@ -457,9 +440,7 @@ static int open_socket(listener *l, const arguments *a, pnr_error *error)
                                       error)) != PNR_OK ||
         (code = pnr_subscriber_watch(l->context, l->socket, monitor_name, &l->monitor, error)) !=
             PNR_OK ||
-        (a->plot != NULL &&
-         (code = listen_picture_create(a->plot, a->map, &l->picture, error)) != PNR_OK) ||
-        ((a->plot != NULL || a->live) &&
+        ((a->picture.path != NULL || a->live) &&
          (code = listen_profiles_open(l->context, &l->source, &l->profiles, error)) != PNR_OK))
         return code;
     return connect_when_reached(l, error);
@@ -470,13 +451,13 @@ static int run(listener *l, const arguments *a, pnr_error *error)
     pnr_print print;
     int code = check_arguments(a, l, &print, error);
 
-    if (code != PNR_OK ||
+    pnr_cli_catch_signals();
+    if (code != PNR_OK || (code = pnr_picture_create(&a->picture, &l->picture, error)) != PNR_OK ||
         (a->truth != NULL &&
          (code = listen_truth_read(a->truth, l->config, &l->truth, error)) != PNR_OK) ||
         (code = open_socket(l, a, error)) != PNR_OK)
         return code;
     pnr_printer_init(&l->printer, stdout, print, l->truth != NULL);
-    pnr_cli_catch_signals();
     if (!a->live)
         pnr_log(PNR_LOG_INFO, "waiting at %s for %s%s", l->source.endpoint,
                 l->source.stream != NULL ? "stream " : "every stream",
@@ -505,14 +486,7 @@ int main(int argc, char **argv)
         {"curve-key", "KEY", "the publisher's CURVE public key", .value = &l.source.curve_key},
         {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors",
          .value = &a.truth},
-        {"plot", "FILE.png",
-         "draw what came at the end (gnuplot): range over time, or over Doppler where maps are "
-         "published; power and echoes",
-         .value = &a.plot},
-        {"map", "WHICH",
-         "draw the mean of all maps (default), the last one, or over time their greatest: mean, "
-         "last, time",
-         .value = &a.map},
+        PNR_PICTURE_CLI(a.picture),
         {"live", NULL, "show the profile or map and its echoes on the terminal; q leaves",
          .flag = &a.live},
         {0}};

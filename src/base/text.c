@@ -149,8 +149,7 @@ void pnr_text_double(pnr_text *text, double value, const char *missing)
         add_plain(text, digits, n, exponent);
 }
 
-/* The length in bytes of the well-formed UTF-8 sequence at s (RFC 3629); 0 when it is malformed. */
-static size_t utf8_length(const unsigned char *s)
+size_t pnr_text_character(const char *at)
 {
     static const struct {
         unsigned char first, last, second_first, second_last, n;
@@ -159,6 +158,7 @@ static size_t utf8_length(const unsigned char *s)
         {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
         {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
     };
+    const unsigned char *s = (const unsigned char *)at;
     size_t form = 0;
 
     while (form < sizeof forms / sizeof *forms && s[0] > forms[form].last)
@@ -180,7 +180,7 @@ void pnr_text_string(pnr_text *text, const char *string)
 
     pnr_text_add(text, "\"");
     while (*s) {
-        const size_t n = utf8_length(s);
+        const size_t n = pnr_text_character((const char *)s);
 
         if (*s == '"' || *s == '\\') {
             add_bytes(text, (const char[]){'\\', (char)*s}, 2);

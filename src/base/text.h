@@ -30,4 +30,7 @@ void pnr_text_double(pnr_text *text, double value, const char *missing);
 /* Adds a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void pnr_text_string(pnr_text *text, const char *string);
 
+/* Returns the bytes of the character at `at` in UTF-8 (RFC 3629), 1 at a NUL; 0: malformed. */
+size_t pnr_text_character(const char *at);
+
 #endif

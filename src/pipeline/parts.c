@@ -215,6 +215,8 @@ static int fill_map(pnr_pipeline *p, pnr_error *error)
     for (size_t c = 0; c < plan->n_codes; c++)
         p->code_names[c] = p->setup->codes[c].code->name;
     map->code_names = p->code_names;
+    if (plan->n_codes == 1)
+        snprintf(map->row.code, sizeof map->row.code, "%s", p->code_names[0]);
     return plan->want_profile != PNR_WANT_NONE ? fill_doppler(p, map, error) : PNR_OK;
 }
 
@@ -262,7 +264,7 @@ static int open_publisher(pnr_pipeline *p, pnr_error *error)
     const pnr_config *config = p->config;
     const int code = pnr_publisher_create(config, &p->publisher, error);
 
-    if (code != PNR_OK || p->setup->plan.want_profile == PNR_WANT_NONE)
+    if (code != PNR_OK || config->publisher.profile == PNR_PROFILE_OFF)
         return code;
     if (pnr_map_bytes(&p->map) > PNR_CELLS_MAX)
         pnr_log(PNR_LOG_WARN,
@@ -381,8 +383,11 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 
     if ((code = open_source(p, error)) != PNR_OK ||
         (code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
-            PNR_OK ||
-        (code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
+            PNR_OK)
+        return code;
+    if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
+        pnr_setup_want_power(p->setup, config);
+    if ((code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
         (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
         (code = open_acquisition(p, error)) != PNR_OK ||
         (code = open_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||

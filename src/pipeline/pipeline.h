@@ -25,6 +25,11 @@ typedef struct pnr_progress {
  * thread is about to log. */
 typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
 
+/* As pnr_pipeline_tap, with the profile or map of the result that comes next. The cells, in floats
+ * as pnr_publisher_send_cells takes them, are valid during the call. */
+typedef void (*pnr_pipeline_tap_cells)(void *context, const pnr_report *report,
+                                       const pnr_map_info *info, const float *cells);
+
 /* A function that fills the ring in place of the source, for benchmarks. It returns when *stop is
  * not 0 or its stream ends. The acquisition thread calls it. The stream is live when source.pace is
  * real-time. memory: the memory of the ring, [capacity] samples of plan->format (source.format of
@@ -33,10 +38,12 @@ typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan 
                                   size_t capacity, const volatile int *stop);
 
 typedef struct pnr_pipeline_options {
-    const volatile int *stop; /* non-zero: finish all windows and end; may be NULL */
-    pnr_pipeline_tap tap;     /* may be NULL */
-    void *tap_context;
-    pnr_pipeline_watch watch; /* may be NULL */
+    const volatile int *stop;         /* non-zero: finish all windows and end; may be NULL */
+    pnr_pipeline_tap tap;             /* may be NULL */
+    pnr_pipeline_tap_cells tap_cells; /* may be NULL; else the engine also computes power where
+                                       * publisher.profile is off */
+    void *tap_context;                /* of both */
+    pnr_pipeline_watch watch;         /* may be NULL */
     void *watch_context;
     pnr_pipeline_feed feed; /* NULL: source.input */
     void *feed_context;

@@ -93,7 +93,7 @@ static void place_gate(const pnr_pipeline *p, pnr_profile_info *info)
     info->delay_s = p->gate_delay_s + cells * info->step_s - moved_s;
 }
 
-static void publish_cells(pnr_pipeline *p, const pnr_result *result, size_t d)
+static void give_cells(pnr_pipeline *p, const pnr_result *result, size_t d)
 {
     pnr_map_info *map = &p->map;
     const size_t each = map->row.is_complex ? 2 : 1;
@@ -102,7 +102,10 @@ static void publish_cells(pnr_pipeline *p, const pnr_result *result, size_t d)
     fill_levels(p, &result->dwells[d], &map->row);
     place_gate(p, &map->row);
     /* A profile or map only accompanies the result: a refused one is not a loss. */
-    (void)pnr_publisher_send_cells(p->publisher, &p->report, map, cells);
+    if (p->config->publisher.profile != PNR_PROFILE_OFF)
+        (void)pnr_publisher_send_cells(p->publisher, &p->report, map, cells);
+    if (p->options->tap_cells != NULL)
+        p->options->tap_cells(p->options->tap_context, &p->report, map, cells);
 }
 
 static void publish_dwell(pnr_pipeline *p, const pnr_result *result, size_t d)
@@ -113,7 +116,7 @@ static void publish_dwell(pnr_pipeline *p, const pnr_result *result, size_t d)
     else
         p->account.unsent_publish_refused++;
     if (p->setup->plan.want_profile != PNR_WANT_NONE)
-        publish_cells(p, result, d);
+        give_cells(p, result, d);
 }
 
 /* A result, for the detection threads. */

@@ -93,6 +93,7 @@ typedef struct pnr_profile_info {
     double step_s;            /* from one cell to the next */
     double metres_per_second; /* range for a delay of 1 s */
     uint64_t dwell_samples;   /* from the first sample of a dwell to that of the next one */
+    char code[96];            /* name of the code; "": several codes, or not known */
     double floor, threshold;  /* powers: the mean of the noise, and the smallest power of an echo;
                                * NAN: not known */
 } pnr_profile_info;
@@ -110,7 +111,7 @@ enum { PNR_MAX_DOPPLER_RUNS = 512 };
 typedef struct pnr_map_info {
     pnr_profile_info row;
     size_t n_codes, n_rows;
-    const char *const *code_names;              /* [n_codes]; the reader sets NULL */
+    const char *const *code_names;              /* [n_codes], NULL: not known; so the reader */
     double mps_per_hz;                          /* velocity per Doppler, NAN: no carrier */
     size_t n_runs;                              /* 1 .. PNR_MAX_DOPPLER_RUNS */
     pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* [n_runs]: all rows, ascending */

@@ -315,6 +315,18 @@ static size_t read_kind(reader *r, const char *name, pnr_profile_info *out)
     return out->is_complex ? 2 * sizeof(float) : sizeof(float);
 }
 
+/* Keeps the name of a single code. */
+static void read_codes(reader *r, const json_t *codes, size_t n_codes, pnr_profile_info *out)
+{
+    if (!json_is_array(codes) || json_array_size(codes) != n_codes)
+        refuse_member(r, "codes", "is no list of as many names");
+    for (size_t i = 0; i < json_array_size(codes); i++)
+        if (!json_is_string(json_array_get(codes, i)))
+            refuse_member(r, "codes", "has an element that is no name");
+    if (r->code == PNR_OK && n_codes == 1)
+        snprintf(out->code, sizeof out->code, "%s", json_string_value(json_array_get(codes, 0)));
+}
+
 /* Reads the last members of profiles and maps; n_cells is known. */
 static void read_cells(reader *r, pnr_profile_info *out)
 {
@@ -347,6 +359,8 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
     info->n_cells = (size_t)get_u64(&r, r.root, "n_cells", UINT32_MAX);
     if (info->n_cells == 0 || bytes % each != 0 || bytes / each != info->n_cells)
         refuse_member(&r, "n_cells", "does not fit the bytes that arrived");
+    if (json_object_get(r.root, "codes") != NULL) /* earlier versions send no name */
+        read_codes(&r, json_object_get(r.root, "codes"), 1, info);
     read_cells(&r, info);
     return close_message(&r);
 }
@@ -355,7 +369,7 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
  * cells that arrived by each size, because a product of the sizes may overflow. */
 static void read_shape(reader *r, size_t bytes, size_t each, pnr_map_info *out)
 {
-    const json_t *shape = get_member(r, r->root, "shape"), *codes = get_member(r, r->root, "codes");
+    const json_t *shape = get_member(r, r->root, "shape");
     size_t *const sizes[] = {&out->n_codes, &out->n_rows, &out->row.n_cells};
     uint64_t left = bytes % each == 0 ? bytes / each : 0;
 
@@ -369,11 +383,7 @@ static void read_shape(reader *r, size_t bytes, size_t each, pnr_map_info *out)
     }
     if (left != 1)
         refuse_member(r, "shape", "does not fit the bytes that arrived");
-    if (!json_is_array(codes) || json_array_size(codes) != out->n_codes)
-        refuse_member(r, "codes", "is no list of as many names");
-    for (size_t i = 0; i < json_array_size(codes); i++)
-        if (!json_is_string(json_array_get(codes, i)))
-            refuse_member(r, "codes", "has an element that is no name");
+    read_codes(r, get_member(r, r->root, "codes"), out->n_codes, &out->row);
 }
 
 static void read_doppler(reader *r, pnr_map_info *out)

@@ -212,6 +212,16 @@ static void add_doppler(pnr_text *t, const pnr_map_info *info)
     pnr_text_add(t, "]");
 }
 
+static void add_codes(pnr_text *t, const pnr_map_info *info)
+{
+    add_json(t, "codes", "[");
+    for (size_t i = 0; i < info->n_codes; i++) {
+        add_comma(t);
+        pnr_text_string(t, info->code_names[i]);
+    }
+    pnr_text_add(t, "]");
+}
+
 /* Adds the members that only a map has. */
 static void add_axes(pnr_text *t, const pnr_map_info *info)
 {
@@ -223,12 +233,7 @@ static void add_axes(pnr_text *t, const pnr_map_info *info)
         pnr_text_u64(t, shape[i]);
     }
     pnr_text_add(t, "]");
-    add_json(t, "codes", "[");
-    for (size_t i = 0; i < info->n_codes; i++) {
-        add_comma(t);
-        pnr_text_string(t, info->code_names[i]);
-    }
-    pnr_text_add(t, "]");
+    add_codes(t, info);
     add_doppler(t, info);
     add_double(t, "mps_per_hz", info->mps_per_hz);
 }
@@ -253,6 +258,8 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
         add_u64(&t, "n_cells", row->n_cells);
     else
         add_axes(&t, info);
+    if (is_profile && info->code_names != NULL)
+        add_codes(&t, info);
     add_u64(&t, "oversample", row->oversample);
     add_u64(&t, "first_cell", row->first_cell);
     add_u64(&t, "n_gate", row->n_gate);

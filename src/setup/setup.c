@@ -478,6 +478,12 @@ fail:
     return code;
 }
 
+void pnr_setup_want_power(pnr_setup *setup, const pnr_config *config)
+{
+    setup->plan.want_profile = PNR_WANT_POWER;
+    plan_submits(config, &setup->plan);
+}
+
 void pnr_setup_destroy(pnr_setup *setup)
 {
     if (setup == NULL)

@@ -70,6 +70,10 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
                            pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);
 
+/* Makes the plan return power where publisher.profile is off. The submits become as small as with
+ * publisher.profile = power. Call it before the engine is created. */
+void pnr_setup_want_power(pnr_setup *setup, const pnr_config *config);
+
 /* Returns the number of samples of the ring: as many as ring.bytes or else ring.seconds says. If
  * neither is set, the ring has space for the submits in flight and one more. */
 size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config);

@@ -654,6 +654,38 @@ TEST(test_profile)
                      PNR_EDATA);
 }
 
+TEST(test_profile_has_the_name_of_its_code)
+{
+    static const char *const names[] = {"m-sequence n=9 \"a\""};
+    static const char number[] = "\"codes\":[12],", none[] = "\"codes\":[],";
+    const pnr_map_info profile = {.row = cells, .n_codes = 1, .n_rows = 1, .code_names = names};
+    char text[4096], *codes;
+    pnr_report report, read;
+    pnr_profile_info info;
+    pnr_error error;
+    size_t length;
+
+    report_fixture(&report, 0);
+    length = pnr_message_write_cells(&report, 12, &profile, text, sizeof text);
+    codes = strstr(text, "\"codes\":[\"m-sequence n=9 \\\"a\\\"\"],");
+    assert_non_null(codes);
+    assert_int_equal(pnr_message_read_profile(text, length, 2046 * 8, &read, &info, &error),
+                     PNR_OK);
+    assert_string_equal(info.code, names[0]);
+    memset(codes, ' ', strlen("\"codes\":[\"m-sequence n=9 \\\"a\\\"\"],"));
+    assert_int_equal(pnr_message_read_profile(text, length, 2046 * 8, &read, &info, &error),
+                     PNR_OK);
+    assert_string_equal(info.code, "");
+    memcpy(codes, number, strlen(number));
+    assert_int_equal(pnr_message_read_profile(text, length, 2046 * 8, &read, &info, &error),
+                     PNR_EDATA);
+    memset(codes, ' ', strlen(number));
+    memcpy(codes, none, strlen(none));
+    assert_int_equal(pnr_message_read_profile(text, length, 2046 * 8, &read, &info, &error),
+                     PNR_EDATA);
+    assert_non_null(strstr(error.text, "codes"));
+}
+
 static int read_profile(const char *text, size_t length, pnr_error *error)
 {
     static pnr_report read;

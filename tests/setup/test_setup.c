@@ -261,6 +261,12 @@ TEST(published_maps_bound_the_submits)
         assert_int_equal(pnr_setup_ring_samples(setup, &config),
                          pnr_setup_ring_samples(without, &config));
         assert_true(without->plan.batch >= setup->plan.batch);
+        if (strncmp(cases[i].text, "profile = power", 15) == 0) {
+            pnr_setup_want_power(without, &config);
+            assert_int_equal(without->plan.want_profile, setup->plan.want_profile);
+            assert_int_equal(without->plan.depth, setup->plan.depth);
+            assert_int_equal(without->plan.batch, setup->plan.batch);
+        }
         pnr_config_clear(&config);
         pnr_setup_destroy(setup);
         pnr_setup_destroy(without);

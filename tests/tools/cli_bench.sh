@@ -212,11 +212,31 @@ if command -v gnuplot >/dev/null 2>&1; then
         [ "$(head -c 4 "$work/latency.png" | tail -c 3)" = PNG ]
     report $? "a histogram is drawn"
     # shellcheck disable=SC2086
-    status 74 "$bench" chain -n 64 --runs 10 --plot "$work/no/a.png" $reference
-    report $? "a picture that cannot be written is an error"
+    status 74 "$bench" chain -n 64 --runs 10 --plot "$work/no/a.png" $reference &&
+        status 64 "$bench" maps -n 64 --runs 10 --plot "$work/maps.png" $reference && grep -q 'no picture' "$work/err"
+    report $? "a picture that cannot be written is an error, and so is one that does not exist"
+    bad=0
+    # shellcheck disable=SC2086
+    for part in "chain -n 64,127 --runs 10" "publish -n 63 --seconds 0.1" "chain -n 64 --runs 10" "soak -n 63 --seconds 0.4 --pace 0.2" \
+        "stream -n 63,256 --seconds 0.1" "latency -n 63 --every 2ms --seconds 0.1"; do
+        status 0 "$bench" $part --plot "$work/part-${part%% *}.svg" $reference && ! grep -q '^Warning' "$work/err" || bad=1
+    done
+    find_python sys
+    if [ -n "$python" ]; then
+        "$python" "$here/picture_text.py" "$work"/part-*.svg "$work/latency.png" >"$work/out" && [ $bad -eq 0 ]
+        report $? "no text of a picture is cut, and none overlaps other text"
+        grep -q 'share of the windows' "$work/part-latency.svg" && grep -q 'time of a submit, ms' "$work/part-chain.svg" &&
+            ! grep -q '<tspan[^>]*>[a-z]*_[a-z_]*<' "$work"/part-*.svg
+        report $? "labels are words with units, no names of columns"
+    else
+        skip "no text of a picture is cut" "no python3"
+        skip "labels are words with units" "no python3"
+    fi
 else
     skip "a picture is drawn" "no gnuplot"
     skip "a histogram is drawn" "no gnuplot"
     skip "a picture that cannot be written is an error" "no gnuplot"
+    skip "no text of a picture is cut" "no gnuplot"
+    skip "labels are words with units" "no gnuplot"
 fi
 plan

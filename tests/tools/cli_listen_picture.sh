@@ -4,7 +4,8 @@
 # usage: cli_listen_picture.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
-find_python sys
+find_python zmq
+[ -n "$python" ] || find_python sys # without zmq one case less
 
 program() {
     "$bin/pnradar-listen" -c "$work/radar.conf" "$@"
@@ -58,8 +59,8 @@ report $bad "a missing gnuplot is named before anything else"
 
 cat >"$work/stub/gnuplot" <<'END'
 #!/bin/sh
-cat >"$STUB/commands"
-: >"$STUB/stub.png"
+printf '\211PNG'
+tee "$STUB/commands"
 END
 chmod +x "$work/stub/gnuplot"
 export STUB="$work"
@@ -77,14 +78,14 @@ report $? "--live prints no results"
 
 # --- what gnuplot is given ---
 
-# The map's strongest cell of each column, and every echo, against the truth of its time.
+# The map's strongest cell of each column, and every mark or echo, against the truth of its time.
 cat >"$work/check.py" <<'END'
 import csv, re, sys
 
 commands, truth_path, period, want_columns, want_empty, map_tolerance_m = sys.argv[1:7]
 period, map_tolerance_m = int(period), float(map_tolerance_m)
 text = open(commands).read()
-assert "set terminal pngcairo" in text and "set output" in text
+assert "set terminal pngcairo" in text and "set output" not in text
 
 def block(name):
     found = re.search(r"^\$%s << end_of_block\n(.*?)^end_of_block$" % name, text, re.M | re.S)
@@ -124,7 +125,7 @@ else:
     assert "$map" not in text and "palette" in text
     half = 0.5 * period * 1e-6
 seen = {1: 0, 2: 0}
-for x, y, snr_db in block("echoes"):
+for x, y, snr_db in block("echoes" if want_columns == "0" else "marks"):
     errors_m = {t: nearest(x * unit_s, t, y * unit_m, half) for t in seen}
     target = min(errors_m, key=errors_m.get)
     assert errors_m[target] < 60, (x, y, errors_m)
@@ -141,11 +142,11 @@ checks() {
 }
 
 plot 0 "$work/stub.png" -- -s publisher.profile=power && says '60 results received, 0 lost' &&
-    says '60 profiles received, 0 missed' && checks 60 0 80 60 60 && [ "$(grep -c '^[0-9]' "$work/out")" -eq 120 ]
-report $? "the map's strongest cells and the echoes lie where the targets were, and the table is printed too"
+    says '60 profiles received, 0 missed' && checks 60 0 80 1 1 && [ "$(grep -c '^[0-9]' "$work/out")" -eq 120 ]
+report $? "the map's strongest cells and one mark a target lie where the targets were, and the table is printed too"
 
 plot 0 "$work/stub.png" -- -s publisher.profile=complex -s detector.oversample=2 -s radar.min_range_m=-3000 \
-    -s radar.max_range_m=45000 && says '60 profiles received, 0 missed' && checks 60 0 80 60 60
+    -s radar.max_range_m=45000 && says '60 profiles received, 0 missed' && checks 60 0 80 1 1
 report $? "complex profiles of a gate, two cells a lag"
 sed -n 's/^set yrange \[\([^:]*\):\(.*\)\]/\1 \2/p' "$work/commands" |
     awk '!($1 > -3.1 && $1 < -2.9 && $2 > 44.9 && $2 < 45.1) { exit 1 }'
@@ -166,7 +167,7 @@ report $? "dwells of four periods are columns four periods wide"
 
 plot 0 "$work/stub.png" -- -s publisher.profile=off && says 'carries no profiles' && checks 0 0 0 60 60
 report $? "without profiles the echoes are the picture, and it is said"
-plot 0 "$work/stub.png" -- -s publisher.profile=power -s publisher.pack=7 && checks 60 0 80 60 60
+plot 0 "$work/stub.png" -- -s publisher.profile=power -s publisher.pack=7 && checks 60 0 80 1 1
 report $? "packed results beside profiles"
 
 plot 65 "$work/stub.png" -- -s detector.pfa=1e-12 -s radar.min_range_m=60000 \
@@ -190,7 +191,7 @@ report $? "a long run is decimated in time"
 cat >"$work/map.py" <<'END'
 import re, sys
 
-text, want_echoes = open(sys.argv[1]).read(), int(sys.argv[2])
+text = open(sys.argv[1]).read()
 
 def block(name):
     found = re.search(r"^\$%s << end_of_block\n(.*?)^end_of_block$" % name, text, re.M | re.S)
@@ -210,16 +211,15 @@ for range_km, velocity, least_db in targets:
                    if abs(y0 + r * dy - range_km) < 1)
     assert db > least_db and abs(y0 + r * dy - range_km) < 0.16, (db, r, c)
     assert abs(x0 + c * dx - velocity) < dx, (velocity, x0 + c * dx)
-echoes = block("echoes")
-for x, y, snr_db in echoes:
+marks = block("marks")
+for x, y, snr_db in marks:
     assert any(abs(y - range_km) < 0.2 and abs(x - velocity) < 5
                for range_km, velocity, least_db in targets), (x, y)
-assert len(echoes) == want_echoes, len(echoes)
+assert len(marks) == 2, len(marks)
 END
 
-# map_is ECHOES
 map_is() {
-    "$python" "$work/map.py" "$work/commands" "$1" >"$work/checked" 2>&1 ||
+    "$python" "$work/map.py" "$work/commands" >"$work/checked" 2>&1 ||
         { sed 's/^/# /' "$work/checked" "$work/err"; false; }
 }
 "$bin/pnradar-echo" -c "$work/radar.conf" -s radar.carrier_hz=1e9 -s target.1.velocity_mps=60 \
@@ -227,11 +227,11 @@ map_is() {
 set -- -s engine.name=reference -s publisher.profile=power -s radar.carrier_hz=1e9 -s dwell.combine=doppler \
     -s dwell.periods=16 -s dwell.taper=blackman-harris -s radar.max_range_m=60000
 plot 0 "$work/stub.png" -- "$@" && says '20 results received, 0 lost' && says '20 profiles received, 0 missed' &&
-    says 'mean of 20 maps, 40 echoes' && map_is 40
-report $? "the mean map's strongest cells and the echoes lie at the targets' ranges and velocities"
-plot 0 "$work/stub.png" --map last -- "$@" && says 'the last of 20 maps' && map_is 2
-report $? "the last map, and its own echoes"
-plot 0 "$work/stub.png" --map last -- "$@" -s publisher.profile=complex && map_is 2
+    says 'mean of 20 maps, 40 echoes' && map_is
+report $? "the mean map's strongest cells and one mark a target lie at the targets' ranges and velocities"
+plot 0 "$work/stub.png" --map last -- "$@" && says 'the last of 20 maps' && map_is
+report $? "the last map, and the marks of its own echoes"
+plot 0 "$work/stub.png" --map last -- "$@" -s publisher.profile=complex && map_is
 report $? "a complex map"
 plot 0 "$work/stub.png" --map time -- "$@" && says '20 profiles, 40 echoes' &&
     grep -q "^set xlabel 'time" "$work/commands"
@@ -423,8 +423,8 @@ p.kill(); p.wait()
 tell(none and table and status == 0, "without profiles the echoes are a table, and it is said", t.rows())
 
 # A map.
-def show_map(locale, *arguments):
-    t = Terminal(locale=locale)
+def show_map(locale, *arguments, size=(30, 100)):
+    t = Terminal(locale=locale, size=size)
     p = publish("-s", "engine.name=reference", "-s", "publisher.profile=power", "-s", "dwell.combine=doppler",
                 "-s", "dwell.periods=16", "-s", "dwell.taper=blackman-harris", "-s", "radar.max_range_m=60000",
                 *arguments, pace="real-time", recording="/map.ci16")
@@ -454,10 +454,68 @@ text = "\n".join(last)
 tell(status == 0 and all(c < 128 for c in t.out) and "0  .:-=+%# " in text and re.search(r"^Hz +[-+]+$", text, re.M),
      "a map in plain characters, by Doppler", last)
 
+# Round ticks, and nothing cut, at any width.
+for width in (60, 80, 200):
+    t, status, last = show_map("C.UTF-8", "-s", "radar.carrier_hz=1e9", "-s", "radar.zero=direct-path", "-s",
+                               "radar.zero_search_m=100", size=(24, width))
+    dopplers = [float(v) for v in re.findall(r"^ *(-?[\d.]+)┤", "\n".join(last), re.M)]
+    axis = [row for row in last if row.startswith("km ")][-1]
+    ranges = [float(v) for v in axis.split()[1:]]
+    steps = {round(b - a, 6) for v in (dopplers[::-1], ranges) for a, b in zip(v, v[1:])}
+    tell(status == 0 and max(map(len, last)) <= width and len(dopplers) >= 2 and len(ranges) >= 2
+         and len({round(b - a, 6) for a, b in zip(ranges, ranges[1:])}) == 1
+         and all(str(s).replace(".", "").strip("0") in ("1", "2", "5") for s in steps)
+         and all(abs(v / min(steps) - round(v / min(steps))) < 1e-6 for v in ranges + dopplers),
+         "round ticks at %d columns" % width, (dopplers, ranges, steps, last))
+    head = "  ".join(last[:4])
+    tell(re.search(r"latency \d+ us  zero 3\.3000 us \(not seen\)", head) is not None and "20 received, 0 lost" in head
+         and re.search(r"SNR +velocity$", "\n".join(last), re.M) is not None
+         and re.search(r" 0  ·░░▒▒▓█ \d+ dB$", "\n".join(last), re.M) is not None,
+         "nothing cut at %d columns" % width, last)
+t = Terminal(size=(24, 60), arguments=("ipc:///tmp/" + "a" * 80,))
+waits = t.read(20, rb"waiting for ipc")
+os.write(t.master, b"q")
+status = t.finish()
+tell(waits and status == 0 and "a" * 70 in "".join(t.rows()[:2]), "a long address is wrapped", t.rows())
+
 t, p = Terminal(), publish("-s", "publisher.profile=power", "-s", "source.lost=600+20, 511000+1000")
 status = t.finish()
 p.wait()
 tell(status == 3 and "2999 results received, 0 lost" in t.err, "a loss is told as ever", (status, t.err))
+
+# Two results arrive before the profile of the first: its echoes are shown with it, not those of the second.
+try:
+    import json, zmq
+except ImportError:
+    zmq = None
+if zmq:
+    context = zmq.Context()
+    source, out = context.socket(zmq.SUB), context.socket(zmq.XPUB)
+    source.connect(re.search(r"endpoint *= *(\S+)", open(conf).read()).group(1))
+    source.subscribe("")
+    p = publish("-s", "publisher.profile=power")
+    messages = {}
+    while "range" not in messages or "profile" not in messages:
+        parts = source.recv_multipart()
+        messages.setdefault(parts[0].split(b"/")[0].decode(), parts)
+    p.kill(); p.wait()
+    topic, text = messages["range"][:2]
+    later = json.loads(text)
+    later.update(seq=later["seq"] + 1, sample=str(int(later["sample"]) + 511), echoes=[])
+    out.bind("ipc://" + work + "/late")
+    t = Terminal(arguments=("ipc://" + work + "/late",))
+    for i in range(3): # range/, end/ of the results; those of the profiles follow
+        out.poll(10000) and out.recv()
+    t.read(1)
+    for parts in (messages["range"], [topic, json.dumps(later).encode()]):
+        out.send_multipart(parts)
+    t.read(20, rb"2 received")
+    out.send_multipart(messages["profile"])
+    drawn = t.read(20, rb"threshold")
+    os.write(t.master, b"q")
+    status = t.finish()
+    tell(drawn and status == 0 and re.search(r"^ ?1 +20\.0\d+ km", "\n".join(t.rows()), re.M),
+         "a late profile is shown with its own echoes", (status, t.err, t.rows()))
 
 t = Terminal(arguments=("--timeout", "0.5"))
 status = t.finish()

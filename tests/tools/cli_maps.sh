@@ -52,7 +52,7 @@ peak() {
 
 # published ENGINE PROFILE: peak memory in $kib of a run; a slow subscriber listens with a picture
 published() {
-    STUB=$work PATH=$work/stub:$PATH PNR_LOG=info "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 \
+    PATH=$work/stub:$PATH PNR_LOG=info "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 \
         --plot "$work/stub.png" >"$work/out" 2>"$work/err" </dev/null &
     listener=$!
     peak "$pnradar" -c "$work/radar.conf" -s engine.name="$1" -s publisher.wait_s=30 -s publisher.profile="$2" \
@@ -67,7 +67,7 @@ mkdir "$work/stub"
 cat >"$work/stub/gnuplot" <<'END'
 #!/bin/sh
 cat >/dev/null
-: >"$STUB/stub.png"
+printf '\211PNG'
 END
 chmod +x "$work/stub/gnuplot"
 

@@ -100,6 +100,8 @@ done <<'END'
 64|'--quiet'~no argument~'yes'|pnradar -c base.conf --quiet=yes in.ci16
 64|'--strict'~no argument~'1'|pnradar -c base.conf --strict=1 in.ci16
 64|--quiet~--print~give one|pnradar -c base.conf --quiet --print table in.ci16
+74|--plot none/a.png~there is no folder none|pnradar -c base.conf --plot none/a.png in.ci16
+64|--range-db~they need --plot FILE|pnradar -c base.conf --range-db 30 in.ci16
 # files
 66|configuration nofile.conf~No such file~looked for in|pnradar -c nofile.conf in.ci16
 66|configuration none/a.conf~there is no folder none|pnradar -c none/a.conf in.ci16
@@ -302,6 +304,9 @@ done <<'END'
 64|--live~--format|pnradar-listen --live --format csv ipc://s
 74|--plot none/a.png~there is no folder none|pnradar-listen --plot none/a.png ipc://s
 64|--map best~mean, last or time|pnradar-listen --plot a.png --map best ipc://s
+64|--plot a.jpg~.png, .svg or .pdf|pnradar-listen --plot a.jpg ipc://s
+64|--size 10x10~WIDTHxHEIGHT~400x300|pnradar-listen --plot a.png --size 10x10 ipc://s
+64|--code~they need --plot FILE|pnradar-listen --code 2 ipc://s
 # pnradar-plan
 64|'in.ci16'~operand|pnradar-plan in.ci16
 78|source.rate_hz is not given~source.rate_hz = 2e6|pnradar-plan

@@ -130,7 +130,7 @@ perform GPS 1 && echoes gps.csv '{ delay = f("delay_samples")
     else bad++ }'
 report $? "GPS: both satellites, at their code phases"
 if command -v gnuplot >/dev/null 2>&1; then
-    perform Doppler 1 && grep -q '10 profiles received, 0 missed' err && grep -q 'mean of 10 maps' err && [ -s cars.png ]
+    perform Doppler 1 && grep -q 'cars.png: cars: mean of 10 maps' err && [ -s cars.png ]
     report $? "Doppler: a picture of ten maps"
 else
     skip "Doppler: a picture of ten maps" "no gnuplot"

@@ -29,14 +29,24 @@ static const char doppler_columns[] =
     DELAY_COLUMNS " doppler_rms_over_bound doppler_bias_over_sigma doppler_variance rms_rows "
                   "bound_rows";
 
-static const bench_picture picture = {.y_label = "error of the delay, samples",
-                                      .y = "rms_samples bound_samples",
-                                      .series = "oversample",
-                                      .x_scale = BENCH_X_LINEAR};
-static const bench_picture picture_doppler = {
-    .y_label = "error of the delay, samples, and of the Doppler, 1/(K Tr)",
-    .y = "rms_samples bound_samples rms_rows bound_rows",
+static const bench_picture picture = {
+    .title = "Error of the delay against the Cramer-Rao bound",
+    .x_label = "SNR of an echo, dB",
+    .y_label = "error of the delay, samples",
+    .curves = {{"rms_samples", "measured, rms"}, {"bound_samples", "bound", true}},
     .series = "oversample",
+    .series_label = "cells a lag ",
+    .x_scale = BENCH_X_LINEAR};
+static const bench_picture picture_doppler = {
+    .title = "Errors of delay and Doppler against the Cramer-Rao bounds",
+    .x_label = "SNR of an echo, dB",
+    .y_label = "error of the delay, samples; of the Doppler, rows",
+    .curves = {{"rms_samples", "delay, rms"},
+               {"bound_samples", "delay, bound", true},
+               {"rms_rows", "Doppler, rms"},
+               {"bound_rows", "Doppler, bound", true}},
+    .series = "oversample",
+    .series_label = "cells a lag ",
     .x_scale = BENCH_X_LINEAR};
 
 /* The objects that find the echoes in samples, for one value of detector.oversample. */

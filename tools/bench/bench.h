@@ -29,7 +29,7 @@ typedef struct bench {
     double every_s;       /* latency: time between two windows; 0: the part chooses */
     const char *endpoint; /* latency: address; NULL: the part chooses */
     const char *only;     /* scene: text that the names must contain; NULL: all */
-    const char *plot;     /* PNG path; NULL: none */
+    const char *plot;     /* path of a picture; NULL: none */
     const char *dump;     /* serve: path for the code and the samples; NULL: none */
 } bench;
 
@@ -81,15 +81,23 @@ void bench_table_add(bench_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 size_t bench_table_rows(const bench_table *table);
 
-/* How the first column is drawn along x; y is logarithmic. */
+/* How x is drawn; y is logarithmic. */
 typedef enum { BENCH_X_LOG2, BENCH_X_LOG10, BENCH_X_LINEAR } bench_x_scale;
 
-/* A picture has one line for each column named in `y`. If `series` is set, each value in the column
+enum { BENCH_MAX_CURVES = 8 };
+
+/* A picture has one line for each member of `curves`. If `series` is set, each value in the column
  * `series` has its own lines. */
 typedef struct bench_picture {
-    const char *y_label;
-    const char *y;           /* names of columns, separated by spaces */
-    const char *series;      /* column; NULL: none */
+    const char *title;
+    const char *x; /* column of numbers; NULL: the first */
+    const char *x_label, *y_label;
+    struct bench_curve {
+        const char *column, *label; /* label "": the series alone names it */
+        bool is_line;               /* without points, for what is computed */
+    } curves[BENCH_MAX_CURVES + 1]; /* up to the first without a column */
+    const char *series;             /* column; NULL: none */
+    const char *series_label;       /* before the value, as "batch " */
     const char *only_column; /* only rows where this text column reads only_text; NULL: all */
     const char *only_text;
     bench_x_scale x_scale;

@@ -11,8 +11,17 @@ static const char columns[] =
     "peak_ms return_ms total_ms explained_pct plain_ms plain_Msps";
 
 static const bench_picture picture = {
-    .y_label = "ms a submit, median",
-    .y = "upload_ms convert_ms forward_ms product_ms inverse_ms peak_ms return_ms total_ms",
+    .title = "Time of each stage of a submit",
+    .x_label = "samples a period, N",
+    .y_label = "time of a submit, ms, median",
+    .curves = {{"total_ms", "all stages"},
+               {"upload_ms", "upload"},
+               {"convert_ms", "conversion"},
+               {"forward_ms", "transform"},
+               {"product_ms", "product"},
+               {"inverse_ms", "inverse transform"},
+               {"peak_ms", "search"},
+               {"return_ms", "return"}},
     .only_column = "stat",
     .only_text = "median",
 };

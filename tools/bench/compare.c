@@ -136,9 +136,16 @@ static int measure_seed(const bench *b, void *context, size_t n_samples, bench_t
 int bench_seed(const bench *b, pnr_error *error)
 {
     static const bench_picture picture = {
-        .y_label = "ms a correlation, median",
-        .y = "memoir_ms anew_ms reused_ms pinned_ms resident_ms",
+        .title = "One correlation: the memoir of 2013 and this machine",
+        .x_label = "samples a period, N",
+        .y_label = "time of a correlation, ms, median",
+        .curves = {{"memoir_ms", "memoir, estimated", true},
+                   {"anew_ms", "all anew"},
+                   {"reused_ms", "plan reused"},
+                   {"pinned_ms", "pinned memory"},
+                   {"resident_ms", "samples resident"}},
         .series = "engine",
+        .series_label = "",
         .only_column = "stat",
         .only_text = "median",
     };
@@ -195,9 +202,14 @@ int bench_crossover(const bench *b, pnr_error *error)
     bool found[N_ENGINES];
     int rc = find_engines(b, "crossover", found, error);
     const bool both = rc == PNR_OK && found[CPU] && found[CUDA];
-    const bench_picture picture = {.series = "batch",
-                                   .y = both ? "cpu_over_cuda" : "cpu_ms cuda_ms",
-                                   .y_label = both ? "time of cpu / time of cuda" : "ms a submit"};
+    const bench_picture picture = {
+        .title = "The engines cpu and cuda, by batch",
+        .x_label = "samples a period, N",
+        .y_label = both ? "time of cpu / time of cuda" : "time of a submit, ms, median",
+        .curves = {{both ? "cpu_over_cuda" : "cpu_ms", both ? "" : "cpu"},
+                   {both ? NULL : "cuda_ms", "cuda"}},
+        .series = "batch",
+        .series_label = "batch "};
     const bench_sweep sweep = {
         .columns = crossover_columns, .picture = &picture, .measure = measure_crossover};
 

@@ -32,9 +32,12 @@ static const char stage_columns[] = "N stage: p50_us p99_us p999_us max_us what:
 static const char histogram_columns[] = "latency_us N windows share_beyond";
 
 static const bench_picture picture = {
+    .title = "Latency from the last sample to the subscriber",
+    .x_label = "latency, us",
     .y_label = "share of the windows that take longer",
-    .y = "share_beyond",
+    .curves = {{"share_beyond", ""}},
     .series = "N",
+    .series_label = "N = ",
     .x_scale = BENCH_X_LOG10,
 };
 

@@ -28,9 +28,12 @@ static const char kernel_columns[] =
     "blocks_a_processor occupancy_pct kernel:";
 
 static const bench_picture picture = {
-    .y_label = "us a submit, median",
-    .y = "median_us",
+    .title = "Time of a submit, by method",
+    .x_label = "samples a period, N",
+    .y_label = "time of a submit, us, median",
+    .curves = {{"median_us", ""}},
     .series = "method",
+    .series_label = "",
     .only_column = "load",
     .only_text = "full",
 };

@@ -23,7 +23,15 @@ static const double patience_s = 5.0;
 
 static const char columns[] = "N pack detect_ns publish_ns results_ps received_ps missed MBps";
 
-static const bench_picture picture = {.y_label = "results a second", .y = "results_ps received_ps"};
+static const bench_picture picture = {
+    .title = "Results a second after the engine",
+    .x = "pack",
+    .x_label = "results a message, publisher.pack",
+    .y_label = "results a second",
+    .curves = {{"results_ps", "published"}, {"received_ps", "received"}},
+    .series = "N",
+    .series_label = "N = ",
+};
 
 /* Results of an engine. The benchmark detects and publishes them repeatedly. */
 typedef struct work {

@@ -26,9 +26,16 @@ static const char columns[] =
     "elapsed_s N results results_ps lost p50_us p99_us p999_us max_us rss_MiB "
     "device_MiB";
 
-static const bench_picture picture = {.y_label = "us, last sample in the ring to the message",
-                                      .y = "p50_us p99_us p999_us max_us",
+static const bench_picture picture = {.title = "Latency over the run",
+                                      .x_label = "time, s",
+                                      .y_label =
+                                          "from the last sample in the ring to the message, us",
+                                      .curves = {{"p50_us", "median"},
+                                                 {"p99_us", "99 %"},
+                                                 {"p999_us", "99.9 %"},
+                                                 {"max_us", "longest"}},
                                       .series = "N",
+                                      .series_label = "N = ",
                                       .x_scale = BENCH_X_LINEAR};
 
 /* Sums over the results of one interval. */

@@ -36,8 +36,10 @@ static const char columns[] =
     "p99_us ring_drops unsent received missed busy_pct account: file_Msps file_GBps";
 
 static const bench_picture picture = {
+    .title = "Rate of the whole program",
+    .x_label = "samples a period, N",
     .y_label = "million samples a second",
-    .y = "Msps file_Msps",
+    .curves = {{"Msps", "ring to subscriber"}, {"file_Msps", "from a file"}},
     .only_column = "way",
     .only_text = "fast",
 };

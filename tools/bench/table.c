@@ -3,7 +3,7 @@
 #include "tools/bench/bench.h"
 
 #include "cli.h"
-#include "tools/common/gnuplot.h"
+#include "picture/gnuplot.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -186,30 +186,72 @@ static size_t find_column(const bench_table *table, const char *name)
     return SIZE_MAX;
 }
 
-/* Writes the data block $d<index>: x and y of the rows of one curve. Returns the number of rows. */
-static size_t print_block(FILE *to, const bench_table *table, const bench_picture *picture,
-                          size_t index, size_t y, const char *series)
+/* The ends of an axis. */
+typedef struct extent {
+    double low, high;
+} extent;
+
+static void extend(extent *e, double value)
 {
-    const size_t by = find_column(table, picture->series);
-    const size_t only = find_column(table, picture->only_column);
+    e->low = fmin(e->low, value);
+    e->high = fmax(e->high, value);
+}
+
+/* A curve of a picture: a column of numbers, and the value of the series; "": all rows. */
+typedef struct curve {
+    const bench_table *table;
+    const bench_picture *picture;
+    size_t x, y;
+    const char *series;
+    extent *x_extent, *y_extent; /* of all curves */
+} curve;
+
+/* Writes the data block $d<index>: x and y of the rows of one curve. Returns the number of rows. */
+static size_t print_block(FILE *to, const curve *c, size_t index)
+{
+    const size_t by = find_column(c->table, c->picture->series);
+    const size_t only = find_column(c->table, c->picture->only_column);
     char text[CELL_LEN];
     size_t n = 0;
 
     fprintf(to, "$d%zu << end_of_block\n", index);
-    for (size_t row = 0; row < bench_table_rows(table); row++) {
-        const double value = cell_at(table, row, y)->number;
+    for (size_t row = 0; row < bench_table_rows(c->table); row++) {
+        const double value = cell_at(c->table, row, c->y)->number;
 
         if (!(isfinite(value) && value > 0))
             continue;
-        if (only != SIZE_MAX && strcmp(cell_at(table, row, only)->text, picture->only_text) != 0)
+        if (only != SIZE_MAX &&
+            strcmp(cell_at(c->table, row, only)->text, c->picture->only_text) != 0)
             continue;
-        if (by != SIZE_MAX && strcmp(format_cell(table, row, by, 9, text), series) != 0)
+        if (by != SIZE_MAX && strcmp(format_cell(c->table, row, by, 9, text), c->series) != 0)
             continue;
-        fprintf(to, "%.9g %.9g\n", cell_at(table, row, 0)->number, value);
+        fprintf(to, "%.9g %.9g\n", cell_at(c->table, row, c->x)->number, value);
+        extend(c->x_extent, cell_at(c->table, row, c->x)->number);
+        extend(c->y_extent, value);
         n++;
     }
     fputs("end_of_block\n", to);
     return n;
+}
+
+/* True if an earlier row has the text of this one. */
+static bool is_repeated(const bench_table *table, size_t row, size_t column)
+{
+    char text[CELL_LEN], other[CELL_LEN];
+
+    format_cell(table, row, column, 9, text);
+    for (size_t r = 0; r < row; r++)
+        if (strcmp(text, format_cell(table, r, column, 9, other)) == 0)
+            return true;
+    return false;
+}
+
+/* Gives an axis of one value a range, for which gnuplot would print a warning. */
+static void print_extent(FILE *to, char name, const extent *e, bool is_linear)
+{
+    if (e->low == e->high)
+        fprintf(to, "set %crange [%.9g:%.9g]\n", name, is_linear ? e->low - 1 : e->low / 2,
+                is_linear ? e->high + 1 : e->high * 2);
 }
 
 /* Writes all data blocks to `to`. Writes to `plot` the command that draws the blocks that have a
@@ -217,31 +259,36 @@ static size_t print_block(FILE *to, const bench_table *table, const bench_pictur
 static size_t print_curves(FILE *to, FILE *plot, const bench_table *table,
                            const bench_picture *picture)
 {
+    extent x_extent = {INFINITY, -INFINITY}, y_extent = x_extent;
     const size_t by = find_column(table, picture->series);
-    const char *names = picture->y;
+    const size_t x = picture->x != NULL ? find_column(table, picture->x) : 0;
+    const size_t n_values = by != SIZE_MAX ? bench_table_rows(table) : 1;
     size_t n_curves = 0, index = 0;
-    char name[NAME_LEN], label[2 * CELL_LEN];
+    char series[CELL_LEN] = "", label[3 * CELL_LEN];
 
-    while ((names = next_word(names, name)) != NULL) {
-        snprintf(label, sizeof label, "%s", name);
-        for (size_t row = 0; row < bench_table_rows(table); row++) {
-            char series[CELL_LEN] = "", text[CELL_LEN];
-            bool seen = by == SIZE_MAX && row > 0;
+    for (const struct bench_curve *named = picture->curves; named->column != NULL; named++) {
+        for (size_t row = 0; row < n_values; row++) {
+            const curve c = {table,  picture,   x,        find_column(table, named->column),
+                             series, &x_extent, &y_extent};
 
-            if (by != SIZE_MAX) {
-                format_cell(table, row, by, 9, series);
-                snprintf(label, sizeof label, "%s, %s %s", name, picture->series, series);
-            }
-            for (size_t r = 0; by != SIZE_MAX && r < row; r++)
-                seen = seen || strcmp(series, format_cell(table, r, by, 9, text)) == 0;
-            if (seen ||
-                print_block(to, table, picture, ++index, find_column(table, name), series) == 0)
+            if (by != SIZE_MAX && is_repeated(table, row, by))
                 continue;
-            fprintf(plot, "%s $d%zu using 1:2 with linespoints title ",
-                    n_curves++ == 0 ? "plot" : ",", index);
+            if (by != SIZE_MAX)
+                format_cell(table, row, by, 9, series);
+            if (print_block(to, &c, ++index) == 0)
+                continue;
+            snprintf(label, sizeof label, "%s%s%s%s", named->label,
+                     by != SIZE_MAX && *named->label ? ", " : "",
+                     by != SIZE_MAX ? picture->series_label : "", series);
+            fprintf(plot, "%s $d%zu using 1:2 with %s linetype %zu title ",
+                    n_curves == 0 ? "plot" : ",", index, named->is_line ? "lines" : "linespoints",
+                    n_curves + 1);
             pnr_gnuplot_quote(plot, label);
+            n_curves++;
         }
     }
+    print_extent(to, 'x', &x_extent, picture->x_scale == BENCH_X_LINEAR);
+    print_extent(to, 'y', &y_extent, false);
     return n_curves;
 }
 
@@ -251,31 +298,45 @@ static const char *const x_scales[] = {
     [BENCH_X_LINEAR] = "",
 };
 
+static void print_axes(FILE *to, const bench_picture *picture)
+{
+    fputs("set xlabel ", to);
+    pnr_gnuplot_quote(to, picture->x_label);
+    fputs(" noenhanced\nset ylabel ", to);
+    pnr_gnuplot_quote(to, picture->y_label);
+    fprintf(to,
+            " noenhanced\n%sset logscale y\nset key outside right top Left reverse noenhanced\n"
+            "set offsets graph 0.03, graph 0.03, 0, 0\nset grid\n",
+            x_scales[picture->x_scale]);
+}
+
 static int draw_picture(const char *path, const bench_table *table, const bench_picture *picture,
                         pnr_error *error)
 {
-    char *command = NULL;
-    size_t n_bytes, n_curves;
-    FILE *plot = open_memstream(&command, &n_bytes), *to = NULL;
-    int code = plot != NULL ? pnr_gnuplot_open(path, table->title, 1100, 700, &to, error)
-                            : pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
+    const pnr_sheet sheet = {
+        .path = path, .title = {picture->title, table->title}, .width = 1100, .height = 700};
+    char *curves = NULL, *command = NULL;
+    size_t curves_bytes, command_bytes, n_curves = 0;
+    FILE *blocks = open_memstream(&curves, &curves_bytes);
+    FILE *plot = open_memstream(&command, &command_bytes);
+    pnr_gnuplot gnuplot;
+    bool is_written = blocks != NULL && plot != NULL;
+    int code;
 
-    if (code == PNR_OK) {
-        fputs("set xlabel ", to);
-        pnr_gnuplot_quote(to, table->columns[0].name);
-        fputs(" noenhanced\nset ylabel ", to);
-        pnr_gnuplot_quote(to, picture->y_label);
-        fprintf(to, " noenhanced\n%sset logscale y\nset key outside right noenhanced\nset grid\n",
-                x_scales[picture->x_scale]);
-        n_curves = print_curves(to, plot, table, picture);
-        fflush(plot);
-        fprintf(to, "%s\n", command);
-        code = pnr_gnuplot_close(to, path, error);
-        if (n_curves == 0)
-            code = pnr_error_set(error, PNR_EDATA, "--plot %s: nothing was measured to draw", path);
+    if (is_written)
+        n_curves = print_curves(blocks, plot, table, picture);
+    is_written = (blocks == NULL || fclose(blocks) == 0) && is_written;
+    is_written = (plot == NULL || fclose(plot) == 0) && is_written;
+    if (!is_written)
+        code = pnr_error_set(error, PNR_ENOMEMORY, "--plot %s: out of memory", path);
+    else if (n_curves == 0)
+        code = pnr_error_set(error, PNR_EDATA, "--plot %s: nothing was measured to draw", path);
+    else if ((code = pnr_gnuplot_open(&sheet, &gnuplot, error)) == PNR_OK) {
+        print_axes(gnuplot.to, picture);
+        fprintf(gnuplot.to, "%s%s\n", curves, command);
+        code = pnr_gnuplot_close(&gnuplot, error);
     }
-    if (plot != NULL)
-        fclose(plot);
+    free(curves);
     free(command);
     return code;
 }

@@ -9,8 +9,10 @@
 
 enum {
     LEVELS = LISTEN_HEAT_LEVELS,
-    AXIS_EVERY = 3, /* rows between two labels of the axis */
-    BOTTOM_DB = -5  /* lowest level of a profile's scale; 0 is the noise floor */
+    AXIS_EVERY = 3,     /* rows between two labels of the axis */
+    UNIT_COLUMNS = 4,   /* the unit below the left edge, with a space */
+    KILO_FROM = 100000, /* Dopplers are then shown in kHz or km/s */
+    BOTTOM_DB = -5      /* lowest level of a profile's scale; 0 is the noise floor */
 };
 
 /* Characters for the levels from noise to the strongest power, in UTF-8 and in ASCII. They show the
@@ -43,21 +45,21 @@ static void choose_scale(listen_graph *g)
         g->top_db = top;
 }
 
-void listen_graph_fill(listen_graph *g, const listen_profile *profile, const listen_place *at)
+void listen_graph_fill(listen_graph *g, const pnr_map *profile, const listen_place *at)
 {
     const size_t rows = (size_t)at->rows, columns = (size_t)at->columns;
     size_t first_row;
 
-    g->info = profile->map;
+    g->info = profile->info;
     g->doppler =
-        listen_doppler_of(&profile->map, rows < LISTEN_GRAPH_ROWS ? rows : LISTEN_GRAPH_ROWS);
+        pnr_doppler_bins_of(&profile->info, rows < LISTEN_GRAPH_ROWS ? rows : LISTEN_GRAPH_ROWS);
     g->n_columns = columns < LISTEN_GRAPH_COLUMNS ? columns : LISTEN_GRAPH_COLUMNS;
     for (size_t b = 0; b < g->doppler.n_bins; b++) {
-        const size_t n_rows = listen_doppler_rows(&g->doppler, &profile->map, b, &first_row);
+        const size_t n_rows = pnr_doppler_bins_rows(&g->doppler, &profile->info, b, &first_row);
 
-        listen_profile_reduce(profile, first_row, n_rows,
-                              (double)g->info.row.n_gate / (double)g->n_columns, g->n_columns,
-                              g->power[b]);
+        pnr_map_reduce(profile, 0, first_row, n_rows,
+                       (double)g->info.row.n_gate / (double)g->n_columns, g->n_columns,
+                       g->power[b]);
     }
 }
 
@@ -82,33 +84,51 @@ static int level_of(double db, int top_db)
 
 static void draw_scale(listen_screen *screen, const listen_place *at, int top_db)
 {
-    const int y = at->bottom - at->rows + 1;
-    int x = at->left + at->columns - LEVELS - 16;
+    char top[16];
+    const int n = snprintf(top, sizeof top, " %d dB", top_db);
+    int x = at->left + at->columns - n - LEVELS - 3;
 
-    if (x <= at->left)
-        return;
-    listen_screen_text(screen, x, y, LISTEN_PLAIN, " 0 ");
+    listen_screen_text(screen, x, at->scale, LISTEN_PLAIN, " 0 ");
     x += 3;
     for (int level = 0; level < LEVELS; level++)
-        listen_screen_put(screen, x++, y, LISTEN_HEAT + level, glyphs[level], ascii[level]);
-    listen_screen_text(screen, x, y, LISTEN_PLAIN, " %d dB ", top_db);
+        listen_screen_put(screen, x++, at->scale, LISTEN_HEAT + level, glyphs[level], ascii[level]);
+    listen_screen_text(screen, x, at->scale, LISTEN_PLAIN, "%s", top);
 }
 
+/* Returns the row of a Doppler; -1: outside the map. */
+static int doppler_row(const listen_graph *g, const listen_place *at, double doppler_hz)
+{
+    const double bin = (doppler_hz - g->doppler.first_hz) / g->doppler.step_hz + 0.5;
+    const double up = floor(bin / (double)g->doppler.n_bins * at->rows);
+
+    return up >= 0 && up < at->rows ? at->bottom - (int)up : -1;
+}
+
+/* Writes round values at the left edge, AXIS_EVERY rows apart or more. */
 static void draw_doppler_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)
 {
-    const double scale = isfinite(g->info.mps_per_hz) ? g->info.mps_per_hz : 1;
-    char text[32];
+    const bool is_velocity = isfinite(g->info.mps_per_hz);
+    const double span_hz = (double)g->doppler.n_bins * g->doppler.step_hz;
+    const double greatest_hz = fmax(fabs(g->doppler.first_hz), fabs(g->doppler.first_hz + span_hz));
+    const double unit = is_velocity ? g->info.mps_per_hz : 1;
+    const double scale = greatest_hz * unit >= KILO_FROM ? unit / 1e3 : unit;
+    const double step = pnr_round_step(span_hz * scale * AXIS_EVERY / at->rows);
+    const double first = floor(g->doppler.first_hz * scale / step);
+    int y, last = at->bottom + AXIS_EVERY;
 
-    for (int up = 0; up < at->rows; up += AXIS_EVERY) {
-        const double row = ((double)up + 0.5) / at->rows * (double)g->doppler.n_bins - 0.5;
-        const double value = (g->doppler.first_hz + row * g->doppler.step_hz) * scale;
+    for (int i = 0; i <= at->rows; i++) {
+        const double value = (first + i) * step;
 
-        snprintf(text, sizeof text, "%*.*g", at->left - 1, 4, value);
-        listen_screen_text(screen, 0, at->bottom - up, LISTEN_PLAIN, "%.*s", at->left - 1, text);
-        listen_screen_put(screen, at->left - 1, at->bottom - up, LISTEN_PLAIN, "┤", '+');
+        y = doppler_row(g, at, value / scale);
+        if (y < 0 || last - y < 2) /* rounding may bring two values close */
+            continue;
+        last = y;
+        listen_screen_text(screen, 0, y, LISTEN_PLAIN, "%*.5g", at->left - 1,
+                           fabs(value) < step / 2 ? 0 : value);
+        listen_screen_put(screen, at->left - 1, y, LISTEN_PLAIN, "┤", '+');
     }
-    listen_screen_text(screen, 0, at->bottom + 1, LISTEN_PLAIN, "%s",
-                       isfinite(g->info.mps_per_hz) ? "m/s" : "Hz");
+    listen_screen_text(screen, 0, at->bottom + 1, LISTEN_PLAIN, "%s%s", scale < unit ? "k" : "",
+                       is_velocity ? "m/s" : "Hz");
 }
 
 static void draw_map(const listen_graph *g, listen_screen *screen, const listen_place *at)
@@ -123,15 +143,6 @@ static void draw_map(const listen_graph *g, listen_screen *screen, const listen_
     }
     draw_doppler_axis(g, screen, at);
     draw_scale(screen, at, g->top_db);
-}
-
-/* Returns the row of a Doppler; -1: outside the map. */
-static int doppler_row(const listen_graph *g, const listen_place *at, double doppler_hz)
-{
-    const double bin = (doppler_hz - g->doppler.first_hz) / g->doppler.step_hz + 0.5;
-    const double up = floor(bin / (double)g->doppler.n_bins * at->rows);
-
-    return up >= 0 && up < at->rows ? at->bottom - (int)up : -1;
 }
 
 /* --- a profile --- */
@@ -151,19 +162,33 @@ static int row_of(const listen_graph *g, const listen_place *at, double db)
     return at->bottom - (up < at->rows ? up : at->rows - 1);
 }
 
-static void draw_line(const listen_graph *g, listen_screen *screen, const listen_place *at,
-                      double db, const char *glyph, char plain, listen_style style,
-                      const char *name)
-{
-    const int y = row_of(g, at, db);
-    int x;
+/* A level of a profile with its line and name. */
+typedef struct level {
+    double db;
+    const char *glyph;
+    char plain;
+    listen_style style;
+    char name[32];
+} level;
 
-    if (!isfinite(db) || db < BOTTOM_DB || db > g->top_db)
-        return;
-    for (x = 0; x < at->columns; x++)
-        listen_screen_put(screen, at->left + x, y, style, glyph, plain);
-    listen_screen_text(screen, at->left + at->columns - (int)strlen(name) - 2, y, style, " %s ",
-                       name);
+static bool is_shown(const listen_graph *g, const level *l)
+{
+    return isfinite(l->db) && l->db >= BOTTOM_DB && l->db <= g->top_db;
+}
+
+static void draw_line(const listen_graph *g, listen_screen *screen, const listen_place *at,
+                      const level *l)
+{
+    for (int x = 0; is_shown(g, l) && x < at->columns; x++)
+        listen_screen_put(screen, at->left + x, row_of(g, at, l->db), l->style, l->glyph, l->plain);
+}
+
+static void draw_name(const listen_graph *g, listen_screen *screen, const listen_place *at,
+                      const level *l)
+{
+    if (is_shown(g, l))
+        listen_screen_text(screen, at->left + at->columns - (int)strlen(l->name) - 2,
+                           row_of(g, at, l->db), l->style, " %s ", l->name);
 }
 
 static void draw_power_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)
@@ -179,17 +204,21 @@ static void draw_power_axis(const listen_graph *g, listen_screen *screen, const 
     }
 }
 
+/* The bars hide the lines, and the names of the lines hide both. */
 static void draw_profile(const listen_graph *g, listen_screen *screen, const listen_place *at)
 {
-    const double threshold_db = 10 * log10(g->info.row.threshold / g->info.row.floor);
-    char name[32];
+    const level floor_level = {0, "─", '-', LISTEN_CYAN, "noise floor"};
+    level threshold = {10 * log10(g->info.row.threshold / g->info.row.floor), "╌", '=',
+                       LISTEN_YELLOW, ""};
 
+    snprintf(threshold.name, sizeof threshold.name, "threshold %.1f dB", threshold.db);
+    draw_line(g, screen, at, &floor_level);
+    draw_line(g, screen, at, &threshold);
     for (int x = 0; x < at->columns; x++)
         listen_screen_bar(screen, at->left + x, at->bottom,
                           height_of(g, at, power_db(power_at(g, at, x, 0))), LISTEN_GREEN);
-    snprintf(name, sizeof name, "threshold %.1f dB", threshold_db);
-    draw_line(g, screen, at, 0, "─", '-', LISTEN_CYAN, "noise floor");
-    draw_line(g, screen, at, threshold_db, "╌", '=', LISTEN_YELLOW, name);
+    draw_name(g, screen, at, &floor_level);
+    draw_name(g, screen, at, &threshold);
     draw_power_axis(g, screen, at);
 }
 
@@ -199,31 +228,30 @@ static void draw_profile(const listen_graph *g, listen_screen *screen, const lis
  * range in the middle. */
 static int column_of(const listen_graph *g, const listen_place *at, double range_m)
 {
-    const double first_m = listen_range_m(&g->info.row, -0.5);
-    const double span_m = listen_range_m(&g->info.row, (double)g->info.row.n_gate - 0.5) - first_m;
+    const double first_m = pnr_map_range_m(&g->info.row, -0.5);
+    const double span_m = pnr_map_range_m(&g->info.row, (double)g->info.row.n_gate - 0.5) - first_m;
     const double x = floor((range_m - first_m) / span_m * at->columns);
 
     return x >= 0 && x < at->columns ? (int)x : -1;
 }
 
-/* Returns the smallest step of 1, 2 or 5 times a power of ten that is at least `least`. */
-static double nice_step(double least)
+/* Returns where a label below column x begins: whole on the screen, and right of the unit. */
+static int place_label(const listen_place *at, int x, int length)
 {
-    const double power = pow(10, floor(log10(least)));
-    const double times = least / power;
+    const int right = at->left + at->columns - length, middle = at->left + x - length / 2;
 
-    return power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
+    return middle > right ? right : middle > UNIT_COLUMNS ? middle : UNIT_COLUMNS;
 }
 
 static void draw_range_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)
 {
-    const double first_m = listen_range_m(&g->info.row, 0),
-                 last_m = listen_range_m(&g->info.row, (double)g->info.row.n_gate - 1);
-    const bool is_km = listen_is_km(&g->info.row);
+    const double first_m = pnr_map_range_m(&g->info.row, 0),
+                 last_m = pnr_map_range_m(&g->info.row, (double)g->info.row.n_gate - 1);
+    const bool is_km = pnr_map_is_km(&g->info.row);
     const double unit_m = is_km ? 1e3 : 1;
     const double step =
-        nice_step(fmax(last_m - first_m, g->info.row.step_s * g->info.row.metres_per_second) /
-                  unit_m / at->columns * 12);
+        pnr_round_step(fmax(last_m - first_m, g->info.row.step_s * g->info.row.metres_per_second) /
+                       unit_m / at->columns * 12);
     const double first_tick = ceil(first_m / unit_m / step) * step;
     char label[32];
     int x, i;
@@ -238,7 +266,7 @@ static void draw_range_axis(const listen_graph *g, listen_screen *screen, const 
             break;
         listen_screen_put(screen, at->left + x, at->bottom + 1, LISTEN_PLAIN, "┴", '+');
         snprintf(label, sizeof label, "%.10g", fabs(tick) < step / 2 ? 0 : tick);
-        x += at->left - (int)strlen(label) / 2;
+        x = place_label(at, x, (int)strlen(label));
         listen_screen_text(screen, x, at->bottom + 2, LISTEN_PLAIN, "%s", label);
     }
     listen_screen_text(screen, 0, at->bottom + 2, LISTEN_PLAIN, "%s", is_km ? "km" : "m");

@@ -11,23 +11,24 @@
 
 enum { LISTEN_GRAPH_COLUMNS = 400, LISTEN_GRAPH_ROWS = 120 };
 
-/* A place on the screen. Its columns go to the right from `left`, and its rows up from `bottom`. */
+/* A place on the screen. Its columns go to the right from `left`, and its rows up from `bottom`.
+ * The scale of a map is at the right end of the row `scale`. */
 typedef struct listen_place {
-    int left, columns, bottom, rows;
+    int left, columns, bottom, rows, scale;
 } listen_place;
 
 /* power: the greatest power over the floor for each Doppler bin and column; NAN: no cell. All zero:
  * no profile has arrived. */
 typedef struct listen_graph {
-    pnr_map_info info;      /* of the last profile or map */
-    listen_doppler doppler; /* a bin has one row or more; a profile has one bin */
+    pnr_map_info info;        /* of the last profile or map */
+    pnr_doppler_bins doppler; /* a bin has one row or more; a profile has one bin */
     size_t n_columns;
     float power[LISTEN_GRAPH_ROWS][LISTEN_GRAPH_COLUMNS]; /* [doppler.n_bins][n_columns] */
     int top_db;                                           /* top of the scale */
 } listen_graph;
 
 /* Reduces a profile or map to the rows and columns of a place, which has at least one of each. */
-void listen_graph_fill(listen_graph *graph, const listen_profile *profile, const listen_place *at);
+void listen_graph_fill(listen_graph *graph, const pnr_map *profile, const listen_place *at);
 /* Draws the power, its axes, and the marks of the echoes. */
 void listen_graph_draw(listen_graph *graph, listen_screen *screen, const listen_place *at,
                        const pnr_detection *detection);

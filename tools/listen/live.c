@@ -12,11 +12,12 @@
 #include <string.h>
 
 enum {
-    MIN_WIDTH = 40,
+    MIN_WIDTH = 60,
     MIN_HEIGHT = 12,
-    MARGIN = 7,     /* columns of the scale, to the left of the graph */
-    HEAD = 2,       /* rows above the graph */
-    MAX_LISTED = 12 /* echoes below the graph */
+    MARGIN = 7,      /* columns of the scale, to the left of the graph */
+    HEAD = 2,        /* rows above the graph, at least */
+    MAX_LISTED = 12, /* echoes below the graph */
+    MAX_RECENT = 64  /* results that may arrive before the profile of the first of them */
 };
 static const uint64_t frame_ns = 100 * 1000 * 1000;
 
@@ -24,11 +25,16 @@ struct listen_live {
     listen_screen *screen;
     const char *endpoint;
     bool is_changed;
+    int head_rows;    /* the most that a head has needed, so that the graph rarely moves */
     uint64_t next_ns; /* earliest time of the next frame */
 
-    pnr_report report;
+    pnr_report report; /* the newest */
     bool has_report;
+    pnr_report recent[MAX_RECENT]; /* the newest ones, at n_reports modulo MAX_RECENT */
+    size_t n_reports;
     listen_graph graph;
+    pnr_report graph_head; /* of the graph's profile; with its echoes, if has_echoes */
+    bool has_echoes;
     uint64_t next_profile_ns; /* profiles that arrive earlier are ignored */
 
     uint64_t rate_ns, rate_received; /* time and count at the last measurement of the rate */
@@ -44,23 +50,37 @@ static listen_place place_of(const listen_live *l, int *listed)
     const listen_size size = listen_screen_size(l->screen);
     listen_place at = {.left = MARGIN, .columns = size.width - MARGIN};
 
-    *listed = (size.height - HEAD - 4) / 3;
+    *listed = (size.height - l->head_rows - 4) / 3;
     *listed = *listed < MAX_LISTED ? *listed : MAX_LISTED;
-    at.rows = size.height - HEAD - *listed - 4;
-    at.bottom = HEAD + at.rows - 1;
+    at.rows = size.height - l->head_rows - *listed - 4;
+    at.bottom = l->head_rows + at.rows - 1;
+    at.scale = size.height - 1;
     return at;
 }
 
 /* --- received messages --- */
 
+/* Takes the echoes of the graph if the report is that of its profile. */
+static void pair_echoes(listen_live *l, const pnr_report *report)
+{
+    pnr_report *to = &l->graph_head;
+
+    if (l->has_echoes || report->sample != to->sample || strcmp(report->run, to->run) != 0)
+        return;
+    to->detection = report->detection;
+    l->has_echoes = true;
+}
+
 void listen_live_result(listen_live *l, const pnr_report *report)
 {
     l->report = *report;
     l->has_report = true;
+    l->recent[l->n_reports++ % MAX_RECENT] = *report;
+    pair_echoes(l, report);
     l->is_changed = true;
 }
 
-void listen_live_profile(listen_live *l, const listen_profile *profile)
+void listen_live_profile(listen_live *l, const pnr_map *profile)
 {
     const uint64_t now_ns = pnr_clock_ns();
     int listed;
@@ -71,6 +91,10 @@ void listen_live_profile(listen_live *l, const listen_profile *profile)
     l->next_profile_ns = now_ns + frame_ns / 2;
     l->is_changed = true;
     listen_graph_fill(&l->graph, profile, &at);
+    l->graph_head = profile->head;
+    l->has_echoes = false;
+    for (size_t i = 0; i < MAX_RECENT; i++)
+        pair_echoes(l, &l->recent[i]);
 }
 
 void listen_live_notice(listen_live *l, const char *text)
@@ -131,37 +155,49 @@ static const char *zero_text(const pnr_zero *zero, char out[96])
     return out;
 }
 
-static void draw_head(listen_live *l, const listen_counts *counts)
+/* Writes the fields of the head, separated by two spaces. */
+static void make_head(const listen_live *l, const listen_counts *counts, char *out, size_t size)
 {
     const pnr_report *r = &l->report;
     const double noise = r->detection.noise_power;
-    char when[PNR_TIME_LEN], noise_db[32], rate[32], flags[128], zero[96];
+    char when[PNR_TIME_LEN + 8], noise_db[32], rate[32] = "", flags[128], zero[96];
     uint64_t lost = 0;
     size_t i;
 
-    if (!l->has_report) {
-        listen_screen_text(l->screen, 0, 0, LISTEN_BOLD, "waiting for %s", l->endpoint);
-        return;
-    }
     for (i = 0; i < counts->n_streams; i++)
         lost += counts->runs[i].lost;
     if (r->has_time)
         pnr_time_format(r->time_ns, when);
     else
         snprintf(when, sizeof when, "sample %" PRIu64, r->sample);
-    listen_screen_text(l->screen, 0, 0, LISTEN_BOLD, "%s  seq %" PRIu64 "  %s", r->stream, r->seq,
-                       when);
-    listen_screen_text(l->screen, 0, 1, LISTEN_PLAIN,
-                       "%" PRIu64 " received, %" PRIu64 " lost, %s  noise %s  latency %.0f us%s%s",
-                       counts->received, lost, number_text(l->rate_hz, "a second", 1, rate),
-                       number_text(noise > 0 ? 10 * log10(noise) : (double)NAN, "dB", 1, noise_db),
-                       r->latency_us, zero_text(&r->zero, zero), flags_text(r->flags, flags));
+    if (isfinite(l->rate_hz))
+        snprintf(rate, sizeof rate, "  %.1f a second", l->rate_hz);
+    snprintf(out, size,
+             "%s  seq %" PRIu64 "  %s  %" PRIu64 " received, %" PRIu64
+             " lost%s  noise %s  latency %.0f us%s%s",
+             r->stream, r->seq, when, counts->received, lost, rate,
+             number_text(noise > 0 ? 10 * log10(noise) : (double)NAN, "dB", 1, noise_db),
+             r->latency_us, zero_text(&r->zero, zero), flags_text(r->flags, flags));
+}
+
+static void draw_head(listen_live *l, const listen_counts *counts)
+{
+    const int most = listen_screen_size(l->screen).height / 3;
+    char text[640];
+    int rows;
+
+    if (l->has_report)
+        make_head(l, counts, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "waiting for %s", l->endpoint);
+    rows = listen_screen_fields(l->screen, -1, LISTEN_BOLD, text);
+    l->head_rows = rows > l->head_rows ? (rows < most ? rows : most) : l->head_rows;
+    (void)listen_screen_fields(l->screen, 0, LISTEN_BOLD, text);
 }
 
 /* Draws a line for each echo, the strongest first, from row y on. */
-static void draw_echoes(listen_live *l, int y, int rows)
+static void draw_echoes(listen_live *l, const pnr_detection *d, int y, int rows)
 {
-    const pnr_detection *d = &l->report.detection;
     char range[32], sigma[32], snr[32], velocity[32];
     int i;
 
@@ -195,12 +231,26 @@ static void take_rate(listen_live *l, const listen_counts *counts, uint64_t now_
     }
 }
 
+/* Draws the notice on the last rows. */
+static void draw_notice(listen_live *l, const char *text)
+{
+    const listen_size size = listen_screen_size(l->screen);
+    const int rows = listen_screen_fields(l->screen, -1, LISTEN_FAINT, text);
+    const int y = rows < size.height ? size.height - rows : 0;
+
+    for (int row = y; rows > 1 && row < size.height; row++)
+        listen_screen_text(l->screen, 0, row, LISTEN_PLAIN, "%*s", size.width, "");
+    (void)listen_screen_fields(l->screen, y, LISTEN_FAINT, text);
+}
+
 static void draw_frame(listen_live *l, const listen_counts *counts)
 {
     const listen_size size = listen_screen_size(l->screen);
     const int width = size.width, height = size.height;
+    const pnr_detection *detection =
+        l->has_echoes ? &l->graph_head.detection : &l->report.detection;
     int listed;
-    const listen_place at = place_of(l, &listed);
+    listen_place at;
 
     if (width < MIN_WIDTH || height < MIN_HEIGHT) {
         listen_screen_text(l->screen, 0, 0, LISTEN_PLAIN, "%d x %d is too small: want %d x %d",
@@ -208,16 +258,17 @@ static void draw_frame(listen_live *l, const listen_counts *counts)
         return;
     }
     draw_head(l, counts);
+    at = place_of(l, &listed);
     if (l->graph.n_columns > 0) {
-        listen_graph_draw(&l->graph, l->screen, &at, &l->report.detection);
-        draw_echoes(l, height - listed - 2, listed + 1);
+        listen_graph_draw(&l->graph, l->screen, &at, detection);
+        draw_echoes(l, detection, height - listed - 2, listed + 1);
     } else {
-        draw_echoes(l, HEAD + 1, height - HEAD - 2);
+        draw_echoes(l, detection, l->head_rows + 1, height - l->head_rows - 2);
         if (l->has_report)
-            listen_screen_text(l->screen, 0, HEAD, LISTEN_YELLOW,
+            listen_screen_text(l->screen, 0, l->head_rows, LISTEN_YELLOW,
                                "no profiles: publisher.profile = power would show them here");
     }
-    listen_screen_text(l->screen, 0, height - 1, LISTEN_FAINT, "%s", l->notice);
+    draw_notice(l, l->notice);
 }
 
 int listen_live_draw(listen_live *l, const listen_counts *counts)
@@ -259,6 +310,7 @@ int listen_live_open(const char *endpoint, listen_live **out, FILE **log, pnr_er
     }
     listen_screen_begin(l->screen);
     l->endpoint = endpoint;
+    l->head_rows = HEAD;
     l->rate_hz = NAN;
     l->is_changed = true;
     *log = waiting;

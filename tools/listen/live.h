@@ -19,7 +19,7 @@ int listen_live_open(const char *endpoint, listen_live **out, FILE **log, pnr_er
 void listen_live_close(listen_live *live, const listen_counts *counts, FILE **log);
 
 void listen_live_result(listen_live *live, const pnr_report *report);
-void listen_live_profile(listen_live *live, const listen_profile *profile);
+void listen_live_profile(listen_live *live, const pnr_map *profile);
 void listen_live_notice(listen_live *live, const char *text); /* one line, on the last row */
 /* Draws at most ten times a second, and only if the contents have changed. PNR_OK; PNR_EEND: q was
  * pressed; PNR_EIO. */

@@ -2,6 +2,7 @@
 /* Redraws the terminal in place as a screen. Restores the terminal at every end of the program. */
 #include "tools/listen/screen.h"
 
+#include "base/text.h"
 #include "cli.h"
 
 #include <errno.h>
@@ -276,6 +277,39 @@ void listen_screen_text(listen_screen *s, int x, int y, listen_style style, cons
         listen_screen_put(s, x, y, style, glyph, n == 1 ? glyph[0] : '?');
         at += n;
     }
+}
+
+/* Returns the bytes of the next row of `text`: whole fields, or part of a long one. */
+static size_t row_bytes(const listen_screen *s, const char *text)
+{
+    const char *at = text, *end = text;
+
+    for (int columns = 0; *at != '\0' && columns <= s->size.width; columns++) {
+        const size_t n = pnr_text_character(at);
+
+        if (strncmp(at, "  ", 2) == 0)
+            end = at;
+        if (columns == s->size.width)
+            return (size_t)((end > text ? end : at) - text);
+        at += n > 0 ? n : 1;
+    }
+    return (size_t)(at - text);
+}
+
+int listen_screen_fields(listen_screen *s, int y, listen_style style, const char *text)
+{
+    int rows = 0;
+
+    while (*text != '\0') {
+        const size_t n = row_bytes(s, text);
+
+        if (y >= 0)
+            listen_screen_text(s, 0, y + rows, style, "%.*s", (int)n, text);
+        text += n;
+        text += strspn(text, " ");
+        rows++;
+    }
+    return rows;
 }
 
 void listen_screen_bar(listen_screen *s, int x, int bottom, int eighths, listen_style style)

@@ -45,6 +45,10 @@ void listen_screen_put(listen_screen *screen, int x, int y, listen_style style, 
 /* Draws text in UTF-8, cut at the right edge. A control character becomes '?'. */
 void listen_screen_text(listen_screen *screen, int x, int y, listen_style style, const char *format,
                         ...) __attribute__((format(printf, 5, 6)));
+/* Draws text in UTF-8 from the left edge, in as many rows as its fields need. Two spaces separate
+ * fields. A field longer than a row is continued in the next one. y < 0: draws nothing. Returns the
+ * number of rows. */
+int listen_screen_fields(listen_screen *screen, int y, listen_style style, const char *text);
 /* Draws a bar upwards from the row `bottom`. Its height is `eighths` / 8 characters. */
 void listen_screen_bar(listen_screen *screen, int x, int bottom, int eighths, listen_style style);
 int listen_screen_show(listen_screen *screen); /* PNR_OK, PNR_EIO */

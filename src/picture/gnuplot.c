@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* Draws pictures with gnuplot, a program on the PATH. It reads commands from memory and writes
+ * the picture to a pipe. It gets no file name: this program writes the file. */
+#include "picture/gnuplot.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { MIN_WIDTH = 400, MIN_HEIGHT = 300, MOST = 10000, BASE_WIDTH = 1100, BASE_HEIGHT = 620 };
+static const double base_font_px = 16, least_scale = 0.6;
+static const double title_share = 0.9; /* widest line of a title, of the width of the sheet */
+
+/* signature: the first bytes of a file of this format. terminal: of gnuplot, with its size in units
+ * of unit_px pixels and its font in units of font_unit_px. line: the `lw` of a line. point: the
+ * `ps` of a point. grows: points grow with the text by themselves. */
+static const struct format {
+    const char *extension, *signature, *terminal, *font;
+    double unit_px, font_unit_px, line, point;
+    bool grows;
+} formats[] = {
+    {".png", "\x89PNG", "pngcairo fontscale 1", "Sans", 1, 96.0 / 72, 1, 1, false},
+    {".svg", "<?xml", "svg background 'white'", "sans-serif", 1, 1, 1, 0.56, true},
+    {".pdf", "%PDF", "pdfcairo fontscale 1", "Sans", 96, 128.0 / 72, 1.5, 1, false},
+};
+
+int pnr_gnuplot_read_size(const char *text, int *width, int *height, pnr_error *error)
+{
+    char after;
+
+    if (strspn(text, "0123456789x") == strlen(text) &&
+        sscanf(text, "%5dx%5d%c", width, height, &after) == 2 && *width >= MIN_WIDTH &&
+        *width <= MOST && *height >= MIN_HEIGHT && *height <= MOST)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_EUSAGE,
+                         "--size %.60s: want WIDTHxHEIGHT in pixels, %dx%d to %dx%d", text,
+                         MIN_WIDTH, MIN_HEIGHT, MOST, MOST);
+}
+
+/* --- the file --- */
+
+/* Returns NULL if the extension is unknown. */
+static const struct format *find_format(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    for (size_t i = 0; dot != NULL && i < sizeof formats / sizeof formats[0]; i++)
+        if (strcasecmp(dot, formats[i].extension) == 0)
+            return &formats[i];
+    return NULL;
+}
+
+/* Writes the folder of a path with its slash, "./" for none. */
+static void get_folder(const char *path, char out[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+
+    snprintf(out, PATH_MAX, "%.*s", slash != NULL ? (int)(slash - path + 1) : 2,
+             slash != NULL ? path : "./");
+}
+
+/* Only a picture may be replaced: no device, no link, no file of another kind. */
+static int check_target(const char *path, const struct format *format, pnr_error *error)
+{
+    const size_t n = strlen(format->signature);
+    char folder[PATH_MAX], begin[8] = "";
+    struct stat was;
+    ssize_t n_read = -1;
+    int file;
+
+    get_folder(path, folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return pnr_error_file(error, PNR_EIO, "--plot", path, errno);
+    if (lstat(path, &was) != 0)
+        return PNR_OK;
+    file = S_ISREG(was.st_mode) ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        n_read = read(file, begin, n);
+        close(file);
+    }
+    if (n_read == 0 || (n_read == (ssize_t)n && memcmp(begin, format->signature, n) == 0))
+        return PNR_OK;
+    return pnr_error_set(error, PNR_EIO, "--plot %s: it exists, is no %s file and is not replaced",
+                         path, format->extension);
+}
+
+/* Writes all bytes that gnuplot sends. Returns their number, or -1 and errno. */
+static ssize_t copy_picture(int from, int file)
+{
+    char bytes[1 << 16];
+    ssize_t n, written, total = 0;
+
+    while ((n = read(from, bytes, sizeof bytes)) != 0) {
+        if (n < 0 && errno != EINTR)
+            return -1;
+        for (ssize_t at = 0; at < n; at += written) {
+            written = write(file, bytes + at, (size_t)(n - at));
+            if (written < 0 && errno != EINTR)
+                return -1;
+            written = written > 0 ? written : 0;
+        }
+        total += n > 0 ? n : 0;
+    }
+    return fsync(file) == 0 ? total : -1;
+}
+
+/* --- gnuplot --- */
+
+/* Starts gnuplot without the user's settings. input, output: its standard streams. Returns 0 or an
+ * errno. */
+static int start_gnuplot(int input, int output, bool is_quiet, pid_t *out)
+{
+    char name[] = "gnuplot", default_settings[] = "-d";
+    char *const arguments[] = {name, default_settings, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t pipe_signal; /* ends gnuplot when we no longer read */
+    int code;
+
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    if ((code = posix_spawn_file_actions_init(&actions)) != 0)
+        return code;
+    if ((code = posix_spawnattr_init(&attributes)) == 0) {
+        if ((code = posix_spawnattr_setsigdefault(&attributes, &pipe_signal)) == 0 &&
+            (code = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF)) == 0 &&
+            (code = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)) == 0 &&
+            (code = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)) == 0 &&
+            (code = posix_spawn_file_actions_adddup2(&actions, is_quiet ? output : STDERR_FILENO,
+                                                     STDERR_FILENO)) == 0)
+            code = posix_spawnp(out, name, &actions, &attributes, arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return code;
+}
+
+static int refuse_start(const char *path, int code, pnr_error *error)
+{
+    return code == ENOENT
+               ? pnr_error_set(error, PNR_EUNAVAILABLE,
+                               "--plot %s needs gnuplot, which is not on the PATH (Debian's "
+                               "package: gnuplot-nox)",
+                               path)
+               : pnr_error_set(error, PNR_EUNAVAILABLE, "--plot %s: gnuplot: %s", path,
+                               strerror(code));
+}
+
+/* Returns the exit status of gnuplot, or -1 after a signal. */
+static int wait_for(pid_t process)
+{
+    int status = -1;
+
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Opens a file in memory for the commands. */
+static int open_commands(const char *path, FILE **out, pnr_error *error)
+{
+    const int file = memfd_create("gnuplot", MFD_CLOEXEC);
+
+    *out = file >= 0 ? fdopen(file, "w") : NULL;
+    if (*out != NULL)
+        return PNR_OK;
+    if (file >= 0)
+        close(file);
+    return pnr_error_set(error, PNR_EIO, "--plot %s: %s", path, strerror(errno));
+}
+
+/* Runs gnuplot with the commands, and closes them. The picture comes from the pipe *from, which the
+ * caller closes. is_quiet: gnuplot's messages go there too. */
+static int run_commands(const char *path, FILE *commands, bool is_quiet, int *from, pid_t *process,
+                        pnr_error *error)
+{
+    const bool is_whole = fflush(commands) == 0 && !ferror(commands);
+    int ends[2], failed;
+
+    if (!is_whole || lseek(fileno(commands), 0, SEEK_SET) != 0 || pipe2(ends, O_CLOEXEC) != 0) {
+        pnr_error_set(error, PNR_EIO, "--plot %s: %s", path, strerror(errno));
+        fclose(commands);
+        return PNR_EIO;
+    }
+    failed = start_gnuplot(fileno(commands), ends[1], is_quiet, process);
+    fclose(commands);
+    close(ends[1]);
+    *from = ends[0];
+    if (failed == 0)
+        return PNR_OK;
+    close(ends[0]);
+    return refuse_start(path, failed, error);
+}
+
+int pnr_gnuplot_check(const char *path, pnr_error *error)
+{
+    const struct format *format = find_format(path);
+    FILE *commands;
+    char bytes[256];
+    pid_t process;
+    int from, code;
+
+    if (format == NULL)
+        return pnr_error_set(error, PNR_EUSAGE,
+                             "--plot %s: the name must end in .png, .svg or .pdf", path);
+    if ((code = check_target(path, format, error)) != PNR_OK ||
+        (code = open_commands(path, &commands, error)) != PNR_OK)
+        return code;
+    fprintf(commands, "set terminal %s\n", format->terminal);
+    if ((code = run_commands(path, commands, true, &from, &process, error)) != PNR_OK)
+        return code;
+    while (read(from, bytes, sizeof bytes) > 0)
+        ;
+    close(from);
+    return wait_for(process) == 0 ? PNR_OK
+                                  : pnr_error_set(error, PNR_EUNAVAILABLE,
+                                                  "--plot %s: this gnuplot cannot draw %s "
+                                                  "(Debian's package gnuplot-nox can)",
+                                                  path, format->extension);
+}
+
+/* --- text --- */
+
+/* True if the character of n bytes controls a terminal: C0, DEL, or C1 (U+0080 to U+009F). */
+static bool is_control(const unsigned char *at, size_t n)
+{
+    return (n == 1 && (*at < 0x20 || *at == 0x7f)) || (n == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+}
+
+/* Writes at most n_characters of the text as a literal. Returns the text after them. */
+static const char *quote(FILE *to, const char *text, size_t n_characters)
+{
+    fputc('\'', to);
+    while (*text != '\0' && n_characters-- > 0) {
+        const size_t n = pnr_text_character(text);
+
+        if (n == 0 || is_control((const unsigned char *)text, n))
+            fputc('?', to);
+        else if (*text == '\'')
+            fputs("''", to);
+        else
+            fwrite(text, 1, n, to);
+        text += n > 0 ? n : 1;
+    }
+    fputc('\'', to);
+    return text;
+}
+
+void pnr_gnuplot_quote(FILE *to, const char *text)
+{
+    (void)quote(to, text, SIZE_MAX);
+}
+
+/* Returns the width of a character of n bytes in heights of the text, at least that of DejaVu Sans,
+ * a wide font. */
+static double width_em(const char *at, size_t n)
+{
+    if (n > 1)
+        return n > 2 ? 1 : 0.85;
+    if (strchr("mwMW@%", *at) != NULL)
+        return 1;
+    if (strchr("fijlrtI .,:;'!|()[]-/", *at) != NULL)
+        return 0.42;
+    return *at >= 'A' && *at <= 'Z' ? 0.79 : 0.65;
+}
+
+/* Returns how many characters of `text` fit into most_em: up to the last space, or the part of a
+ * long word. */
+static size_t line_length(const char *text, double most_em)
+{
+    size_t n = 0, to_space = 0;
+
+    while (*text != '\0') {
+        const size_t bytes = pnr_text_character(text);
+
+        most_em -= width_em(text, bytes);
+        if (*text == ' ')
+            to_space = n;
+        if (most_em < 0 && n > 0)
+            return to_space > 0 ? to_space : n;
+        text += bytes > 0 ? bytes : 1;
+        n++;
+    }
+    return n;
+}
+
+/* Line breaks are in literals of their own. Only the title has them. */
+static void print_title(const pnr_sheet *sheet, const pnr_gnuplot *g)
+{
+    const double most_em = title_share * sheet->width / g->font_px;
+    const char *between = "";
+
+    fputs("set title ", g->to);
+    for (size_t i = 0; i < PNR_GNUPLOT_LINES && sheet->title[i] != NULL; i++) {
+        for (const char *at = sheet->title[i]; *at != '\0'; at += strspn(at, " ")) {
+            fputs(between, g->to);
+            at = quote(g->to, at, line_length(at, most_em));
+            between = ".\"\\n\".";
+        }
+    }
+    fputs(*between != '\0' ? " offset 0,0.6 noenhanced\n" : "''\n", g->to);
+}
+
+/* The colours of Okabe and Ito, without the yellow, which a white sheet hides. A second and a third
+ * round have dashes. */
+static void print_line_types(const pnr_gnuplot *g)
+{
+    static const char *const colours[] = {"0072B2", "D55E00", "009E73", "CC79A7",
+                                          "E69F00", "56B4E9", "000000"};
+    enum { N = sizeof colours / sizeof colours[0], ROUNDS = 3 };
+
+    for (int i = 0; i < N * ROUNDS; i++)
+        fprintf(g->to, "set linetype %d lc rgb '#%s' lw 1.5 dt %d pt %d ps %.3g\n", i + 1,
+                colours[i % N], i / N + 1, 4 + (i % N + i / N) % 10, g->point);
+    fprintf(g->to, "set linetype cycle %d\n", N * ROUNDS);
+}
+
+int pnr_gnuplot_open(const pnr_sheet *sheet, pnr_gnuplot *out, pnr_error *error)
+{
+    const struct format *format = find_format(sheet->path);
+    const double by_width = (double)sheet->width / BASE_WIDTH,
+                 by_height = (double)sheet->height / BASE_HEIGHT;
+    int code;
+
+    if (format == NULL || (code = open_commands(sheet->path, &out->to, error)) != PNR_OK)
+        return format == NULL ? pnr_gnuplot_check(sheet->path, error) : code;
+    out->path = sheet->path;
+    out->scale = by_width < by_height ? by_width : by_height;
+    out->scale = out->scale > least_scale ? out->scale : least_scale;
+    out->font_px = base_font_px * out->scale;
+    out->point = format->point * (format->grows ? 1 : out->scale);
+    fprintf(out->to,
+            "set encoding utf8\n"
+            "set terminal %s size %.9g,%.9g font '%s,%.4g' linewidth %.3g\n",
+            format->terminal, sheet->width / format->unit_px, sheet->height / format->unit_px,
+            format->font, out->font_px / format->font_unit_px, format->line * out->scale);
+    fputs("set format '%h'\nset tics out nomirror\n", out->to);
+    print_title(sheet, out);
+    print_line_types(out);
+    return PNR_OK;
+}
+
+/* Creates a file of a random name in the folder of `path`. Returns -1 and errno on a failure. */
+static int create_beside(const char *path, char name[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    uint64_t random;
+
+    get_folder(path, folder);
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        return -1;
+    if (snprintf(name, PATH_MAX, "%s.pnradar-%016" PRIx64, folder, random) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
+/* Writes the picture from the pipe to a file beside the path, which replaces the path if gnuplot
+ * ends well. */
+static int write_picture(const char *path, int from, pid_t process, pnr_error *error)
+{
+    char name[PATH_MAX];
+    const int file = create_beside(path, name);
+    const ssize_t n_bytes = file >= 0 ? copy_picture(from, file) : -1;
+    int failed = n_bytes < 0 ? errno : 0;
+    int status, code = PNR_OK;
+
+    close(from);
+    status = wait_for(process);
+    if (file >= 0 && close(file) != 0 && failed == 0)
+        failed = errno;
+    if (failed == 0 && status == 0 && n_bytes > 0 && rename(name, path) != 0)
+        failed = errno;
+    if (failed != 0)
+        code = pnr_error_set(error, PNR_EIO, "--plot %s: %s", path, strerror(failed));
+    else if (status != 0 || n_bytes == 0)
+        code = pnr_error_set(error, PNR_EIO, "--plot %s: gnuplot failed (status %d)", path, status);
+    if (code != PNR_OK && file >= 0)
+        unlink(name);
+    return code;
+}
+
+int pnr_gnuplot_close(pnr_gnuplot *g, pnr_error *error)
+{
+    pid_t process;
+    int from;
+    const int code = run_commands(g->path, g->to, false, &from, &process, error);
+
+    return code == PNR_OK ? write_picture(g->path, from, process, error) : code;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Draws the picture of a run: range over time or range over Doppler. Collects profiles or maps, and
+ * echoes, in bounded memory. */
+#ifndef PNR_PICTURE_H
+#define PNR_PICTURE_H
+
+#include "base/error.h"
+#include "picture/map.h"
+#include "publisher/message.h"
+
+typedef struct pnr_picture pnr_picture;
+
+/* What the user wants. The strings must outlive the picture. */
+typedef struct pnr_picture_options {
+    const char *path; /* NULL: no picture */
+    const char *map;  /* how maps are drawn, "mean" (or NULL), "last" or "time" */
+    const char *size; /* as pnr_gnuplot_read_size; NULL: 1800x1000 */
+    size_t code;      /* 1 .. n_codes: one code; 0: the greatest power of all codes */
+    double range_db;  /* colours from so far below the greatest power; 0: from the noise floor */
+} pnr_picture_options;
+
+/* The rows of a table of pnr_cli_option that fill the pnr_picture_options `o`. */
+#define PNR_PICTURE_CLI(o)                                                                         \
+    {"plot", "FILE",                                                                               \
+     "draw the run at its end (gnuplot) as .png, .svg or .pdf: range over time, or over Doppler "  \
+     "where there are maps; power and one mark a target",                                          \
+     .value = &(o).path},                                                                          \
+        {"map", "WHICH",                                                                           \
+         "draw the mean of all maps (default), the last one, or over time their greatest: mean, "  \
+         "last, time",                                                                             \
+         .value = &(o).map},                                                                       \
+        {"size", "WxH", "pixels of the picture (1800x1000)", .value = &(o).size},                  \
+        {"code",                                                                                   \
+         "N",                                                                                      \
+         "draw this one of several codes, counted as its section [code.N]",                        \
+         .count = &(o).code,                                                                       \
+         .min = 1,                                                                                 \
+         .max = 1e6},                                                                              \
+    {                                                                                              \
+        "range-db", "DB", "dB from the darkest to the brightest colour (from the noise floor)",    \
+            .number = &(o).range_db, .min = 1, .max = 300                                          \
+    }
+
+/* Checks the options, gnuplot and the folder. *out is NULL if no picture is wanted. PNR_OK;
+ * PNR_EUSAGE: an unknown value, or an option without a path; PNR_EIO and PNR_EUNAVAILABLE as
+ * pnr_gnuplot_check; PNR_ENOMEMORY. */
+int pnr_picture_create(const pnr_picture_options *options, pnr_picture **out, pnr_error *error);
+void pnr_picture_destroy(pnr_picture *picture);
+
+/* Adds a result. Results and profiles must come in the order of samples. A new run begins a new
+ * picture. Never allocates. */
+void pnr_picture_result(pnr_picture *picture, const pnr_report *report);
+/* Adds a profile or map. Never allocates. */
+void pnr_picture_map(pnr_picture *picture, const pnr_map *map);
+
+/* Draws the picture of a run that ended with `code`, and logs what it shows. Returns `code` if that
+ * is an error, and logs the errors of the drawing. Else PNR_OK; PNR_EDATA: there is nothing to
+ * draw; PNR_EUNAVAILABLE or PNR_EIO: gnuplot failed. */
+int pnr_picture_finish(const pnr_picture *picture, int code, pnr_error *error);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of a picture. picture.c collects, tracks.c joins the echoes of a target, and draw.c
+ * draws. */
+#ifndef PNR_PICTURE_STATE_H
+#define PNR_PICTURE_STATE_H
+
+#include "picture/picture.h"
+
+enum {
+    PNR_MAX_COLUMNS = 2000,     /* columns over time: when all are used, pairs are joined */
+    PNR_MAX_DOPPLER = 1000,     /* columns over Doppler */
+    PNR_MAX_RANGES = 1000,      /* rows of range */
+    PNR_MAX_COLUMN_ECHOES = 64, /* echoes that one column keeps */
+    PNR_MAX_TRACKS = 4096
+};
+
+/* How maps are drawn: the mean of all maps, the last map, or range over time with the greatest
+ * power of all rows. Only the first two are range-Doppler pictures. */
+typedef enum { MAP_MEAN, MAP_LAST, MAP_TIME, N_MAPS } map_kind;
+
+/* Columns of equal width from a first sample on. They become twice as wide when a sample arrives
+ * after the last column. */
+typedef struct timeline {
+    uint64_t first, width; /* samples; width 0: no sample yet */
+    size_t n;              /* columns used */
+} timeline;
+
+typedef struct spot {
+    uint64_t sample;
+    double range_m;
+    double snr_db;
+    double doppler_hz; /* NAN: not estimated */
+} spot;
+
+/* The echoes of one column, sorted by range. */
+typedef struct column {
+    size_t n;
+    spot spots[PNR_MAX_COLUMN_ECHOES];
+} column;
+
+/* A place of the picture. */
+typedef struct cell {
+    double power;   /* power over the noise floor, or a sum of powers; 0: no power yet */
+    uint32_t n_sum; /* number of powers in the sum; 0: no sum, but the greatest power */
+} cell;
+
+/* The data of one run. A new run replaces it as a whole. */
+typedef struct picture_run {
+    char before[17]; /* the previous run */
+    pnr_report head; /* the first report of the run */
+    uint64_t n_profiles;
+    uint64_t last_sample; /* first sample of the last profile */
+    pnr_map_info info;    /* of the first profile */
+    bool is_doppler;      /* columns of Doppler, else of time */
+    pnr_doppler_bins doppler;
+    timeline profile_time;
+    size_t n_columns, cells_per_row, n_rows;
+    uint64_t n_results, n_echoes;
+    double greatest_m; /* greatest distance of an echo from range 0 */
+    timeline echo_time;
+} picture_run;
+
+struct pnr_picture {
+    pnr_picture_options options;
+    map_kind kind;
+    int width, height; /* pixels */
+    picture_run run;
+    cell *cells;     /* [run.n_columns][run.n_rows] */
+    column *columns; /* [PNR_MAX_COLUMNS] */
+};
+
+/* A target of several dwells. */
+typedef struct track {
+    spot strongest;
+    uint64_t last_sample;
+    double range_m, doppler_hz; /* filtered, at last_sample */
+    double rate;                /* metres a sample */
+    size_t n_echoes;
+} track;
+
+/* How far an echo may be from where its track is expected. */
+typedef struct track_gate {
+    double range_m, doppler_hz;
+    uint64_t samples; /* longest time without an echo */
+} track_gate;
+
+/* Joins the echoes of the dwells from first_sample on to tracks, in order of time: alpha-beta
+ * filters, nearest first. Adds no echo once there are PNR_MAX_TRACKS. Returns the number of
+ * tracks. */
+size_t pnr_tracks_find(const pnr_picture *picture, const track_gate *gate, uint64_t first_sample,
+                       track tracks[PNR_MAX_TRACKS]);
+
+#endif
