@@ -371,7 +371,7 @@ static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
     const double apart = fabs(noise->cell - noise->white);
     const bool is_exact =
         is_one_row && !detector->plan->linear && pnr_format_get(detector->plan->format)->is_complex;
-    const double model = is_exact ? 3e-5 : n > 1 ? 0.3 : 0.03;
+    const double model = is_exact ? 3e-5 : n > 1 && !detector->has_rows ? 0.3 : 0.03;
     const double error = sqrt(noise->variance) * noise->cell + model * echoes;
 
     noise->is_coloured = apart > 0.12 * fmin(noise->cell, noise->white) && apart > 4 * error;
@@ -426,6 +426,8 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
 
     if (n > 0 && !detector->is_sum && (s.cells < 1 || error > fmax(negligible, 0.1 * of_cells)))
         add_residual(detector, &s, pnr_noise_holes(detector, observed), tracks, n, least, &noise);
+    else /* an estimate below its own uncertainty is no more accurate than that bound */
+        noise.cell = fmax(noise.cell, sqrt(s.error2) / left);
     compare_energy(detector, observed->dwell, gains, tracks, n, &noise);
     return noise;
 }
