@@ -3,6 +3,8 @@
 
 VERSION := 0.1.0
 PREFIX ?= /usr/local
+# The library, and the modules below it, as Debian's lib/x86_64-linux-gnu.
+LIBDIR ?= $(PREFIX)/lib
 CC ?= gcc
 NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 
@@ -26,7 +28,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
         -Wcast-qual -Wwrite-strings -Wvla -Wformat=2
 PKGS := libzmq jansson sndfile
 CPPFLAGS += -Isrc -I. -D_GNU_SOURCE -DPNR_VERSION='"$(VERSION)"' \
-            -DPNR_MODULE_DIR='"$(PREFIX)/lib/pnradar"' $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+            -DPNR_MODULE_DIR='"$(LIBDIR)/pnradar"' $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 # A complex product is four multiplications and two additions. clang 14 does not know the option.
 COMPLEX := $(shell $(CC) -fcx-limited-range -E -x c /dev/null >/dev/null 2>&1 && echo -fcx-limited-range)
 CFLAGS += -std=c11 $(OPT) $(COMPLEX) $(WARN) -fPIC -fvisibility=hidden -pthread -MMD -MP
@@ -44,13 +46,15 @@ MANUALS := $(shell find src tools -name '*.[1-9]')
 TOOLS := echo listen plan bench
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so)
+# The library for other programs. Its major number changes with the interface of pnradar.h.
+SHARED := $(B)/lib/libpnradar.so.0
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-all: detected $(PROGRAMS) $(MODULES) ## build the programs and the engine modules into build/
+all: detected $(PROGRAMS) $(MODULES) $(SHARED) ## build the programs, the engine modules and the library into build/
 
 detected:
 	@echo "pnradar $(VERSION) ($(VARIANT)): cpu engine (FFTW) $(or $(HAVE_FFTW),left out), cuda engine $(if $(HAVE_CUDA),yes: $(NVCC),left out$(if $(NVCC), of this build,: no nvcc))"
@@ -81,6 +85,12 @@ $$(B)/bin/pnradar-$(1): $$(patsubst %.c,$$(B)/obj/%.o,tools/pnradar-$(1).c $$(wi
 	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach tool,$(TOOLS),$(eval $(call tool_rule,$(tool))))
+
+$(SHARED): $(B)/obj/src/library/pnradar.o $(LIB)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) -shared $(LDFLAGS) -Wl,-soname,$(@F),--exclude-libs,ALL -o $@ $^ $(LDLIBS)
+	@ln -sf $(@F) $(@:.0=)
 
 FFTW_LIBS := $(shell pkg-config --libs fftw3f fftw3 2>/dev/null)
 $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine/cpu/*.c)) $(LIB)
