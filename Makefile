@@ -48,13 +48,14 @@ PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so)
 # The library for other programs. Its major number changes with the interface of pnradar.h.
 SHARED := $(B)/lib/libpnradar.so.0
+COMPLETIONS := $(B)/complete/bash $(B)/complete/zsh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-all: detected $(PROGRAMS) $(MODULES) $(SHARED) ## build the programs, the engine modules and the library into build/
+all: detected $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) ## build the programs, the engine modules and the library into build/
 
 detected:
 	@echo "pnradar $(VERSION) ($(VARIANT)): cpu engine (FFTW) $(or $(HAVE_FFTW),left out), cuda engine $(if $(HAVE_CUDA),yes: $(NVCC),left out$(if $(NVCC), of this build,: no nvcc))"
@@ -92,6 +93,17 @@ $(SHARED): $(B)/obj/src/library/pnradar.o $(LIB)
 	@$(CC) -shared $(LDFLAGS) -Wl,-soname,$(@F),--exclude-libs,ALL -o $@ $^ $(LDLIBS)
 	@ln -sf $(@F) $(@:.0=)
 
+# Prints the table of keys.
+KEYS := $(B)/keys
+$(KEYS): $(B)/obj/tools/keys.o $(LIB)
+	@echo "link $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(COMPLETIONS): $(B)/complete/%: $(wildcard tools/complete/*) $(KEYS) $(PROGRAMS)
+	@mkdir -p $(@D)
+	@echo "complete $*"
+	@tools/complete/complete $* $(KEYS) $(PROGRAMS) >$@
+
 FFTW_LIBS := $(shell pkg-config --libs fftw3f fftw3 2>/dev/null)
 $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine/cpu/*.c)) $(LIB)
 	@mkdir -p $(@D)
@@ -128,7 +140,7 @@ $(FAULT): $(B)/obj/tests/fixture/engine_fault.o $(LIB)
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ -lm
 
 # PNR_ONLY names the tests to run; without it all run.
-check: $(PROGRAMS) $(MODULES) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT)
+check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT)
 	@tests/run $(B)
 
 setup:
@@ -182,18 +194,13 @@ coverage: ## run the tests and print line coverage by file
 	@$(MAKE) --no-print-directory VARIANT=coverage check
 	@gcov -n $$(find build/coverage/obj/src -name '*.gcda') 2>/dev/null | tests/coverage
 
-KEYS := $(B)/keys
-$(KEYS): $(B)/obj/tools/keys.o $(LIB)
-	@echo "link $@"
-	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-
 docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 from the table
 	@$(KEYS) reference >config/pnradar.conf
 	@$(KEYS) mdoc >$(KEYS).mdoc
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/setup tools/demo tests/run tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
+SHELL_FILES := tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tests/run tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
@@ -214,19 +221,38 @@ gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that thi
 	@PNR_ONLY='test_engine test_engine_map test_engine_map_cuda test_engine_again test_map_numpy test_engine_fused test_engine_long test_engine_walsh test_engine_stream test_engine_cpu test_detection test_pipeline test_pipeline_bits test_pipeline_live test_pipeline_memory' \
 	    tests/run $(B)
 
-install: all ## copy programs, modules, configurations and manuals below PREFIX (/usr/local)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pnradar $(DESTDIR)$(PREFIX)/share/pnradar
+SHARE = $(DESTDIR)$(PREFIX)/share
+ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
+UNIT = $(DESTDIR)$(PREFIX)/lib/systemd/system/pnradar.service
+COMPLETED := pnradar $(TOOLS:%=pnradar-%)
+
+install: all ## copy programs, library, modules, manuals, completion, unit and configurations below PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pnradar \
+	    $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(ZSH_DIR) $(SHARE)/pnradar $(SHARE)/bash-completion/completions $(dir $(UNIT))
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(MODULES) $(DESTDIR)$(PREFIX)/lib/pnradar
-	install -m 644 $(wildcard config/*) $(DESTDIR)$(PREFIX)/share/pnradar
+	install -m 644 $(MODULES) $(DESTDIR)$(LIBDIR)/pnradar
+	install -m 644 $(SHARED) $(DESTDIR)$(LIBDIR)
+	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/libpnradar.so
+	install -m 644 src/library/pnradar.h $(DESTDIR)$(PREFIX)/include
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' src/library/libpnradar.pc \
+	    >$(DESTDIR)$(LIBDIR)/pkgconfig/libpnradar.pc
+	install -m 644 $(wildcard config/*.conf) tools/embed.c $(SHARE)/pnradar
+	sed 's|/usr/local/|$(PREFIX)/|' config/pnradar.service >$(UNIT)
+	install -m 644 $(B)/complete/zsh $(DESTDIR)$(ZSH_DIR)/_pnradar
+	for program in $(COMPLETED); do \
+	    install -m 644 $(B)/complete/bash $(SHARE)/bash-completion/completions/$$program; \
+	done
 	for page in $(MANUALS); do \
-	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; \
+	    install -D -m 644 $$page $(SHARE)/man/man$${page##*.}/$${page##*/}; \
 	done
 
 uninstall: ## remove what install copied
-	rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/%) \
-	    $(foreach page,$(MANUALS),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
-	rm -rf $(DESTDIR)$(PREFIX)/lib/pnradar $(DESTDIR)$(PREFIX)/share/pnradar
+	rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/%) $(DESTDIR)$(LIBDIR)/$(notdir $(SHARED)) \
+	    $(DESTDIR)$(LIBDIR)/libpnradar.so $(DESTDIR)$(LIBDIR)/pkgconfig/libpnradar.pc \
+	    $(DESTDIR)$(PREFIX)/include/pnradar.h $(UNIT) $(DESTDIR)$(ZSH_DIR)/_pnradar \
+	    $(COMPLETED:%=$(SHARE)/bash-completion/completions/%) \
+	    $(foreach page,$(MANUALS),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+	rm -rf $(DESTDIR)$(LIBDIR)/pnradar $(SHARE)/pnradar
 
 clean: ## remove build/
 	rm -rf build
