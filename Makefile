@@ -200,7 +200,7 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 fr
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tests/run tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
+SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tests/run tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
@@ -254,6 +254,10 @@ uninstall: ## remove what install copied
 	    $(foreach page,$(MANUALS),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 	rm -rf $(DESTDIR)$(LIBDIR)/pnradar $(SHARE)/pnradar
 
+deb: ## build Debian packages in build/deb and check them with lintian
+	@tools/setup deb
+	@HAVE_CUDA='$(HAVE_CUDA)' tools/debian/build $(VERSION) build/deb
+
 clean: ## remove build/
 	rm -rf build
 
@@ -261,6 +265,6 @@ help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 .PHONY: all detected check setup test demo bench asan tsan fuzz coverage docs lint fmt gpu-test install \
-    uninstall clean help $(FUZZERS:%=fuzz_%)
+    uninstall deb clean help $(FUZZERS:%=fuzz_%)
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
