@@ -19,6 +19,14 @@ OPT_coverage := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 OPT := $(OPT_$(VARIANT))
 
+# Tests compile device code only for the GPU of this machine, and none where no GPU is.
+ifneq ($(filter check build-tests gpu-test,$(MAKECMDGOALS)),)
+GPUS := $(sort $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null)))
+BUILT := $(shell cat $(B)/obj/cuda/archs 2>/dev/null)
+NVCC := $(if $(GPUS),$(NVCC))
+CUDA_ARCHS ?= $(if $(filter-out $(BUILT),$(GPUS)),$(GPUS),$(BUILT))
+endif
+
 have = $(shell pkg-config --exists $(1) 2>/dev/null && echo yes)
 HAVE_FFTW := $(call have,fftw3f fftw3)
 # Sanitizers and coverage do not work with device code: these variants leave the CUDA module out.
@@ -146,12 +154,21 @@ check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter
 setup:
 	@tools/setup test
 
+# All processors, unless -j says otherwise.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 test: setup ## install what is missing, build, run every test
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory $(JOBS) check
+
+test-fresh: setup ## the tests of random inputs with other inputs; what fails is tried with two more
+	@$(MAKE) --no-print-directory $(JOBS) build-tests
+	@tests/fresh $(B)
+
+build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT)
 
 demo: ## install what is missing, build, find two synthetic targets and show them with the truth
 	@tools/setup build
-	@$(MAKE) --no-print-directory HAVE_CUDA= all
+	@$(MAKE) --no-print-directory $(JOBS) HAVE_CUDA= all
 	@tools/demo $(B)
 
 bench: all ## measure this machine, and the cpu engine against scipy
@@ -161,12 +178,12 @@ bench: all ## measure this machine, and the cpu engine against scipy
 
 asan: ## build and run every test with the address and undefined-behaviour sanitizers
 	@tools/setup test
-	@ASAN_OPTIONS=detect_leaks=1 $(MAKE) --no-print-directory VARIANT=asan check
+	@ASAN_OPTIONS=detect_leaks=1 $(MAKE) --no-print-directory $(JOBS) VARIANT=asan check
 
 tsan: ## build and run the tests of threads with the thread sanitizer
 	@tools/setup test
 	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
-	    $(MAKE) --no-print-directory VARIANT=tsan check
+	    $(MAKE) --no-print-directory $(JOBS) VARIANT=tsan check
 # Tests of threads: the ring, the cpu engine's team, the pipeline and its subscribers.
 TSAN_TESTS := test_ring test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
     $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher
@@ -191,7 +208,7 @@ $(FUZZERS:%=fuzz_%): fuzz_%: $(B)/bin/fuzz_%
 
 coverage: ## run the tests and print line coverage by file
 	@tools/setup test
-	@$(MAKE) --no-print-directory VARIANT=coverage check
+	@$(MAKE) --no-print-directory $(JOBS) VARIANT=coverage check
 	@gcov -n $$(find build/coverage/obj/src -name '*.gcda') 2>/dev/null | tests/coverage
 
 docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 from the table
@@ -200,7 +217,7 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 fr
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tests/run tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
+SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tests/run tests/fresh tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
@@ -243,7 +260,9 @@ install: all ## copy programs, library, modules, manuals, completion, unit and c
 	    install -m 644 $(B)/complete/bash $(SHARE)/bash-completion/completions/$$program; \
 	done
 	for page in $(MANUALS); do \
-	    install -D -m 644 $$page $(SHARE)/man/man$${page##*.}/$${page##*/}; \
+	    install -d $(SHARE)/man/man$${page##*.}; \
+	    sed 's|/usr/local/lib/pnradar|$(LIBDIR)/pnradar|; s|/usr/local/|$(PREFIX)/|g' $$page \
+	        >$(SHARE)/man/man$${page##*.}/$${page##*/}; \
 	done
 
 uninstall: ## remove what install copied
@@ -264,7 +283,7 @@ clean: ## remove build/
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-.PHONY: all detected check setup test demo bench asan tsan fuzz coverage docs lint fmt gpu-test install \
+.PHONY: all detected check setup test test-fresh build-tests demo bench asan tsan fuzz coverage docs lint fmt gpu-test install \
     uninstall deb clean help $(FUZZERS:%=fuzz_%)
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

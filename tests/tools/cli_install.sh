@@ -27,8 +27,8 @@ for page in "$root$prefix"/share/man/man*/*; do
     man -l "$page" >/dev/null 2>&1 || mandoc "$page" >/dev/null 2>&1 || bad="$bad $page"
 done
 if command -v man >/dev/null || command -v mandoc >/dev/null; then
-    [ $pages -eq 8 ] && [ -z "$bad" ]
-    report $? "eight manuals are there ($pages$bad)"
+    [ $pages -eq 9 ] && [ -z "$bad" ] && ! grep -l /usr/local "$root$prefix"/share/man/man*/*
+    report $? "nine manuals are there, for this prefix ($pages$bad)"
 else
     skip "manuals" "neither man nor mandoc"
 fi
@@ -48,7 +48,8 @@ mkdir -p "$work/run/pnradar"
 sed "s|/run/|$work/run/|" "$root$prefix/share/pnradar/receiver.conf" >"$work/receiver.conf"
 fifo=$(sed -n 's/^ExecStartPre=//p' "$unit" | sed "s|%t|$work/run|")
 start=$(sed -n 's/^ExecStart=//p' "$unit" | sed "s|^/|$root/|; s|/etc/pnradar/pnradar.conf|$work/receiver.conf|")
-$fifo && "$bin/pnradar-echo" -c "$work/receiver.conf" -s source.pace=fast -s echo.periods=200 "$work/run/pnradar/samples" &
+$fifo
+"$bin/pnradar-echo" -c "$work/receiver.conf" -s source.pace=fast -s echo.periods=200 "$work/run/pnradar/samples" &
 $start -s source.pace=fast -s "publisher.endpoint=ipc://$work/s" --print csv >"$work/out" 2>"$work/err"
 code=$?
 wait
