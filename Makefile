@@ -184,9 +184,9 @@ tsan: ## build and run the tests of threads with the thread sanitizer
 	@tools/setup test
 	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
 	    $(MAKE) --no-print-directory $(JOBS) VARIANT=tsan check
-# Tests of threads: the ring, the cpu engine's team, the pipeline and its subscribers.
+# Tests of threads: the ring, the cpu engine's team, the pipeline, its subscribers and the library.
 TSAN_TESTS := test_ring test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
-    $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher
+    $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher test_library
 export PNR_ONLY
 
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))

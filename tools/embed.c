@@ -24,7 +24,7 @@ static int print_results(pnradar *radar, double patience_s)
 int main(int argc, char **argv)
 {
     static char configuration[65536];
-    static short samples[4096][2]; /* I, Q: source.format = ci16 */
+    static short samples[2 * 4096]; /* [4096][2] I, Q: source.format = ci16 */
     FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
     char why[512] = "usage: embed CONFIGURATION <SAMPLES";
     pnradar *radar = NULL;
@@ -35,11 +35,11 @@ int main(int argc, char **argv)
         radar = pnradar_create(configuration, why, sizeof why);
     if (radar == NULL)
         return fprintf(stderr, "%s\n", why), 1;
-    while (code == 0 && (n = fread(samples, sizeof *samples, 4096, stdin)) > 0)
+    while (code == 0 && (n = fread(samples, 2 * sizeof *samples, 4096, stdin)) > 0)
         if ((code = pnradar_push(radar, samples, n)) == 0)
             code = print_results(radar, 0);
     pnradar_finish(radar);
-    if (print_results(radar, INFINITY) < 0)
+    if ((code = print_results(radar, INFINITY)) < 0)
         fprintf(stderr, "%s\n", pnradar_error(radar));
     pnradar_destroy(radar);
     return code != 0;
