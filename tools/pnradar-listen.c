@@ -482,7 +482,8 @@ int main(int argc, char **argv)
     pnr_config config;
     listener l = {.config = &config, .log = stderr};
     const pnr_cli_option options[] = {
-        {"format", "FORMAT", "table (default), json (the range message itself) or csv",
+        {"format", "table|json|csv",
+         "how results are printed: a table (default), the range messages themselves, or CSV",
          .value = &a.format},
         {"count", "N", "stop after N results", .count = &l.count, .min = 1, .max = 0x1p53},
         {"timeout", "SECONDS", "give up (exit 69) when nothing comes for so long",
@@ -498,9 +499,8 @@ int main(int argc, char **argv)
          "draw what came at the end (gnuplot): range over time, or over Doppler where maps are "
          "published; power and echoes",
          .value = &a.plot},
-        {"map", "WHICH",
-         "draw the mean of all maps (default), the last one, or over time their greatest: mean, "
-         "last, time",
+        {"map", "mean|last|time",
+         "draw the mean of all maps (default), the last one, or over time their greatest",
          .value = &a.map},
         {"live", NULL, "show the profile or map and its echoes on the terminal; q leaves",
          .flag = &a.live},
