@@ -3,6 +3,8 @@
 
 VERSION := 0.1.0
 PREFIX ?= /usr/local
+# The library, and the modules below it, as Debian's lib/x86_64-linux-gnu.
+LIBDIR ?= $(PREFIX)/lib
 CC ?= gcc
 NVCC ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 
@@ -17,6 +19,14 @@ OPT_coverage := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
 OPT := $(OPT_$(VARIANT))
 
+# Tests compile device code only for the GPU of this machine, and none where no GPU is.
+ifneq ($(filter check build-tests gpu-test,$(MAKECMDGOALS)),)
+GPUS := $(sort $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null)))
+BUILT := $(shell cat $(B)/obj/cuda/archs 2>/dev/null)
+NVCC := $(if $(GPUS),$(NVCC))
+CUDA_ARCHS ?= $(if $(filter-out $(BUILT),$(GPUS)),$(GPUS),$(BUILT))
+endif
+
 have = $(shell pkg-config --exists $(1) 2>/dev/null && echo yes)
 HAVE_FFTW := $(call have,fftw3f fftw3)
 # Sanitizers and coverage do not work with device code: these variants leave the CUDA module out.
@@ -26,7 +36,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointe
         -Wcast-qual -Wwrite-strings -Wvla -Wformat=2
 PKGS := libzmq jansson sndfile
 CPPFLAGS += -Isrc -I. -D_GNU_SOURCE -DPNR_VERSION='"$(VERSION)"' \
-            -DPNR_MODULE_DIR='"$(PREFIX)/lib/pnradar"' $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+            -DPNR_MODULE_DIR='"$(LIBDIR)/pnradar"' $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 # A complex product is four multiplications and two additions. clang 14 does not know the option.
 COMPLEX := $(shell $(CC) -fcx-limited-range -E -x c /dev/null >/dev/null 2>&1 && echo -fcx-limited-range)
 CFLAGS += -std=c11 $(OPT) $(COMPLEX) $(WARN) -fPIC -fvisibility=hidden -pthread -MMD -MP
@@ -44,13 +54,16 @@ MANUALS := $(shell find src tools -name '*.[1-9]')
 TOOLS := echo listen plan bench
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so)
+# The library for other programs. Its major number changes with the interface of pnradar.h.
+SHARED := $(B)/lib/libpnradar.so.0
+COMPLETIONS := $(B)/complete/bash $(B)/complete/zsh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-all: detected $(PROGRAMS) $(MODULES) ## build the programs and the engine modules into build/
+all: detected $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) ## build the programs, the engine modules and the library into build/
 
 detected:
 	@echo "pnradar $(VERSION) ($(VARIANT)): cpu engine (FFTW) $(or $(HAVE_FFTW),left out), cuda engine $(if $(HAVE_CUDA),yes: $(NVCC),left out$(if $(NVCC), of this build,: no nvcc))"
@@ -82,6 +95,23 @@ $$(B)/bin/pnradar-$(1): $$(patsubst %.c,$$(B)/obj/%.o,tools/pnradar-$(1).c $$(wi
 	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach tool,$(TOOLS),$(eval $(call tool_rule,$(tool))))
+
+$(SHARED): $(B)/obj/src/library/pnradar.o $(LIB)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) -shared $(LDFLAGS) -Wl,-soname,$(@F),--exclude-libs,ALL -o $@ $^ $(LDLIBS)
+	@ln -sf $(@F) $(@:.0=)
+
+# Prints the table of keys.
+KEYS := $(B)/keys
+$(KEYS): $(B)/obj/tools/keys.o $(LIB)
+	@echo "link $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(COMPLETIONS): $(B)/complete/%: $(wildcard tools/complete/*) $(KEYS) $(PROGRAMS)
+	@mkdir -p $(@D)
+	@echo "complete $*"
+	@tools/complete/complete $* $(KEYS) $(PROGRAMS) >$@
 
 FFTW_LIBS := $(shell pkg-config --libs fftw3f fftw3 2>/dev/null)
 $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine/cpu/*.c)) $(LIB)
@@ -119,18 +149,27 @@ $(FAULT): $(B)/obj/tests/fixture/engine_fault.o $(LIB)
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ -lm
 
 # PNR_ONLY names the tests to run; without it all run.
-check: $(PROGRAMS) $(MODULES) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT)
+check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT)
 	@tests/run $(B)
 
 setup:
 	@tools/setup test
 
+# All processors, unless -j says otherwise.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 test: setup ## install what is missing, build, run every test
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory $(JOBS) check
+
+test-fresh: setup ## the tests of random inputs with other inputs; what fails is tried with two more
+	@$(MAKE) --no-print-directory $(JOBS) build-tests
+	@tests/fresh $(B)
+
+build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT)
 
 demo: ## install what is missing, build, find two synthetic targets and show them with the truth
 	@tools/setup build
-	@$(MAKE) --no-print-directory HAVE_CUDA= all
+	@$(MAKE) --no-print-directory $(JOBS) HAVE_CUDA= all
 	@tools/demo $(B)
 
 bench: all ## measure this machine, and the cpu engine against scipy
@@ -140,15 +179,15 @@ bench: all ## measure this machine, and the cpu engine against scipy
 
 asan: ## build and run every test with the address and undefined-behaviour sanitizers
 	@tools/setup test
-	@ASAN_OPTIONS=detect_leaks=1 $(MAKE) --no-print-directory VARIANT=asan check
+	@ASAN_OPTIONS=detect_leaks=1 $(MAKE) --no-print-directory $(JOBS) VARIANT=asan check
 
 tsan: ## build and run the tests of threads with the thread sanitizer
 	@tools/setup test
 	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
-	    $(MAKE) --no-print-directory VARIANT=tsan check
-# Tests of threads: the ring, the cpu engine's team, the pipeline and its subscribers.
+	    $(MAKE) --no-print-directory $(JOBS) VARIANT=tsan check
+# Tests of threads: the ring, the cpu engine's team, the pipeline, its subscribers and the library.
 TSAN_TESTS := test_ring test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
-    $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher
+    $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher test_library
 export PNR_ONLY
 
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -170,13 +209,8 @@ $(FUZZERS:%=fuzz_%): fuzz_%: $(B)/bin/fuzz_%
 
 coverage: ## run the tests and print line coverage by file
 	@tools/setup test
-	@$(MAKE) --no-print-directory VARIANT=coverage check
+	@$(MAKE) --no-print-directory $(JOBS) VARIANT=coverage check
 	@gcov -n $$(find build/coverage/obj/src -name '*.gcda') 2>/dev/null | tests/coverage
-
-KEYS := $(B)/keys
-$(KEYS): $(B)/obj/tools/keys.o $(LIB)
-	@echo "link $@"
-	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 from the table
 	@$(KEYS) reference >config/pnradar.conf
@@ -184,7 +218,7 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 fr
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/setup tools/demo tests/run tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
+SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tests/run tests/fresh tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
@@ -205,19 +239,44 @@ gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that thi
 	@PNR_ONLY='test_engine test_engine_map test_engine_map_cuda test_engine_again test_map_numpy test_engine_fused test_engine_long test_engine_walsh test_engine_stream test_engine_cpu test_detection test_pipeline test_pipeline_bits test_pipeline_live test_pipeline_memory' \
 	    tests/run $(B)
 
-install: all ## copy programs, modules, configurations and manuals below PREFIX (/usr/local)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pnradar $(DESTDIR)$(PREFIX)/share/pnradar
+SHARE = $(DESTDIR)$(PREFIX)/share
+ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
+UNIT = $(DESTDIR)$(PREFIX)/lib/systemd/system/pnradar.service
+COMPLETED := pnradar $(TOOLS:%=pnradar-%)
+
+install: all ## copy programs, library, modules, manuals, completion, unit and configurations below PREFIX (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pnradar \
+	    $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(ZSH_DIR) $(SHARE)/pnradar $(SHARE)/bash-completion/completions $(dir $(UNIT))
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(MODULES) $(DESTDIR)$(PREFIX)/lib/pnradar
-	install -m 644 $(wildcard config/*) $(DESTDIR)$(PREFIX)/share/pnradar
+	install -m 644 $(MODULES) $(DESTDIR)$(LIBDIR)/pnradar
+	install -m 644 $(SHARED) $(DESTDIR)$(LIBDIR)
+	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(LIBDIR)/libpnradar.so
+	install -m 644 src/library/pnradar.h $(DESTDIR)$(PREFIX)/include
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' src/library/libpnradar.pc \
+	    >$(DESTDIR)$(LIBDIR)/pkgconfig/libpnradar.pc
+	install -m 644 $(wildcard config/*.conf) tools/embed.c $(SHARE)/pnradar
+	sed 's|/usr/local/|$(PREFIX)/|' config/pnradar.service >$(UNIT)
+	install -m 644 $(B)/complete/zsh $(DESTDIR)$(ZSH_DIR)/_pnradar
+	for program in $(COMPLETED); do \
+	    install -m 644 $(B)/complete/bash $(SHARE)/bash-completion/completions/$$program; \
+	done
 	for page in $(MANUALS); do \
-	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; \
+	    install -d $(SHARE)/man/man$${page##*.}; \
+	    sed 's|/usr/local/lib/pnradar|$(LIBDIR)/pnradar|; s|/usr/local/|$(PREFIX)/|g' $$page \
+	        >$(SHARE)/man/man$${page##*.}/$${page##*/}; \
 	done
 
 uninstall: ## remove what install copied
-	rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/%) \
-	    $(foreach page,$(MANUALS),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
-	rm -rf $(DESTDIR)$(PREFIX)/lib/pnradar $(DESTDIR)$(PREFIX)/share/pnradar
+	rm -f $(PROGRAMS:$(B)/%=$(DESTDIR)$(PREFIX)/%) $(DESTDIR)$(LIBDIR)/$(notdir $(SHARED)) \
+	    $(DESTDIR)$(LIBDIR)/libpnradar.so $(DESTDIR)$(LIBDIR)/pkgconfig/libpnradar.pc \
+	    $(DESTDIR)$(PREFIX)/include/pnradar.h $(UNIT) $(DESTDIR)$(ZSH_DIR)/_pnradar \
+	    $(COMPLETED:%=$(SHARE)/bash-completion/completions/%) \
+	    $(foreach page,$(MANUALS),$(SHARE)/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+	rm -rf $(DESTDIR)$(LIBDIR)/pnradar $(SHARE)/pnradar
+
+deb: ## build Debian packages in build/deb and check them with lintian
+	@tools/setup deb
+	@HAVE_CUDA='$(HAVE_CUDA)' tools/debian/build $(VERSION) build/deb
 
 clean: ## remove build/
 	rm -rf build
@@ -225,7 +284,7 @@ clean: ## remove build/
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-.PHONY: all detected check setup test demo bench asan tsan fuzz coverage docs lint fmt gpu-test install \
-    uninstall clean help $(FUZZERS:%=fuzz_%)
+.PHONY: all detected check setup test test-fresh build-tests demo bench asan tsan fuzz coverage docs lint fmt gpu-test install \
+    uninstall deb clean help $(FUZZERS:%=fuzz_%)
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

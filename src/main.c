@@ -183,8 +183,7 @@ int main(int argc, char **argv)
     bool lists = false, is_quiet = false;
     pnr_picture_options picture = {0};
     const pnr_cli_option options[] = {
-        {"print", "FORMAT",
-         "also write each result to stdout: table, json or csv; a terminal gets the table",
+        {"print", "table|json|csv", "also write each result to stdout; a terminal gets the table",
          .value = &print},
         {"quiet", NULL, "write no results to stdout, not even to a terminal", .flag = &is_quiet},
         PNR_PICTURE_CLI(picture),

@@ -474,7 +474,8 @@ int main(int argc, char **argv)
     pnr_config config;
     listener l = {.config = &config, .log = stderr};
     const pnr_cli_option options[] = {
-        {"format", "FORMAT", "table (default), json (the range message itself) or csv",
+        {"format", "table|json|csv",
+         "how results are printed: a table (default), the range messages themselves, or CSV",
          .value = &a.format},
         {"count", "N", "stop after N results", .count = &l.count, .min = 1, .max = 0x1p53},
         {"timeout", "SECONDS", "give up (exit 69) when nothing arrives for so long",

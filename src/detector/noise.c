@@ -12,120 +12,6 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* --- tables --- */
-
-/* sum of |R(j - d)/R(0)|^2 over |j| <= reach */
-static double lobe_at(const pnr_waveform *autocorrelation, size_t reach, double d)
-{
-    double sum = 0;
-
-    for (double j = -(double)reach; j <= (double)reach; j++)
-        sum += pnr_power(pnr_waveform_at(autocorrelation, j - d));
-    return sum;
-}
-
-void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double chip, pnr_lobe *out)
-{
-    enum { MAX_SIDELOBES = 4096 };
-    const size_t wanted = (size_t)fmin(ceil(chip) + 2, MIDDLE);
-    double complex mean = 0;
-    double power = 0, n = 0;
-
-    out->reach = wanted < n_lags / 8 ? wanted : n_lags / 8;
-    out->total = pnr_waveform_energy(autocorrelation);
-    out->nyquist = pnr_waveform_nyquist(autocorrelation);
-    for (int s = 0; s < PNR_LOBE_TABLE; s++)
-        out->inside[s] = lobe_at(autocorrelation, out->reach, (double)s / PNR_LOBE_STEPS - 1);
-    for (size_t u = out->reach + 1; u + out->reach < n_lags; u += n_lags / MAX_SIDELOBES + 1, n++) {
-        const double complex r = pnr_waveform_at(autocorrelation, (double)u);
-
-        mean += r;
-        power += pnr_power(r);
-        out->greatest = fmax(out->greatest, 1.5 * sqrt(pnr_power(r)));
-    }
-    out->alike = power > 0 ? pnr_power(mean) / (n * power) : 0;
-}
-
-/* The lobe's power at the delay d, by linear interpolation. */
-static double inside_at(const pnr_lobe *lobe, double d)
-{
-    const double at = fmin(fmax((d + 1) * PNR_LOBE_STEPS, 0), PNR_LOBE_TABLE - 1.001);
-    const int s = (int)at;
-
-    return lobe->inside[s] + (at - s) * (lobe->inside[s + 1] - lobe->inside[s]);
-}
-
-/* Returns the number of gates that count as one, because their noise is correlated. The outputs of
- * the filter F have the noise covariance F[k][j] / sqrt(loss[j]), see setup/least_squares.h. */
-static double filter_crowd(const pnr_least_squares *filter)
-{
-    double sum = 0;
-
-    for (size_t k = 0; k < filter->n_gates; k++)
-        for (size_t j = 0; j < filter->n_gates; j++)
-            sum += pnr_power(filter->filter[k * filter->n_gates + j]) / filter->loss[j];
-    return sum / (double)filter->n_gates;
-}
-
-void pnr_cells_fill(const pnr_detector *detector, double pfa_cell, pnr_cells *out)
-{
-    const pnr_plan *plan = detector->plan;
-    const size_t n_lags = plan->filter != NULL ? plan->gate_count : plan->n_lags;
-    const double samples = (pnr_format_get(plan->format)->is_complex ? 1 : 0.5) *
-                           (double)(plan->n_samples * plan->n_periods);
-    const double looks = (double)plan->n_looks;
-
-    out->n = (double)(plan->n_codes * n_lags) * (double)pnr_plan_rows(plan);
-    out->crowd = detector->least_squares != NULL ? filter_crowd(detector->least_squares)
-                                                 : detector->codes[0].lobe.total;
-    if (detector->map != NULL) {
-        double weight, crowd;
-
-        pnr_fit_patch_cells(detector->map, &weight, &crowd);
-        out->n *= weight;
-        out->crowd *= crowd;
-    }
-
-    const double independent = fmin(out->n / out->crowd, samples);
-    const double threshold = plan->threshold[pnr_plan_windows(plan) - 1];
-
-    out->crowd = out->n / (independent * looks);
-    out->ratio = fmax(pnr_threshold_ratio(pfa_cell, plan->n_looks, independent) / threshold, 1e-3);
-}
-
-void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_bands *out)
-{
-    enum { STEPS = 2 * PNR_BAND_STEPS };
-    double share[STEPS + 1], bandwidth[STEPS + 1];
-    const size_t step = is_half ? 1 : 2;
-
-    pnr_waveform_bands(waveform, STEPS, share, bandwidth);
-    for (size_t s = 0; s <= PNR_BAND_STEPS; s++) {
-        out->ratio[s] = share[s * step] * PNR_BAND_STEPS / fmax((double)s, 1e-3);
-        out->shape[s] = bandwidth[s * step] / fmax(bandwidth[STEPS], 1e-30);
-    }
-}
-
-/* Finds the widest part of the band that explains this ratio of cell to white. Returns its shape; 1
- * if even a sixteenth of the band does not explain the ratio. */
-static double shape_of(const pnr_noise_bands *bands, double ratio)
-{
-    enum { LEAST = PNR_BAND_STEPS / 16 };
-    size_t s = PNR_BAND_STEPS;
-
-    while (s > LEAST && bands->ratio[s - 1] < ratio)
-        s--;
-    if (s == LEAST)
-        return 1;
-
-    const double rise = bands->ratio[s - 1] - bands->ratio[s];
-    const double at = rise > 0 ? fmin(fmax((ratio - bands->ratio[s]) / rise, 0), 1) : 0;
-
-    return bands->shape[s] + at * (bands->shape[s - 1] - bands->shape[s]);
-}
-
-/* --- the sum --- */
-
 /* The sums from which the noise of a cell follows. */
 typedef struct sums {
     double power, cells; /* sum of P outside the lobes without sidelobes; cells of this sum */
@@ -214,7 +100,7 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     const pnr_plan *plan = detector->plan;
     const double sine = sin(M_PI * t->fit.delay);
     double total = lobe->total * (1 - lobe->nyquist * sine * sine);
-    double inside = inside_at(lobe, t->fit.delay);
+    double inside = pnr_lobe_inside(lobe, t->fit.delay);
 
     if (detector->least_squares != NULL) /* between gates: sum of sinc^2(k - d), |k| > reach */
         return 2 * sine * sine / (M_PI * M_PI * ((double)lobe->reach + 0.5));
@@ -230,10 +116,7 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     return fmax(total - inside, 0);
 }
 
-/* Returns the power that an echo puts into all cells of the other codes. *is_exact: it is known from
- * the correlations of the codes. Otherwise each code gets the power of the echo's lobe, because the
- * cross-correlation of two unlike codes with the same spectrum has this power. */
-static double crossed_by(const pnr_detector *detector, const pnr_track *t, bool *is_exact)
+double pnr_noise_crossed(const pnr_detector *detector, const pnr_track *t, bool *is_exact)
 {
     const size_t of = (size_t)(t->code - detector->codes);
     const double lobe = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
@@ -294,7 +177,7 @@ static sums sum_outside(const pnr_detector *detector, const pnr_observed *observ
         s.sidelobes += own;
         if (detector->n_codes > 1) {
             bool is_exact;
-            const double crossed = crossed_by(detector, t, &is_exact);
+            const double crossed = pnr_noise_crossed(detector, t, &is_exact);
 
             s.power -= crossed;
             s.error2 += pow((is_exact ? model : 0.1) * crossed, 2) +
@@ -371,12 +254,12 @@ static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
     const double apart = fabs(noise->cell - noise->white);
     const bool is_exact =
         is_one_row && !detector->plan->linear && pnr_format_get(detector->plan->format)->is_complex;
-    const double model = is_exact ? 3e-5 : n > 1 ? 0.3 : 0.03;
+    const double model = is_exact ? 3e-5 : n > 1 && !detector->has_rows ? 0.3 : 0.03;
     const double error = sqrt(noise->variance) * noise->cell + model * echoes;
 
     noise->is_coloured = apart > 0.12 * fmin(noise->cell, noise->white) && apart > 4 * error;
     noise->shape = noise->is_coloured && noise->cell > noise->white
-                       ? shape_of(&detector->bands, noise->cell / noise->white)
+                       ? pnr_noise_shape(&detector->bands, noise->cell / noise->white)
                        : 1;
 }
 
@@ -426,103 +309,8 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
 
     if (n > 0 && !detector->is_sum && (s.cells < 1 || error > fmax(negligible, 0.1 * of_cells)))
         add_residual(detector, &s, pnr_noise_holes(detector, observed), tracks, n, least, &noise);
+    else /* an estimate below its own uncertainty is no more accurate than that bound */
+        noise.cell = fmax(noise.cell, sqrt(s.error2) / left);
     compare_energy(detector, observed->dwell, gains, tracks, n, &noise);
     return noise;
-}
-
-/* Returns the distance to the nearest echo of the same code within 1.5 chips and 1.5 rows; 0:
- * none. */
-static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
-                              size_t i)
-{
-    const pnr_radar *radar = detector->radar;
-    const double chip = (double)radar->n_samples / (double)radar->n_chips;
-    const pnr_track *t = &tracks[i];
-    double least = 1.5 * chip;
-
-    for (size_t k = 0; k < n; k++) {
-        const double lags =
-            (double)tracks[k].centre + tracks[k].fit.delay - (double)t->centre - t->fit.delay;
-        const double rows = (tracks[k].bins - t->bins) * (double)detector->plan->n_periods;
-
-        if (k != i && tracks[k].code == t->code && fabs(rows) < 1.5)
-            least = fmin(least, fabs(pnr_track_distance(detector, lags, 0)));
-    }
-    return least < 1.5 * chip ? least : 0;
-}
-
-/* Adds the echoes of other codes to the noise, unless they were subtracted, as in maps. They are noise in the
- * cells of this code only. */
-static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
-                            size_t i, pnr_noise *noise)
-{
-    const double before = noise->cell;
-
-    for (size_t k = 0; k < n; k++) {
-        bool is_exact = true;
-        const double crossed =
-            tracks[k].code != tracks[i].code ? crossed_by(detector, &tracks[k], &is_exact) : 0;
-
-        if (!is_exact && !detector->has_rows)
-            noise->cell += crossed / (double)(detector->n_codes - 1) * (double)detector->n_codes /
-                           detector->cells.n;
-    }
-    noise->variance *= before * before / (noise->cell * noise->cell);
-}
-
-/* Fills the variances that the sidelobes of other echoes add to delay and relative amplitude.
- * Without phases, sums of powers cannot be cleared of them. If the echoes keep their phases from
- * look to look, they disturb all looks alike. An echo a R(u) moves by Re(b C'(u) / a) / B and grows
- * by Re(b C(u) / a) when b C(u) is added, B the mean square bandwidth. The phase of b / a is random,
- * and the means over five lags stand for the sidelobes around the peak. */
-static void find_disturbance(const pnr_detector *detector, const pnr_track *tracks, size_t n,
-                             size_t i, pnr_noise *noise)
-{
-    const pnr_patch_echo own = pnr_track_echo(detector, &tracks[i]);
-    const double bandwidth = tracks[i].code->bandwidth;
-
-    for (size_t k = 0; k < n && !detector->has_rows; k++) {
-        const pnr_patch_echo other = pnr_track_echo(detector, &tracks[k]);
-        const double from = pnr_track_distance(detector, own.lag, other.lag) - MIDDLE;
-        const double share = tracks[k].power / tracks[i].power / (2 * 5);
-        pnr_vector response, slope;
-
-        if (k == i || !pnr_cross_is_known(detector->cross, other.code, own.code))
-            continue;
-        pnr_cross_run(detector->cross, other.code, own.code, from, response, slope);
-        for (int j = MIDDLE - 2; j <= MIDDLE + 2; j++) {
-            noise->disturbed_amplitude += share * pnr_power(response[j]);
-            noise->disturbed_delay += share * pnr_power(slope[j]) / (bandwidth * bandwidth);
-        }
-    }
-}
-
-void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
-                      pnr_noise *noise)
-{
-    /* a deviation of more than this is not chance */
-    const double sigmas = 5;
-    const double strong = 100, rounding = 1e-11;
-    const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;
-    double cells = 0;
-
-    add_other_codes(detector, tracks, n, i, noise);
-    noise->misfit = 0;
-    noise->beside = distance_beside(detector, tracks, n, i);
-    if (detector->is_sum)
-        find_disturbance(detector, tracks, n, i, noise);
-    if (detector->is_sum || detector->least_squares != NULL ||
-        (!is_cfar && tracks[i].power < strong * noise->cell))
-        return;
-
-    const double near = pnr_track_noise(detector, tracks, n, i, 0.1 * noise->cell, &cells);
-    const double ratio = near / noise->cell, chance = sigmas * sqrt(1 / cells + noise->variance);
-
-    if (is_cfar && (ratio > 1 + chance || ratio < 1 / (1 + chance))) {
-        noise->cell = near;
-        noise->variance = fmin(1 / cells, 0.5);
-        noise->shape = 1;
-    } else if (ratio > 1 + chance && near > rounding * tracks[i].power) {
-        noise->misfit = (near - noise->cell) * cells / tracks[i].power;
-    }
 }

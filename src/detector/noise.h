@@ -35,6 +35,9 @@ typedef struct pnr_lobe {
 /* autocorrelation: prepared, of period n_lags; chip: samples. */
 void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double chip, pnr_lobe *out);
 
+/* The sum |R(j - d)/R(0)|^2 of a lobe at the delay d, -1 .. 1, by linear interpolation. */
+double pnr_lobe_inside(const pnr_lobe *lobe, double d);
+
 struct pnr_detector;
 struct pnr_dwell_gains;
 struct pnr_observed;
@@ -78,10 +81,19 @@ typedef struct pnr_noise_bands {
 /* waveform: of a code; is_half: only half the band is sampled, because samples are real. */
 void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_bands *out);
 
+/* Finds the widest part of the band that explains this ratio of cell to white. Returns its shape; 1
+ * if even a sixteenth of the band does not explain the ratio. */
+double pnr_noise_shape(const pnr_noise_bands *bands, double ratio);
+
 void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_cells *out);
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
+/* Returns the power that an echo puts into all cells of the other codes. *is_exact: it is known from
+ * the correlations of the codes. Otherwise each code gets the power of the echo's lobe, because the
+ * cross-correlation of two unlike codes with the same spectrum has this power. */
+double pnr_noise_crossed(const struct pnr_detector *detector, const struct pnr_track *t,
+                         bool *is_exact);
 /* Changes *noise from the noise of a dwell to that of echo i. If the residual of the echo's fit is
  * beyond chance, the plan decides. With CFAR the residual is the noise, because the user expects
  * noise that differs from place to place. Without CFAR the echo is not alone or not of this

@@ -25,9 +25,8 @@ typedef struct pnr_picture_options {
      "draw the run at its end (gnuplot) as .png, .svg or .pdf: range over time, or over Doppler "  \
      "where there are maps; power and one mark a target",                                          \
      .value = &(o).path},                                                                          \
-        {"map", "WHICH",                                                                           \
-         "draw the mean of all maps (default), the last one, or over time their greatest: mean, "  \
-         "last, time",                                                                             \
+        {"map", "mean|last|time",                                                                  \
+         "draw the mean of all maps (default), the last one, or over time their greatest",         \
          .value = &(o).map},                                                                       \
         {"size", "WxH", "pixels of the picture (1800x1000)", .value = &(o).size},                  \
         {"code",                                                                                   \

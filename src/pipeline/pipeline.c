@@ -138,6 +138,8 @@ static void drop_stream(pnr_pipeline *p)
     int code;
 
     atomic_store(&p->acquisition.cancel, 1);
+    if (p->options->feed != NULL && p->options->stop != NULL)
+        __atomic_store_n(p->options->stop, 1, __ATOMIC_RELAXED);
     while (is_in_flight(p))
         (void)collect_result(p, true);
     while ((code = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) != PNR_EEND) {

@@ -38,7 +38,8 @@ typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan 
                                   size_t capacity, const volatile int *stop);
 
 typedef struct pnr_pipeline_options {
-    const volatile int *stop;         /* non-zero: finish all windows and end; may be NULL */
+    volatile int *stop; /* non-zero: finish all windows and end; may be NULL. A lost engine sets it,
+                         * because no feed sees that otherwise */
     pnr_pipeline_tap tap;             /* may be NULL */
     pnr_pipeline_tap_cells tap_cells; /* may be NULL; else the engine also computes power where
                                        * publisher.profile is off */

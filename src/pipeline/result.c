@@ -58,6 +58,17 @@ static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t
            (dwell->n_periods < pnr_plan_windows(&p->setup->plan) ? PNR_FLAG_PARTIAL : 0);
 }
 
+/* Adds the flags of the detection and of the trackers. */
+static void flag_detection(const pnr_pipeline *p, pnr_report *report)
+{
+    report->flags |= (report->detection.is_coloured ? PNR_FLAG_COLOURED : 0) |
+                     (report->detection.is_unresolved ? PNR_FLAG_UNRESOLVED : 0) |
+                     (report->detection.is_sign_changed ? PNR_FLAG_SIGN_CHANGE : 0) |
+                     (report->detection.is_more ? PNR_FLAG_MORE_ECHOES : 0) |
+                     (report->slip > 0 ? PNR_FLAG_SLIP : 0) |
+                     (p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0);
+}
+
 /* Fills floor and threshold of the cells. If a dwell has several looks, complex values are those of
  * the last look. They have the noise of one look, and no threshold. */
 static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
@@ -192,12 +203,7 @@ static void report_dwell(pnr_pipeline *p, const result_view *view, size_t d)
     pnr_zero_slip(&p->zero, report->slip);
     pnr_zero_track(&p->zero, report->sample, &report->detection);
     report->zero = p->zero.last;
-    report->flags |= report->detection.is_coloured ? PNR_FLAG_COLOURED : 0;
-    report->flags |= report->detection.is_unresolved ? PNR_FLAG_UNRESOLVED : 0;
-    report->flags |= report->detection.is_sign_changed ? PNR_FLAG_SIGN_CHANGE : 0;
-    report->flags |= report->detection.is_more ? PNR_FLAG_MORE_ECHOES : 0;
-    report->flags |= report->slip > 0 ? PNR_FLAG_SLIP : 0;
-    report->flags |= p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0;
+    flag_detection(p, report);
 
     report->ready_ns = windows->ready_ns[d];
     report->submitted_ns = windows->submitted_ns;

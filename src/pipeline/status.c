@@ -112,7 +112,8 @@ static void log_advice(const pnr_pipeline *p, const pnr_account *account)
 
 int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_account *account)
 {
-    const bool is_stopped = p->options->stop != NULL && *p->options->stop != 0;
+    const bool is_stopped =
+        p->options->stop != NULL && __atomic_load_n(p->options->stop, __ATOMIC_RELAXED) != 0;
     char text[512];
     pnr_status status;
 

@@ -285,7 +285,8 @@ TEST(test_pace_stopped)
     s.a.is_live = s.a.is_paced = true;
     s.a.rate_hz = (pnr_rational){1, 3600}; /* 30 samples: 30 hours */
     start(&s);
-    usleep(20000);
+    while (atomic_load(&s.a.start_utc_ns) == 0) /* the first samples have been read */
+        usleep(1000);
     __atomic_store_n(&s.stop, 1, __ATOMIC_SEQ_CST);
     pthread_join(s.thread, NULL);
     assert_int_equal(s.a.code, PNR_OK);

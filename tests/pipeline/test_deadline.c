@@ -3,6 +3,7 @@
 #include "pipeline/deadline.h"
 #include "tests/fixture/test.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -76,9 +77,9 @@ TEST(test_not_told_to_a_full_pipe)
     char byte = 0;
 
     setenv("PNR_LOG", "info", 1);
-    assert_int_equal(pipe2(ends, 0), 0);
-    for (size_t i = 0; i < 65536; i++)
-        assert_int_equal(write(ends[1], &byte, 1), 1);
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    while (write(ends[1], &byte, 1) == 1) /* its size depends on the pipes of other programs */
+        ;
     dup2(ends[1], STDERR_FILENO);
     (void)pnr_deadline_is_missed(&d, 2000000);
     pnr_deadline_log(&d);

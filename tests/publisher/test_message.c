@@ -2,7 +2,6 @@
 /* A written message is read back with the words of the wire format; every other text is refused. */
 #include "publisher/message.h"
 
-#include "base/clock.h"
 #include "tests/fixture/report_fixture.h"
 
 #include <float.h>
@@ -715,26 +714,4 @@ TEST(test_profile_refused)
 
     write_profile(&cells, text);
     expect_changes_refused(text, cases, COUNT(cases), read_profile);
-}
-
-/* A range message with one echo takes a few microseconds; ten times that is a mistake. */
-TEST(test_speed)
-{
-    static char text[PNR_MESSAGE_MAX];
-    pnr_report report;
-    uint64_t best_ns = UINT64_MAX;
-    int run, i;
-
-    report_fixture(&report, 1);
-    for (run = 0; run < 20; run++) {
-        const uint64_t begin_ns = pnr_clock_ns();
-        uint64_t taken_ns;
-
-        for (i = 0; i < 100; i++)
-            write_range(&report, text);
-        taken_ns = (pnr_clock_ns() - begin_ns) / 100;
-        best_ns = taken_ns < best_ns ? taken_ns : best_ns;
-    }
-    print_message("a range message with one echo: %.2f us\n", (double)best_ns * 1e-3);
-    assert_true(best_ns < 30000);
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-enum { PATIENCE_MS = 10000 };
+enum { PATIENCE_MS = 60000 };
 
 static void configure(pnr_config *config, const char *endpoint)
 {
@@ -54,6 +54,15 @@ static void subscribe(subscriber *s, pnr_publisher *publisher, const char *topic
     assert_int_equal(zmq_connect(s->socket, pnr_publisher_endpoint(publisher)), 0);
     while (pnr_publisher_subscribers(publisher) <= before) {
         assert_true(pnr_clock_ns() - begin_ns < PATIENCE_MS * UINT64_C(1000000));
+        usleep(1000);
+    }
+}
+
+/* Waits until the publisher counts n subscribers. */
+static void await_subscribers(pnr_publisher *publisher, size_t n)
+{
+    for (int i = 0; pnr_publisher_subscribers(publisher) != n; i++) {
+        assert_true(i < PATIENCE_MS);
         usleep(1000);
     }
 }
@@ -163,14 +172,10 @@ TEST(test_topics)
     configure(&config, "tcp://127.0.0.1:*");
     publisher = create(&config);
     subscribe(&s, publisher, "", 1000); /* a prefix of range/demo */
-    zmq_setsockopt(s.socket, ZMQ_UNSUBSCRIBE, "", 0);
     zmq_setsockopt(s.socket, ZMQ_SUBSCRIBE, "status/", 7);
     zmq_setsockopt(s.socket, ZMQ_SUBSCRIBE, "end/", 4);
-    for (i = 0; pnr_publisher_subscribers(publisher) > 0; i++) {
-        assert_true(i < PATIENCE_MS);
-        usleep(1000);
-    }
-    usleep(100000); /* the two later subscriptions follow the first's end */
+    zmq_setsockopt(s.socket, ZMQ_UNSUBSCRIBE, "", 0); /* arrives after the two subscriptions */
+    await_subscribers(publisher, 0);
     report_fixture(&report, 1);
     assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
     assert_int_equal(pnr_publisher_send_status(publisher, &status, false), PNR_OK);
@@ -201,7 +206,6 @@ TEST(test_subscribers)
     pnr_config config;
     subscriber a, b, c;
     volatile int stop = 0;
-    int i;
 
     configure(&config, "tcp://127.0.0.1:*");
     publisher = create(&config);
@@ -213,14 +217,10 @@ TEST(test_subscribers)
     subscribe(&c, publisher, "ran", 1000);
     zmq_setsockopt(c.socket, ZMQ_SUBSCRIBE, "range/demo2", 11); /* not ours */
     zmq_setsockopt(c.socket, ZMQ_SUBSCRIBE, "status/", 7);
-    usleep(100000);
-    assert_int_equal(pnr_publisher_subscribers(publisher), 3);
+    await_subscribers(publisher, 3);
     unsubscribe(&a); /* gone without a word */
     unsubscribe(&b);
-    for (i = 0; pnr_publisher_subscribers(publisher) != 1; i++) {
-        assert_true(i < PATIENCE_MS);
-        usleep(1000);
-    }
+    await_subscribers(publisher, 1);
     unsubscribe(&c);
     stop = 1;
     assert_int_equal(pnr_publisher_wait(publisher, 1000, &stop), PNR_EAGAIN);
@@ -231,51 +231,46 @@ TEST(test_subscribers)
 TEST(test_slow_subscriber)
 {
     enum { N = 30000 };
-    const int patience_ms = 500;
+    const int patience_ms = 100;
     pnr_publisher *publisher;
     pnr_report report, read;
     pnr_config config;
     subscriber s;
-    uint64_t i, longest_ns = 0, received = 0, last = 0;
+    struct rusage before, after;
+    uint64_t i, received = 0, last = 0;
 
     configure(&config, "tcp://127.0.0.1:*");
     config.publisher.high_water = 10;
     publisher = create(&config);
     subscribe(&s, publisher, "range/demo", 10);
+    getrusage(RUSAGE_THREAD, &before);
     for (i = 0; i < N; i++) {
-        uint64_t begin_ns;
-
         report_fixture(&report, 1);
-        begin_ns = pnr_clock_ns();
         assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
-        begin_ns = pnr_clock_ns() - begin_ns;
-        longest_ns = begin_ns > longest_ns ? begin_ns : longest_ns;
     }
-    print_message("the longest of %d sends to a stopped subscriber: %.0f us\n", N,
-                  (double)longest_ns * 1e-3);
-    assert_true(longest_ns < UINT64_C(1000000000));
+    getrusage(RUSAGE_THREAD, &after);
+    print_message("%d sends to a stopped subscriber slept %ld times\n", N,
+                  after.ru_nvcsw - before.ru_nvcsw);
+    assert_in_range(after.ru_nvcsw - before.ru_nvcsw, 0, N / 10);
 
     /* The kept results arrive; then the subscriber keeps up again, and sees the gap. */
     zmq_setsockopt(s.socket, ZMQ_RCVTIMEO, &patience_ms, sizeof patience_ms);
-    for (;;) {
+    while (last < N) {
         static char text[PNR_MESSAGE_MAX];
         pnr_error error;
         int n;
 
-        if (part(&s, text, sizeof text) < 0)
-            break;
+        if (part(&s, text, sizeof text) < 0) {
+            assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+            continue;
+        }
         n = part(&s, text, sizeof text);
         assert_int_equal(pnr_message_read_range(text, (size_t)n, &read, &error), PNR_OK);
         assert_true(received == 0 || read.seq > last);
         last = read.seq;
         received++;
     }
-    assert_in_range(received, 1, N - 1);
-    assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
-    receive(&s, &read);
-    received++;
-    assert_true(read.seq == N);
-    assert_true(read.seq - 0 + 1 > received); /* last - first + 1 = received + lost */
+    assert_in_range(received, 2, last); /* last + 1 were sent, and some are lost */
     unsubscribe(&s);
     pnr_publisher_destroy(publisher);
 }
@@ -560,7 +555,7 @@ TEST(test_linger)
         assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
     begin_ns = pnr_clock_ns();
     pnr_publisher_destroy(publisher);
-    assert_true(pnr_clock_ns() - begin_ns < UINT64_C(3000000000));
+    assert_true(pnr_clock_ns() - begin_ns < UINT64_C(60000000000));
     unsubscribe(&s);
 }
 

@@ -58,7 +58,7 @@ def scene(rng, kind, path):
         amplitude = 1e-2 * 10 ** (db / 20) / math.sqrt(gain) * (2 ** 0.5 if kind['real'] else 1)
         hz = rng.uniform(-0.4, 0.4) * rate / n if kind['doppler'] else 0
         code = rng.randrange(codes)
-        echoes.append((code, lag, hz, amplitude))
+        echoes.append((code, lag, hz, amplitude, db))
         lines += [f'[target.{i + 1}]', f'code = {code + 1}', f'range_m = {lag / rate * SPEED / 2!r}',
                   f'velocity_mps = {hz * SPEED / CARRIER_HZ / 2!r}', f'amplitude = {amplitude!r}',
                   f'phase_rad = {rng.uniform(0, 6.28)!r}']
@@ -67,7 +67,7 @@ def scene(rng, kind, path):
 
 class Tally:
     def __init__(self):
-        self.sums = {'delay': [], 'doppler': [], 'amplitude': []}
+        self.sums = {'delay': [], 'doppler': [], 'amplitude': [], 'snr': []}
         self.planted = self.found = self.false = self.dwells = 0
         self.flags = {}
 
@@ -98,19 +98,20 @@ def run(bin_folder, kind, rng, n_dwells, tally):
         middle = (d + 0.5) * n * windows / rate
         for e in report['echoes']:
             best = None
-            for i, (code, lag, hz, amplitude) in enumerate(echoes):
+            for i, (code, lag, hz, amplitude, db) in enumerate(echoes):
                 at = lag - hz / CARRIER_HZ * middle * rate
                 error = (e['delay_samples'] - at + n / 2) % n - n / 2
                 turns = 0 if e['doppler_hz'] is None else (e['doppler_hz'] - hz) * n * windows / rate
                 if code == e['code'] - CODE_BASE and i not in seen and abs(error) < kind['q'] and abs(turns) < 1:
                     if best is None or abs(error) < abs(best[1]):
-                        best = (i, error, turns, e['amplitude'] - amplitude)
+                        best = (i, error, turns, e['amplitude'] - amplitude, e['snr_db'] - db)
             if best is None:
                 tally.false += 1
                 continue
             seen.add(best[0])
             tally.found += 1
             tally.sums['delay'].append((best[1] / (e['delay_sigma_s'] * rate)) ** 2)
+            tally.sums['snr'].append(best[4])
             tally.sums['amplitude'].append((best[3] / e['amplitude_sigma']) ** 2)
             if e['doppler_hz'] is not None:
                 tally.sums['doppler'].append((best[2] / (e['doppler_sigma_hz'] * n * windows / rate)) ** 2)
@@ -158,8 +159,8 @@ def main():
     global CODE_BASE
     CODE_BASE = arguments.code_base
     print('| samples a chip | pulse | samples | noise | dwell | codes | echoes | found, % | false a dwell | '
-          'delay | Doppler | amplitude | flags |')
-    print('|' + '---|' * 13)
+          'delay | Doppler | amplitude | SNR, dB | flags |')
+    print('|' + '---|' * 14)
     for kind in kinds():
         rng = random.Random(f'{arguments.seed} {sorted(kind.items())}')
         tally = Tally()
@@ -173,7 +174,8 @@ def main():
             run(arguments.bin, kind, rng, max(arguments.dwells // arguments.scenes, 1), tally)
         flags = ', '.join(f'{k} {v / tally.dwells:.2f}' for k, v in sorted(tally.flags.items()))
         print(f"{name} {100 * tally.found / tally.planted:.1f} | {tally.false / tally.dwells:.4f} | "
-              f"{tally.mean('delay'):.2f} | {tally.mean('doppler'):.2f} | {tally.mean('amplitude'):.2f} | {flags} |",
+              f"{tally.mean('delay'):.2f} | {tally.mean('doppler'):.2f} | {tally.mean('amplitude'):.2f} | "
+              f"{'-' if kind['coloured'] else format(tally.mean('snr'), '.2f')} | {flags} |",
               flush=True)
 
 

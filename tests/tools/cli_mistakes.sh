@@ -93,7 +93,7 @@ done <<'END'
 64|'--prnt'~'--print'|pnradar --prnt table in.ci16
 64|'-x'~try --help|pnradar -x
 64|--print xml~table, csv or json|pnradar -c base.conf --print xml in.ci16
-64|'--print'~argument: FORMAT|pnradar -c base.conf --print
+64|'--print'~argument: table|pnradar -c base.conf --print
 64|'--config'~argument: FILE|pnradar -c
 64|'--set'~SECTION.KEY=VALUE|pnradar -s
 64|'b.ci16'~one operand|pnradar -c base.conf in.ci16 b.ci16

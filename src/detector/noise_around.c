@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* The noise of one echo: what its own surroundings, other echoes and other codes change. */
+#include "detector/noise.h"
+
+#include "detector/state.h"
+
+#include <math.h>
+
+enum { MIDDLE = PNR_NEIGHBOURS / 2 };
+
+/* Returns the distance to the nearest echo of the same code within 1.5 chips and 1.5 rows; 0:
+ * none. */
+static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                              size_t i)
+{
+    const pnr_radar *radar = detector->radar;
+    const double chip = (double)radar->n_samples / (double)radar->n_chips;
+    const pnr_track *t = &tracks[i];
+    double least = 1.5 * chip;
+
+    for (size_t k = 0; k < n; k++) {
+        const double lags =
+            (double)tracks[k].centre + tracks[k].fit.delay - (double)t->centre - t->fit.delay;
+        const double rows = (tracks[k].bins - t->bins) * (double)detector->plan->n_periods;
+
+        if (k != i && tracks[k].code == t->code && fabs(rows) < 1.5)
+            least = fmin(least, fabs(pnr_track_distance(detector, lags, 0)));
+    }
+    return least < 1.5 * chip ? least : 0;
+}
+
+/* Adds the echoes of other codes to the noise, unless they were subtracted, as in maps. They are noise in the
+ * cells of this code only. */
+static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                            size_t i, pnr_noise *noise)
+{
+    const double before = noise->cell;
+
+    for (size_t k = 0; k < n; k++) {
+        bool is_exact = true;
+        const double crossed = tracks[k].code != tracks[i].code
+                                   ? pnr_noise_crossed(detector, &tracks[k], &is_exact)
+                                   : 0;
+
+        if (!is_exact && !detector->has_rows)
+            noise->cell += crossed / (double)(detector->n_codes - 1) * (double)detector->n_codes /
+                           detector->cells.n;
+    }
+    noise->variance *= before * before / (noise->cell * noise->cell);
+}
+
+/* Fills the variances that the sidelobes of other echoes add to delay and relative amplitude.
+ * Without phases, sums of powers cannot be cleared of them. If the echoes keep their phases from
+ * look to look, they disturb all looks alike. An echo a R(u) moves by Re(b C'(u) / a) / B and grows
+ * by Re(b C(u) / a) when b C(u) is added, B the mean square bandwidth. The phase of b / a is random,
+ * and the means over five lags stand for the sidelobes around the peak. */
+static void find_disturbance(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                             size_t i, pnr_noise *noise)
+{
+    const pnr_patch_echo own = pnr_track_echo(detector, &tracks[i]);
+    const double bandwidth = tracks[i].code->bandwidth;
+
+    for (size_t k = 0; k < n && !detector->has_rows; k++) {
+        const pnr_patch_echo other = pnr_track_echo(detector, &tracks[k]);
+        const double from = pnr_track_distance(detector, own.lag, other.lag) - MIDDLE;
+        const double share = tracks[k].power / tracks[i].power / (2 * 5);
+        pnr_vector response, slope;
+
+        if (k == i || !pnr_cross_is_known(detector->cross, other.code, own.code))
+            continue;
+        pnr_cross_run(detector->cross, other.code, own.code, from, response, slope);
+        for (int j = MIDDLE - 2; j <= MIDDLE + 2; j++) {
+            noise->disturbed_amplitude += share * pnr_power(response[j]);
+            noise->disturbed_delay += share * pnr_power(slope[j]) / (bandwidth * bandwidth);
+        }
+    }
+}
+
+void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                      pnr_noise *noise)
+{
+    /* a deviation of more than this is not chance */
+    const double sigmas = 5;
+    const double strong = 100, rounding = 1e-11;
+    const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;
+    double cells = 0;
+
+    add_other_codes(detector, tracks, n, i, noise);
+    noise->misfit = 0;
+    noise->beside = distance_beside(detector, tracks, n, i);
+    if (detector->is_sum)
+        find_disturbance(detector, tracks, n, i, noise);
+    if (detector->is_sum || detector->least_squares != NULL ||
+        (!is_cfar && tracks[i].power < strong * noise->cell))
+        return;
+
+    const double near = pnr_track_noise(detector, tracks, n, i, 0.1 * noise->cell, &cells);
+    const double ratio = near / noise->cell, chance = sigmas * sqrt(1 / cells + noise->variance);
+
+    if (is_cfar && (ratio > 1 + chance || ratio < 1 / (1 + chance))) {
+        noise->cell = near;
+        noise->variance = fmin(1 / cells, 0.5);
+        noise->shape = 1;
+    } else if (ratio > 1 + chance && near > rounding * tracks[i].power) {
+        noise->misfit = (near - noise->cell) * cells / tracks[i].power;
+    }
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables for the noise of a cell: the lobe of an echo, the cells of a plan, parts of the band. */
+#include "detector/noise.h"
+
+#include "detector/state.h"
+#include "engine/plan.h"
+#include "setup/threshold.h"
+
+#include <math.h>
+
+enum { MIDDLE = PNR_NEIGHBOURS / 2 };
+
+/* sum of |R(j - d)/R(0)|^2 over |j| <= reach */
+static double lobe_at(const pnr_waveform *autocorrelation, size_t reach, double d)
+{
+    double sum = 0;
+
+    for (double j = -(double)reach; j <= (double)reach; j++)
+        sum += pnr_power(pnr_waveform_at(autocorrelation, j - d));
+    return sum;
+}
+
+void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double chip, pnr_lobe *out)
+{
+    enum { MAX_SIDELOBES = 4096 };
+    const size_t wanted = (size_t)fmin(ceil(chip) + 2, MIDDLE);
+    double complex mean = 0;
+    double power = 0, n = 0;
+
+    out->reach = wanted < n_lags / 8 ? wanted : n_lags / 8;
+    out->total = pnr_waveform_energy(autocorrelation);
+    out->nyquist = pnr_waveform_nyquist(autocorrelation);
+    for (int s = 0; s < PNR_LOBE_TABLE; s++)
+        out->inside[s] = lobe_at(autocorrelation, out->reach, (double)s / PNR_LOBE_STEPS - 1);
+    for (size_t u = out->reach + 1; u + out->reach < n_lags; u += n_lags / MAX_SIDELOBES + 1, n++) {
+        const double complex r = pnr_waveform_at(autocorrelation, (double)u);
+
+        mean += r;
+        power += pnr_power(r);
+        out->greatest = fmax(out->greatest, 1.5 * sqrt(pnr_power(r)));
+    }
+    out->alike = power > 0 ? pnr_power(mean) / (n * power) : 0;
+}
+
+double pnr_lobe_inside(const pnr_lobe *lobe, double d)
+{
+    const double at = fmin(fmax((d + 1) * PNR_LOBE_STEPS, 0), PNR_LOBE_TABLE - 1.001);
+    const int s = (int)at;
+
+    return lobe->inside[s] + (at - s) * (lobe->inside[s + 1] - lobe->inside[s]);
+}
+
+/* Returns the number of gates that count as one, because their noise is correlated. The outputs of
+ * the filter F have the noise covariance F[k][j] / sqrt(loss[j]), see setup/least_squares.h. */
+static double filter_crowd(const pnr_least_squares *filter)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < filter->n_gates; k++)
+        for (size_t j = 0; j < filter->n_gates; j++)
+            sum += pnr_power(filter->filter[k * filter->n_gates + j]) / filter->loss[j];
+    return sum / (double)filter->n_gates;
+}
+
+void pnr_cells_fill(const pnr_detector *detector, double pfa_cell, pnr_cells *out)
+{
+    const pnr_plan *plan = detector->plan;
+    const size_t n_lags = plan->filter != NULL ? plan->gate_count : plan->n_lags;
+    const double samples = (pnr_format_get(plan->format)->is_complex ? 1 : 0.5) *
+                           (double)(plan->n_samples * plan->n_periods);
+    const double looks = (double)plan->n_looks;
+
+    out->n = (double)(plan->n_codes * n_lags) * (double)pnr_plan_rows(plan);
+    out->crowd = detector->least_squares != NULL ? filter_crowd(detector->least_squares)
+                                                 : detector->codes[0].lobe.total;
+    if (detector->map != NULL) {
+        double weight, crowd;
+
+        pnr_fit_patch_cells(detector->map, &weight, &crowd);
+        out->n *= weight;
+        out->crowd *= crowd;
+    }
+
+    const double independent = fmin(out->n / out->crowd, samples);
+    const double threshold = plan->threshold[pnr_plan_windows(plan) - 1];
+
+    out->crowd = out->n / (independent * looks);
+    out->ratio = fmax(pnr_threshold_ratio(pfa_cell, plan->n_looks, independent) / threshold, 1e-3);
+}
+
+void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_bands *out)
+{
+    enum { STEPS = 2 * PNR_BAND_STEPS };
+    double share[STEPS + 1], bandwidth[STEPS + 1];
+    const size_t step = is_half ? 1 : 2;
+
+    pnr_waveform_bands(waveform, STEPS, share, bandwidth);
+    for (size_t s = 0; s <= PNR_BAND_STEPS; s++) {
+        out->ratio[s] = share[s * step] * PNR_BAND_STEPS / fmax((double)s, 1e-3);
+        out->shape[s] = bandwidth[s * step] / fmax(bandwidth[STEPS], 1e-30);
+    }
+}
+
+double pnr_noise_shape(const pnr_noise_bands *bands, double ratio)
+{
+    enum { LEAST = PNR_BAND_STEPS / 16 };
+    size_t s = PNR_BAND_STEPS;
+
+    while (s > LEAST && bands->ratio[s - 1] < ratio)
+        s--;
+    if (s == LEAST)
+        return 1;
+
+    const double rise = bands->ratio[s - 1] - bands->ratio[s];
+    const double at = rise > 0 ? fmin(fmax((ratio - bands->ratio[s]) / rise, 0), 1) : 0;
+
+    return bands->shape[s] + at * (bands->shape[s - 1] - bands->shape[s]);
+}

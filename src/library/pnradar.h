@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* libpnradar: the radar of pnradar(1) inside another program. It takes samples and gives echoes.
+ *
+ * One thread pushes samples; the same thread or another one gets the results. Other calls of one
+ * radar must not overlap. Several radars may run at once. The work is done by threads of the
+ * library. Events are logged to standard error; PNR_LOG=quiet in the environment leaves errors.
+ */
+#ifndef PNRADAR_H
+#define PNRADAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined __GNUC__
+#define PNRADAR_API __attribute__((visibility("default")))
+#else
+#define PNRADAR_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pnradar pnradar;
+
+enum { PNRADAR_CODE_NAME = 16 }; /* bytes of "prn 29", "seed 3" and the NUL */
+
+/* NAN: not estimated. Each sigma is a standard deviation. */
+typedef struct pnradar_echo {
+    uint32_t code; /* number of the code from 1, as of the sections [code.n] */
+    char code_name[PNRADAR_CODE_NAME];
+    uint32_t channel;     /* of the interleaved channels, counted from 0 */
+    double delay_s;       /* within one period of the code */
+    double delay_samples; /* delay_s * rate */
+    double delay_sigma_s;
+    double range_m;
+    double range_sigma_m;
+    double snr_db;       /* of one look, after correlation, at least -30 */
+    uint32_t looks;      /* whose powers were added */
+    double statistic_db; /* power that the threshold judges over its mean in noise */
+    double cn0_dbhz;     /* carrier to noise density */
+    double amplitude;    /* full scale = 1 */
+    double amplitude_sigma;
+    double phase_rad; /* -pi to pi, at the centre of the dwell */
+    double phase_sigma_rad;
+    double doppler_hz;
+    double doppler_sigma_hz;
+    double velocity_mps; /* towards the radar */
+    double velocity_sigma_mps;
+} pnradar_echo;
+
+/* Bits of pnradar_result.flags; pnradar-wire(5) explains them. */
+enum {
+    PNRADAR_LOST = 1 << 0,
+    PNRADAR_NONFINITE = 1 << 1,
+    PNRADAR_CLIPPED = 1 << 2,
+    PNRADAR_PARTIAL = 1 << 3,
+    PNRADAR_MORE_ECHOES = 1 << 4,
+    PNRADAR_LATE = 1 << 5,
+    PNRADAR_ZERO_ALARM = 1 << 6,
+    PNRADAR_COLOURED = 1 << 7,
+    PNRADAR_UNRESOLVED = 1 << 8,
+    PNRADAR_SLIP = 1 << 9,
+    PNRADAR_SIGN_CHANGE = 1 << 10
+};
+
+/* The result of one dwell. */
+typedef struct pnradar_result {
+    uint64_t sample;      /* first sample of the dwell; the first one pushed is 0 */
+    uint64_t lost;        /* samples of the dwell that were lost or are not finite */
+    uint64_t lost_before; /* samples lost between the previous dwell and this one */
+    uint32_t slip;        /* samples that vanished uncounted, seen in this dwell; 0: none */
+    uint32_t periods;     /* periods of the code that were used */
+    uint32_t flags;       /* PNRADAR_... */
+    double noise_power;   /* of a sample in the band of the code, full scale = 1 */
+    size_t n_echoes;
+    const pnradar_echo *echoes; /* [n_echoes], strongest first; owner: the radar, until the next
+                                 * pnradar_get or pnradar_destroy */
+} pnradar_result;
+
+/*
+ * Creates a radar from the text of a configuration, as pnradar.conf(5) describes it. Needed are
+ * source.rate_hz, source.format and a code. source.input is not read. Nothing is published unless
+ * the text sets publisher.endpoint. Returns once the radar accepts samples. The caller destroys it.
+ * NULL: refused, and `why` (size bytes, may be NULL) holds one line with the wrong value.
+ */
+PNRADAR_API pnradar *pnradar_create(const char *configuration, char *why, size_t size);
+/* Ends the radar and forgets results that nobody got. NULL is fine. */
+PNRADAR_API void pnradar_destroy(pnradar *radar);
+
+/*
+ * Copies n samples in source.format, of all source.channels, as the next ones of the stream. Waits
+ * for space. With source.pace = real-time it never waits: samples without space are lost, and the
+ * next result counts them. Results are kept until somebody gets them, in more memory when they are
+ * many. Returns 0, or -1: the radar has failed or was finished; pnradar_error has the reason.
+ */
+PNRADAR_API int pnradar_push(pnradar *radar, const void *samples, size_t n);
+/* Says that no more samples come. All dwells that are complete still give their results. */
+PNRADAR_API void pnradar_finish(pnradar *radar);
+
+/*
+ * Gets the oldest result. Waits for it at most patience_s (0: not at all; INFINITY: as long as it
+ * takes). Returns 1: *result is filled; 0: there is no result yet, or after pnradar_finish no
+ * further one; -1: the radar has failed.
+ */
+PNRADAR_API int pnradar_get(pnradar *radar, double patience_s, pnradar_result *result);
+
+/* Returns one line about the failure; "" if there is none. Owner: the radar. */
+PNRADAR_API const char *pnradar_error(const pnradar *radar);
+/* Returns the version, such as "0.1.0". */
+PNRADAR_API const char *pnradar_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
