@@ -162,16 +162,22 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
 
         if (code != PNR_OK)
             return code;
-        if (keep_new(clean, observed, &found, detection) == 0)
+
+        const bool is_new = keep_new(clean, observed, &found, detection) > 0;
+
+        if (!is_new && !detection->is_more)
             break;
         dwell.floor = fmin(dwell.floor, found.dwells[0].floor);
         dwell.n_candidates = (uint32_t)clean->n_candidates;
+        /* maxima that only the first search left out were sidelobes of the subtracted echoes */
+        dwell.n_maxima =
+            dwell.n_candidates + found.dwells[0].n_maxima - found.dwells[0].n_candidates;
         all.dwell = &dwell;
         all.candidates = clean->candidates;
         all.patches = clean->patches;
         pnr_detector_detect(clean->detector, &all, detection);
         keep_echoes(clean, &all, detection);
-        if (detection->n_echoes == n_before)
+        if (!is_new || detection->n_echoes == n_before)
             break;
     }
     return PNR_OK;

@@ -224,16 +224,19 @@ static int open_detector(pnr_pipeline *p, pnr_error *error)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t wanted = p->config->detector.threads;
-    const int code = pnr_detector_create(p->config, p->setup, &p->detector, error);
+    int code = pnr_detector_create(p->config, p->setup, &p->detector, error);
     size_t n = wanted > 0 ? wanted : cores > 0 ? (size_t)cores : 1;
 
     if (code != PNR_OK)
         return code;
     if (wanted == 0 && n > MAX_DETECTION_THREADS)
         n = MAX_DETECTION_THREADS;
-    return pnr_team_create(p->detector, n, &p->team) == PNR_OK
-               ? PNR_OK
-               : pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu detection threads", n);
+    code = pnr_team_create(p->detector, n, &p->team);
+    if (code == PNR_OK && n > 1 && p->config->detector.subtract == 0 &&
+        p->setup->plan.want_profile == PNR_WANT_NONE)
+        code = pnr_pending_create(&p->setup->plan, p->max_dwells, &p->pending);
+    return code == PNR_OK ? PNR_OK
+                          : pnr_error_set(error, code, "no memory for %zu detection threads", n);
 }
 
 static int open_clean(pnr_pipeline *p, pnr_error *error)
@@ -408,6 +411,7 @@ void pnr_pipeline_close(pnr_pipeline *p)
     pnr_publisher_destroy(p->publisher);
     pnr_clean_destroy(p->clean);
     pnr_team_destroy(p->team);
+    pnr_pending_destroy(p->pending);
     pnr_detector_destroy(p->detector);
     pnr_correlator_destroy(p->correlator);
     pnr_ring_destroy(p->ring);

@@ -98,6 +98,8 @@ static int wait_for_work(pnr_pipeline *p, bool is_over)
 
     if (is_in_flight(p) && (!spins || is_over || !has_room(p)))
         return collect_result(p, true);
+    if (!is_in_flight(p) && pnr_pipeline_report_pending(p, true))
+        return PNR_OK;
     if (!is_in_flight(p))
         (void)pnr_publisher_flush(p->publisher);
     if (spins)
@@ -116,6 +118,8 @@ static int process_ready(pnr_pipeline *p)
     int code;
 
     pnr_pipeline_send_status(p);
+    while (pnr_pipeline_report_pending(p, false))
+        ;
     while (has_room(p) &&
            (acquired = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) == PNR_OK) {
         if (feed_engine(p, &windows) == PNR_ELOST || collect_result(p, false) == PNR_ELOST)
@@ -186,6 +190,8 @@ static int run_stream(pnr_pipeline *p, pnr_error *error)
         ;
     if (code == PNR_ELOST)
         drop_stream(p);
+    while (pnr_pipeline_report_pending(p, true))
+        ;
     pthread_join(p->thread, NULL);
     pnr_realtime_end(&p->realtime);
     if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* these results count as sent */

@@ -130,19 +130,12 @@ static void publish_dwell(pnr_pipeline *p, const pnr_result *result, size_t d)
         give_cells(p, result, d);
 }
 
-/* A result, for the detection threads. */
-typedef struct result_view {
-    const pnr_plan *plan;
-    const pnr_windows *windows;
-    const pnr_result *result;
-} result_view;
-
 static void view_dwell(const void *context, size_t d, pnr_observed *out)
 {
-    const result_view *view = context;
-    const pnr_plan *plan = view->plan;
-    const pnr_windows *windows = view->windows;
-    const pnr_result *result = view->result;
+    const pnr_pending_result *of = context;
+    const pnr_plan *plan = of->plan;
+    const pnr_windows *windows = &of->windows;
+    const pnr_result *result = &of->result;
     const size_t candidates = d * plan->max_candidates;
 
     *out = (pnr_observed){
@@ -165,11 +158,11 @@ static void name_codes(const pnr_pipeline *p, pnr_detection *detection)
     }
 }
 
-static void report_dwell(pnr_pipeline *p, const result_view *view, size_t d)
+static void report_dwell(pnr_pipeline *p, const pnr_pending_result *of, size_t d)
 {
-    const pnr_windows *windows = view->windows;
-    const pnr_result *result = view->result;
-    const size_t n_dwell = pnr_plan_dwell_samples(view->plan);
+    const pnr_windows *windows = &of->windows;
+    const pnr_result *result = &of->result;
+    const size_t n_dwell = pnr_plan_dwell_samples(of->plan);
     const pnr_dwell *dwell = &result->dwells[d];
     pnr_report *report = &p->report;
     const uint64_t lost = account_for_dwell(p, windows, result, d);
@@ -193,7 +186,7 @@ static void report_dwell(pnr_pipeline *p, const result_view *view, size_t d)
     if (p->clean != NULL) {
         pnr_observed observed;
 
-        view_dwell(view, d, &observed);
+        view_dwell(of, d, &observed);
         /* If the engine is lost here, collecting the next result fails too. */
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &report->detection);
     }
@@ -236,17 +229,45 @@ static void prefetch_dwell(const pnr_plan *plan, const pnr_result *result, size_
     }
 }
 
-void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result)
+static void add_result(pnr_pipeline *p, const pnr_pending_result *of)
 {
-    const result_view view = {&p->setup->plan, windows, result};
     size_t n_candidates = 0;
 
-    for (size_t d = 0; d < result->n_dwells; d++)
-        n_candidates += result->dwells[d].n_candidates;
-    pnr_team_begin(p->team, view_dwell, &view, result->n_dwells, n_candidates);
+    for (size_t d = 0; d < of->result.n_dwells; d++)
+        n_candidates += of->result.dwells[d].n_candidates;
+    pnr_team_add(p->team, view_dwell, of, of->result.n_dwells, n_candidates);
+}
+
+bool pnr_pipeline_report_pending(pnr_pipeline *p, bool wait)
+{
+    if (p->pending == NULL || pnr_pending_is_empty(p->pending) ||
+        (!wait && !pnr_team_is_ready(p->team)))
+        return false;
+
+    const pnr_pending_result *front = pnr_pending_front(p->pending);
+
+    report_dwell(p, front, p->pending_dwell);
+    if (++p->pending_dwell == front->result.n_dwells) {
+        p->pending_dwell = 0;
+        pnr_pending_pop(p->pending);
+    }
+    return true;
+}
+
+void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result)
+{
+    const pnr_pending_result now = {&p->setup->plan, *windows, *result};
+
+    if (p->pending != NULL) {
+        while (pnr_pending_is_full(p->pending))
+            (void)pnr_pipeline_report_pending(p, true);
+        add_result(p, pnr_pending_push(p->pending, windows, result));
+        return;
+    }
+    add_result(p, &now);
     for (size_t d = 0; d < result->n_dwells; d++) {
         prefetch_dwell(&p->setup->plan, result, d + DWELLS_AHEAD);
-        report_dwell(p, &view, d);
+        report_dwell(p, &now, d);
     }
 }
 
@@ -254,6 +275,8 @@ void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *re
 {
     const size_t n = p->setup->plan.n_samples;
 
+    while (pnr_pipeline_report_pending(p, true))
+        ; /* results of earlier samples first */
     for (size_t w = 0; w < windows->n_dwells * windows->n_periods; w++) {
         p->account.positions += n;
         p->account.windows++;

@@ -12,6 +12,7 @@
 #include "pipeline/acquisition.h"
 #include "pipeline/clean.h"
 #include "pipeline/deadline.h"
+#include "pipeline/pending.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/realtime.h"
 #include "pipeline/team.h"
@@ -30,8 +31,10 @@ typedef struct pnr_pipeline {
     const pnr_engine_ops *ops;
     pnr_correlator *correlator;
     pnr_detector *detector;
-    pnr_team *team;   /* detects on several threads */
-    pnr_clean *clean; /* NULL: detector.subtract is 0 */
+    pnr_team *team;       /* detects on several threads */
+    pnr_pending *pending; /* NULL: each result is reported before the next one is collected */
+    size_t pending_dwell; /* of the oldest pending result: the next to report */
+    pnr_clean *clean;     /* NULL: detector.subtract is 0 */
     pnr_publisher *publisher;
     void *memory; /* of the ring; owner: the engine */
     size_t capacity,
@@ -71,8 +74,11 @@ typedef struct pnr_pipeline {
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error);
 void pnr_pipeline_close(pnr_pipeline *p);
 
-/* Passes each dwell of a result to the account, the detector and the publisher. */
+/* Passes each dwell of a result to the account, the detector and the publisher. With p->pending the
+ * dwells wait for the detection threads. */
 void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result);
+/* Reports the oldest dwell that waits. False: none waits, or it is not ready and `wait` is false. */
+bool pnr_pipeline_report_pending(pnr_pipeline *p, bool wait);
 /* Accounts for windows that the ring lent and that give no result. reason: a member of
  * p->account. */
 void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason);

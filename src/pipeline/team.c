@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 enum {
-    SLOTS = 256,      /* detections that wait to be taken */
+    SLOTS = PNR_TEAM_DWELLS,
     CLAIM = 8,        /* dwells in one claim, at most */
     SPINS = 4000,     /* polls before a thread sleeps or yields */
     WORTH_NS = 40000, /* least work that is worth a wake-up */
@@ -27,8 +27,7 @@ typedef struct member {
 
 /*
  * Dwells are counted over all results. Dwells below `next` are claimed; those below `limit` may be
- * claimed. A claim is valid until its last dwell is taken, so view, context and base do not change
- * while a thread reads them.
+ * claimed, and `observed` has them. A dwell stays in its slot until it is taken.
  */
 struct pnr_team {
     const pnr_detector *detector; /* of the caller */
@@ -37,12 +36,14 @@ struct pnr_team {
     member *members; /* [n_members], the threads besides the caller */
     pnr_team_view *view;
     const void *context;
-    uint64_t base;        /* number of the first dwell of the present result */
-    uint64_t taken, last; /* the next dwell to take; the end of the present result */
-    bool is_shared;       /* the threads detect the present result */
+    uint64_t base;        /* number of the first dwell of the last result */
+    uint64_t filled;      /* slots are filled up to this dwell */
+    uint64_t taken, last; /* the next dwell to take; the end of the last result */
+    bool is_shared;       /* the threads detect the waiting dwells */
     atomic_uint_fast64_t next, limit;
     atomic_uint_fast64_t done[SLOTS]; /* the number of the detected dwell plus 1 */
-    pnr_detection *slots;             /* [SLOTS] */
+    pnr_observed observed[SLOTS];
+    pnr_detection *slots; /* [SLOTS] */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -70,10 +71,7 @@ static bool detect_some(pnr_team *team, const pnr_detector *detector)
             end = first + 1;
     } while (!atomic_compare_exchange_weak(&team->next, &first, end));
     for (uint64_t d = first; d < end; d++) {
-        pnr_observed observed;
-
-        team->view(team->context, (size_t)(d - team->base), &observed);
-        pnr_detector_detect(detector, &observed, &team->slots[d % SLOTS]);
+        pnr_detector_detect(detector, &team->observed[d % SLOTS], &team->slots[d % SLOTS]);
         atomic_store_explicit(&team->done[d % SLOTS], d + 1, memory_order_release);
     }
     return true;
@@ -107,55 +105,68 @@ static void *run_member(void *argument)
     return NULL;
 }
 
-static void wake_all(pnr_team *team)
+/* Wakes as many threads as there are new dwells. */
+static void wake(pnr_team *team, uint64_t n_new)
 {
-    if (atomic_load(&team->n_asleep) == 0)
+    if (n_new == 0 || atomic_load(&team->n_asleep) == 0)
         return;
     pthread_mutex_lock(&team->lock);
-    pthread_cond_broadcast(&team->changed);
+    if (n_new >= team->n_members)
+        pthread_cond_broadcast(&team->changed);
+    for (; n_new > 0 && n_new < team->n_members; n_new--)
+        pthread_cond_signal(&team->changed);
     pthread_mutex_unlock(&team->lock);
 }
 
-/* Allows the claims of all dwells for which slots are free. */
-static void raise_limit(pnr_team *team)
+/* Fills the free slots with the next dwells of the last result, and allows their claims. */
+static void fill_slots(pnr_team *team)
 {
-    const uint64_t most = team->taken + SLOTS;
+    const uint64_t most = team->taken + SLOTS, end = most < team->last ? most : team->last;
+    const uint64_t limit = atomic_load(&team->limit);
 
-    atomic_store(&team->limit, most < team->last ? most : team->last);
-    wake_all(team);
+    for (; team->filled < end; team->filled++)
+        team->view(team->context, (size_t)(team->filled - team->base),
+                   &team->observed[team->filled % SLOTS]);
+    if (!team->is_shared)
+        return;
+    atomic_store(&team->limit, end);
+    wake(team, end > limit ? end - limit : 0);
 }
 
-void pnr_team_begin(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
-                    size_t n_candidates)
+void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
+                  size_t n_candidates)
 {
-    const size_t each_ns = team->has_patches ? PATCH_NS : ROW_NS;
+    const size_t work_ns = n_candidates * (team->has_patches ? PATCH_NS : ROW_NS);
+    const bool is_worth =
+        team->n_members > 0 && work_ns >= WORTH_NS && work_ns >= n_dwells * EACH_NS;
 
+    team->is_shared = is_worth || (team->is_shared && team->taken < team->last);
     team->view = view;
     team->context = context;
-    team->base = team->taken;
-    team->last = team->taken + n_dwells;
-    team->is_shared = team->n_members > 0 && n_dwells > 1 && n_candidates * each_ns >= WORTH_NS &&
-                      n_candidates * each_ns >= n_dwells * EACH_NS;
-    if (team->is_shared)
-        raise_limit(team);
+    team->base = team->last;
+    team->last += n_dwells;
+    fill_slots(team);
+}
+
+bool pnr_team_is_ready(const pnr_team *team)
+{
+    return atomic_load_explicit(&team->done[team->taken % SLOTS], memory_order_acquire) ==
+           team->taken + 1;
 }
 
 void pnr_team_take(pnr_team *team, pnr_detection *out)
 {
     const uint64_t d = team->taken;
-    atomic_uint_fast64_t *done = &team->done[d % SLOTS];
     int polls = 0;
 
     if (!team->is_shared) {
-        pnr_observed observed;
-
-        team->view(team->context, (size_t)(d - team->base), &observed);
-        pnr_detector_detect(team->detector, &observed, out);
+        pnr_detector_detect(team->detector, &team->observed[d % SLOTS], out);
         team->taken++;
         atomic_store(&team->next, team->taken);
+        fill_slots(team);
         return;
     }
-    while (atomic_load_explicit(done, memory_order_acquire) != d + 1) {
+    while (!pnr_team_is_ready(team)) {
         if (detect_some(team, team->detector))
             polls = 0;
         else if (polls++ < SPINS)
@@ -165,7 +176,7 @@ void pnr_team_take(pnr_team *team, pnr_detection *out)
     }
     pnr_detection_copy(out, &team->slots[d % SLOTS]);
     team->taken++;
-    raise_limit(team);
+    fill_slots(team);
 }
 
 static int start_members(pnr_team *team, size_t n)

@@ -8,7 +8,7 @@
 
 typedef struct pnr_team pnr_team;
 
-/* Fills *out with dwell d of a result. Threads call it at the same time. */
+/* Fills *out with dwell d of a result. */
 typedef void pnr_team_view(const void *context, size_t d, pnr_observed *out);
 
 /* Starts n_threads - 1 threads; the caller of take is the first one. detector: used by the caller,
@@ -16,11 +16,15 @@ typedef void pnr_team_view(const void *context, size_t d, pnr_observed *out);
 int pnr_team_create(const pnr_detector *detector, size_t n_threads, pnr_team **out);
 void pnr_team_destroy(pnr_team *team);
 
-/* Begins the dwells 0 .. n_dwells - 1 of a result, after all dwells of the previous one were taken.
- * context stays valid until the last dwell is taken. n_candidates: of all dwells. If they are few,
- * the caller detects alone, because the way to another core takes longer. */
-void pnr_team_begin(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
-                    size_t n_candidates);
+/* Adds the dwells 0 .. n_dwells - 1 of a result behind those that wait. context stays valid until
+ * the last of them is taken. n_candidates: of all dwells. Without waiting ones the caller may detect
+ * alone, if the way to another core takes longer. With waiting ones, at most
+ * PNR_TEAM_DWELLS may wait in all. */
+enum { PNR_TEAM_DWELLS = 256 };
+void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
+                  size_t n_candidates);
+/* True if the next dwell is detected, so that take does not wait. */
+bool pnr_team_is_ready(const pnr_team *team);
 /* Fills *out with the detection of the next dwell. The bits do not depend on the number of
  * threads. While the dwell is not ready, the caller detects others. Allocates nothing. */
 void pnr_team_take(pnr_team *team, pnr_detection *out);

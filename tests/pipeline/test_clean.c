@@ -43,7 +43,7 @@ static void add_target(chain *c, size_t d, const target *t)
 }
 
 typedef struct counts {
-    size_t n, n_first, n_found, n_false;
+    size_t n, n_first, n_found, n_false, n_more;
 } counts;
 
 /* Counts the trials in which all targets are found, before and after CLEAN; the first is the strong
@@ -93,6 +93,7 @@ static counts clean_trials(const char *const *settings, double snr_db, const tar
             };
             assert_int_equal(pnr_clean_run(clean, c.correlator, &c.windows, d, &observed, &found),
                              PNR_OK);
+            k.n_more += found.is_more;
             for (size_t e = 0; e < found.n_echoes; e++) {
                 const pnr_echo *echo = &found.echoes[e];
                 bool is_target = false;
@@ -174,6 +175,7 @@ TEST(of_other_codes_too)
 
     assert_true(k.n_first < k.n + k.n / 20);
     assert_true(k.n_found >= k.n * 97 / 100);
+    assert_int_equal(k.n_more, 0);
     assert_true(k.n_false <= 1);
 }
 
