@@ -159,21 +159,39 @@ static int check_ipc(const char *endpoint, pnr_error *error)
     return answered == 0 ? refuse_bind(endpoint, EADDRINUSE, error) : PNR_OK;
 }
 
+/* Opens the file of the secret key. Refuses a file that others may open, and one that is no regular
+ * file: a FIFO would stop the start. */
+static int open_key(const char *path, int *file, pnr_error *error)
+{
+    struct stat status;
+
+    *file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (*file < 0 || fstat(*file, &status) != 0)
+        return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
+                             "publisher.curve_secret_path = %s: %s", path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return pnr_error_set(error, PNR_ENOINPUT,
+                             "publisher.curve_secret_path = %s: is no regular file", path);
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return pnr_error_set(error, PNR_EPERMISSION,
+                             "publisher.curve_secret_path = %s has mode %04o, and only its owner "
+                             "may have access to a secret key: chmod 600, and make a new key if "
+                             "others have used this machine",
+                             path, (unsigned)(status.st_mode & 07777));
+    return PNR_OK;
+}
+
 static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
 {
     char text[KEY_LEN + 3];
-    FILE *file = fopen(path, "re");
-    struct stat status;
-    size_t n;
+    size_t n = 0;
+    ssize_t got = 1;
+    int file, code = open_key(path, &file, error);
 
-    if (file == NULL)
-        return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
-                             "publisher.curve_secret_path = %s: %s", path, strerror(errno));
-    setvbuf(file, NULL, _IONBF, 0); /* a buffer would keep a copy of the key */
-    if (fstat(fileno(file), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        pnr_log(PNR_LOG_WARN, "%s: others may read this secret key: chmod 600", path);
-    n = fread(text, 1, sizeof text, file);
-    fclose(file);
+    while (code == PNR_OK && n < sizeof text && got > 0)
+        n += (size_t)((got = read(file, text + n, sizeof text - n)) > 0 ? got : 0);
+    if (file >= 0)
+        close(file);
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
         n--;
     if (n == KEY_LEN) {
@@ -181,10 +199,10 @@ static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
         key[KEY_LEN] = '\0';
     }
     explicit_bzero(text, sizeof text);
-    if (n != KEY_LEN)
-        return pnr_error_set(error, PNR_EDATA,
+    if (code == PNR_OK && n != KEY_LEN)
+        code = pnr_error_set(error, PNR_EDATA,
                              "%s: no CURVE secret key: want one line of 40 Z85 characters", path);
-    return PNR_OK;
+    return code;
 }
 
 static int use_curve(void *socket, const char *path, pnr_error *error)

@@ -205,6 +205,42 @@ TEST(test_key_files)
     zmq_ctx_term(context);
 }
 
+/* A key that others may read or write is refused, whatever is in it; so is what is no file. */
+TEST(test_key_of_others)
+{
+    static const mode_t modes[] = {0640, 0604, 0660, 0666, 0620};
+    char path[] = "/tmp/pnradar-key-XXXXXX", bound[PNR_ENDPOINT_LEN], public[41], secret[41];
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
+    pnr_config config = {.publisher.endpoint = "tcp://127.0.0.1:*"};
+    const int handle = mkstemp(path);
+    pnr_error error;
+
+    assert_true(handle >= 0);
+    if (!zmq_has("curve"))
+        skip();
+    strcpy(config.publisher.curve_secret_path, path);
+    assert_int_equal(zmq_curve_keypair(public, secret), 0);
+    assert_int_equal(write(handle, secret, 40), 40);
+    for (size_t i = 0; i < COUNT(modes); i++) {
+        char mode[8];
+
+        snprintf(mode, sizeof mode, "%04o", (unsigned)modes[i]);
+        assert_int_equal(fchmod(handle, modes[i]), 0);
+        assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_EPERMISSION);
+        assert_non_null(strstr(error.text, mode));
+        assert_non_null(strstr(error.text, "chmod 600"));
+        assert_non_null(strstr(error.text, path));
+        assert_null(strstr(error.text, secret));
+    }
+    close(handle);
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_ENOINPUT);
+    unlink(path);
+    zmq_close(socket);
+    zmq_ctx_term(context);
+}
+
 TEST(test_few_files)
 {
     struct rlimit limit, low;
