@@ -131,6 +131,8 @@ TEST(wrong_lines_are_refused_with_their_place)
         {"[stream]\nname = a\x07\n", {"test.conf:2:", "control byte 0x07"}},
         {"[stream]\nname = a\x7f\n", {"test.conf:2:", "control byte 0x7f"}},
         {"[stream]\nname = a\rb\n", {"test.conf:2:", "control byte 0x0d"}},
+        {"[stream]\nname = a\x9b\n", {"test.conf:2:", "control byte 0x9b"}},
+        {"[stream]\nname = a\xc2\x9b\n", {"test.conf:2:", "control character 0x9b"}},
         {"[detector]\npfa = 2 2\n", {"detector.pfa = \"2 2\"", "decimal"}},
         {"[detector]\nmax_echoes = 65\n",
          {"test.conf:2:", "detector.max_echoes = \"65\"", "1 to 64"}},
