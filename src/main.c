@@ -123,7 +123,7 @@ static int run(const pnr_config *config, const char *print, bool strict, pnr_err
         code = pnr_error_set(error, to.code, "stdout: the results could not be written");
     if (code != PNR_OK)
         return pnr_cli_fail(error);
-    return strict && !pnr_account_lossless(&account) ? PNR_EXIT_LOST : 0;
+    return strict && (!pnr_account_lossless(&account) || account.windows == 0) ? PNR_EXIT_LOST : 0;
 }
 
 /* Chooses what to print: `print` as given, the table on a terminal, nothing for NULL. */

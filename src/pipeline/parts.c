@@ -301,9 +301,7 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
             return code;
         p->info = *pnr_source_get_info(p->acquisition.source);
         pnr_log(PNR_LOG_INFO, "source: %s", p->info.text);
-        if (p->info.n_trailing_bytes > 0)
-            pnr_log(PNR_LOG_WARN, "source: %llu bytes after the last whole sample are no sample",
-                    (unsigned long long)p->info.n_trailing_bytes);
+        pnr_pipeline_log_trailing(p->info.n_trailing_bytes);
     }
     p->is_live = config->source.pace == PNR_PACE_REAL_TIME;
     return PNR_OK;

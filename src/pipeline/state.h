@@ -79,6 +79,9 @@ void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *re
 
 /* Sends a status when a second has passed since the last one. */
 void pnr_pipeline_send_status(pnr_pipeline *p);
+/* Warns of bytes after the last whole sample; 0: says nothing. The size of a file tells them at the
+ * start, a pipe at its end. */
+void pnr_pipeline_log_trailing(uint64_t n_bytes);
 /* Checks the account at the end, and reports it to subscribers and to the log. Returns code, or
  * PNR_EINTERNAL: the account does not close. */
 int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_account *account);
