@@ -226,6 +226,19 @@ static int use_curve(void *socket, const char *path, pnr_error *error)
     return code;
 }
 
+/* Binds so that only the owner may connect to an ipc socket: it has mode 0600 from the first moment,
+ * because the umask holds when libzmq makes it. With a wildcard for the
+ * path libzmq also makes a folder. */
+static int bind_private(void *socket, const char *bind)
+{
+    const mode_t others = S_IRWXG | S_IRWXO;
+    const mode_t saved = umask(strcmp(bind, "ipc://*") == 0 ? others : S_IXUSR | others);
+    const int code = zmq_bind(socket, bind);
+
+    umask(saved);
+    return code;
+}
+
 int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_ENDPOINT_LEN],
                       pnr_error *error)
 {
@@ -251,7 +264,7 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_END
     if (strchr(bind, '[') != NULL && zmq_setsockopt(socket, ZMQ_IPV6, &v6, sizeof v6) != 0)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no IPv6: %s",
                              zmq_strerror(zmq_errno()));
-    if (zmq_bind(socket, bind) != 0)
+    if (bind_private(socket, bind) != 0)
         return refuse_bind(endpoint, zmq_errno(), error);
     if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size) != 0)
         return pnr_error_set(error, PNR_EINTERNAL, "publisher: %s", zmq_strerror(zmq_errno()));

@@ -4,6 +4,7 @@
 #include "tests/fixture/test.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -139,6 +140,34 @@ TEST(test_bind)
     bind_to("tcp://*:*", false, PNR_ECONFIG, "publisher.expose");
     bind_to("tcp://*:*", true, PNR_OK, "tcp://");
     bind_to("tcp://203.0.113.7:5555", true, PNR_EUNAVAILABLE, "tcp://203.0.113.7:5555");
+}
+
+/* Other users cannot connect to an ipc socket, whatever the umask; the umask stays. */
+TEST(test_ipc_is_private)
+{
+    static const mode_t masks[] = {0, 022, 077};
+    char folder[] = "/tmp/pnradar-endpoint-XXXXXX", path[64];
+
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < COUNT(masks); i++) {
+        void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
+        const mode_t saved = umask(masks[i]);
+        char bound[PNR_ENDPOINT_LEN];
+        pnr_config config = {0};
+        struct stat status;
+        pnr_error error;
+
+        snprintf(path, sizeof path, "%s/s%zu", folder, i);
+        snprintf(config.publisher.endpoint, sizeof config.publisher.endpoint, "ipc://%s", path);
+        assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_OK);
+        assert_int_equal(umask(saved), masks[i]);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_mode & 07777, 0600);
+        zmq_close(socket);
+        zmq_ctx_term(context);
+        (void)unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
 }
 
 /* A file at an ipc path is neither removed nor taken over. */
