@@ -75,6 +75,7 @@ void pnr_pipeline_send_status(pnr_pipeline *p)
     (void)pnr_publisher_send_status(p->publisher, &status, false);
     p->is_heard |= status.subscribers > 0;
     pnr_deadline_log(&p->deadline);
+    pnr_pipeline_log_failures(p);
     pnr_zero_tell(&p->zero);
     pnr_slip_tell(&p->slip);
     write_zero_state(p, false);
