@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the zero delay from run to run. Writes a temporary file and renames it. Checks the file
- * when it is read. */
+/* Keeps the zero delay from run to run. Checks the file when it is read. */
 #include "detector/zero_state.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { BESIDE_LEN = PNR_PATH_LEN + 8 };
+static const char mark[] = "{\"pnradar\":\"zero\"";
 
 /* --- write --- */
 
@@ -41,7 +39,8 @@ static size_t compose(const pnr_config *config, pnr_format format, const pnr_zer
     pnr_text t;
 
     pnr_text_begin(&t, out, PNR_ZERO_STATE_LEN);
-    pnr_text_add(&t, "{\"v\":1");
+    pnr_text_add(&t, mark);
+    pnr_text_add(&t, ",\"v\":1");
     string(&t, "source", config->source.input);
     string(&t, "format", pnr_format_get(format)->name);
     string(&t, "rate_hz", pnr_rational_format(config->source.rate_hz, rate));
@@ -55,79 +54,56 @@ static size_t compose(const pnr_config *config, pnr_format format, const pnr_zer
     return pnr_text_end(&t);
 }
 
-static bool write_all(int file, const char *bytes, size_t n)
+/* Refuses the text of the helper with the name of the key in front of it. */
+static int refuse(int code, pnr_error *error)
 {
-    while (n > 0) {
-        const ssize_t taken = write(file, bytes, n);
-
-        if (taken < 0 && errno == EINTR)
-            continue;
-        if (taken <= 0)
-            return false;
-        bytes += taken;
-        n -= (size_t)taken;
-    }
-    return true;
-}
-
-static int refuse(const pnr_config *config, pnr_error *error)
-{
-    return pnr_error_set(error, PNR_EIO, "radar.zero_state_path %s: %s",
-                         config->radar.zero_state_path, strerror(errno));
-}
-
-static int open_beside(const pnr_config *config, char path[BESIDE_LEN])
-{
-    snprintf(path, BESIDE_LEN, "%s.new", config->radar.zero_state_path);
-    return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    return code == PNR_OK ? code
+                          : pnr_error_set(error, code, "radar.zero_state_path: %s",
+                                          error != NULL ? error->text : "");
 }
 
 int pnr_zero_state_check(const pnr_config *config, pnr_error *error)
 {
-    char path[BESIDE_LEN];
-    const int file = open_beside(config, path);
+    pnr_new_file file;
+    const int code = pnr_new_file_create(config->radar.zero_state_path, mark, &file, error);
 
-    if (file < 0)
-        return refuse(config, error);
-    close(file);
-    unlink(path);
-    return PNR_OK;
+    if (code == PNR_OK)
+        pnr_new_file_discard(&file);
+    return refuse(code, error);
 }
 
 int pnr_zero_state_write(const pnr_config *config, pnr_format format, const pnr_zero_memory *memory,
                          bool lasting, pnr_error *error)
 {
-    char text[PNR_ZERO_STATE_LEN], beside[BESIDE_LEN];
+    char text[PNR_ZERO_STATE_LEN];
     const size_t length = compose(config, format, memory, text);
-    const int file = open_beside(config, beside);
-    bool is_written;
+    pnr_new_file file;
+    int code = pnr_new_file_create(config->radar.zero_state_path, mark, &file, error);
 
-    is_written =
-        file >= 0 && length > 0 && write_all(file, text, length) && (!lasting || fsync(file) == 0);
-    if (file >= 0)
-        is_written = close(file) == 0 && is_written;
-    if (is_written && rename(beside, config->radar.zero_state_path) == 0)
-        return PNR_OK;
-    (void)refuse(config, error);
-    if (file >= 0)
-        unlink(beside);
-    return PNR_EIO;
+    if (code != PNR_OK)
+        return refuse(code, error);
+    if ((code = pnr_new_file_write(&file, text, length, error)) == PNR_OK)
+        code = pnr_new_file_finish(&file, lasting, error);
+    else
+        pnr_new_file_discard(&file);
+    return refuse(code, error);
 }
 
 /* --- read --- */
 
-/* Returns the bytes read, at most the capacity; -1 with errno on failure. */
-static ssize_t read_all(const char *path, char *out, size_t capacity)
+/* Returns the bytes read, at most the capacity; a PNR_E... on failure. */
+static ssize_t read_all(const char *path, char *out, size_t capacity, pnr_error *error)
 {
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t n = 0, all = 0;
+    int file;
+    const int code = pnr_file_open(path, &file, error);
 
-    if (file < 0)
-        return -1;
+    if (code != PNR_OK)
+        return code;
     while ((size_t)all < capacity && (n = read(file, out + all, capacity - (size_t)all)) > 0)
         all += n;
     close(file);
-    return n < 0 ? -1 : all;
+    return n < 0 ? pnr_error_set(error, PNR_EIO, "%s", strerror(errno)) : all;
 }
 
 static bool is_text(const json_t *root, const char *name, const char *wanted)
@@ -172,14 +148,15 @@ bool pnr_zero_state_read(const pnr_config *config, pnr_format format, pnr_zero_m
     const char *path = config->radar.zero_state_path, *why;
     char text[PNR_ZERO_STATE_LEN];
     json_error_t error;
-    const ssize_t length = read_all(path, text, sizeof text);
+    pnr_error unread;
+    const ssize_t length = read_all(path, text, sizeof text, &unread);
     json_t *root = NULL;
 
     *out = (pnr_zero_memory){0};
-    if (length < 0 && errno == ENOENT)
+    if (length == PNR_ENOINPUT)
         return false;
     if (length < 0)
-        why = strerror(errno);
+        why = unread.text;
     else if ((root = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error)) == NULL)
         why = error.text;
     else

@@ -145,9 +145,69 @@ TEST_BETWEEN(test_no_file, begin, end)
     assert_int_equal(mkdir(path, 0700), 0); /* a folder in its place */
     assert_false(pnr_zero_state_read(&config, PNR_FORMAT_CI16, &out));
     assert_int_equal(pnr_zero_state_write(&config, PNR_FORMAT_CI16, &memory, false, &error),
-                     PNR_EIO);
+                     PNR_ECONFIG);
     assert_non_null(strstr(error.text, path));
     assert_int_equal(rmdir(path), 0);
     set("radar.zero_state_path=/nowhere/at/all");
     assert_int_equal(pnr_zero_state_check(&config, &error), PNR_EIO);
+}
+
+/* What the path holds is not ours: neither the check nor a write changes it, and neither waits. */
+static void expect_refused(const char *word)
+{
+    pnr_zero_memory out;
+    pnr_error error = {0};
+
+    assert_int_equal(pnr_zero_state_check(&config, &error), PNR_ECONFIG);
+    if (strstr(error.text, word) == NULL || strstr(error.text, "radar.zero_state_path") == NULL)
+        fail_msg("no %s in: %s", word, error.text);
+    assert_int_equal(pnr_zero_state_write(&config, PNR_FORMAT_CI16, &memory, true, &error),
+                     PNR_ECONFIG);
+    assert_false(pnr_zero_state_read(&config, PNR_FORMAT_CI16, &out));
+}
+
+TEST_BETWEEN(test_not_ours, begin, end)
+{
+    static const char samples[] = "\x01\x02\x03\x04 samples of a recording";
+    char target[320], back[sizeof samples];
+    FILE *file;
+
+    write_file(samples, sizeof samples);
+    expect_refused("did not write");
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fread(back, 1, sizeof back, file), sizeof back);
+    fclose(file);
+    assert_memory_equal(back, samples, sizeof samples);
+    assert_int_equal(unlink(path), 0);
+
+    assert_int_equal(mkfifo(path, 0600), 0);
+    expect_refused("FIFO");
+    assert_int_equal(unlink(path), 0);
+
+    snprintf(target, sizeof target, "%s/target", folder);
+    assert_int_equal(symlink(target, path), 0); /* of a file that is not there: none is made */
+    expect_refused("symbolic link");
+    assert_int_equal(access(target, F_OK), -1);
+    assert_int_equal(unlink(path), 0);
+
+    write_file("", 0); /* an empty file loses nothing */
+    keep(false);
+    assert_true(is_back(PNR_FORMAT_CI16));
+    set("radar.zero_state_path=/dev/null");
+    expect_refused("device");
+}
+
+/* A link under the old name of the temporary file is not followed. */
+TEST_BETWEEN(test_link_beside, begin, end)
+{
+    char beside[320], target[320];
+
+    snprintf(beside, sizeof beside, "%s.new", path);
+    snprintf(target, sizeof target, "%s/target", folder);
+    assert_int_equal(symlink(target, beside), 0);
+    keep(false);
+    assert_int_equal(access(target, F_OK), -1);
+    assert_true(is_back(PNR_FORMAT_CI16));
+    assert_int_equal(unlink(beside), 0);
 }
