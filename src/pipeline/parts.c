@@ -282,8 +282,10 @@ static int open_trackers(pnr_pipeline *p, pnr_error *error)
     if (p->is_zero_kept && (code = pnr_zero_state_check(config, error)) != PNR_OK)
         return code;
     pnr_zero_begin(&p->zero, config, &p->setup->radar,
-                   p->is_zero_kept && pnr_zero_state_read(config, p->info.format, &memory) ? &memory
-                                                                                           : NULL);
+                   p->is_zero_kept &&
+                           pnr_zero_state_read(config, &p->setup->radar, p->info.format, &memory)
+                       ? &memory
+                       : NULL);
     pnr_slip_begin(&p->slip, &p->setup->radar);
     return PNR_OK;
 }
