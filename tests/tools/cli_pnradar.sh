@@ -250,6 +250,16 @@ report $? "in real time the same bits"
 : | "$pnradar" -c "$work/radar.conf" - 2>"$work/err"
 [ $? -eq 65 ]
 report $? "an empty pipe is no recording"
+gzip -c "$work/echo.sc16" | "$pnradar" -c "$work/radar.conf" - 2>"$work/err"
+[ $? -eq 78 ] && says 'stdin carries gzip, not raw samples: unpack it' &&
+    "$echo_" -c "$work/radar.conf" "$work/sound.wav" 2>/dev/null &&
+    { "$pnradar" -c "$work/radar.conf" - <"$work/sound.wav" 2>"$work/err"; [ $? -eq 78 ]; } && says 'WAV' &&
+    ! grep -q ' windows' "$work/err"
+report $? "78: a packed or a sound file in a pipe"
+"$pnradar" -c "$work/radar.conf" -s source.format=ci8 - <"$work/echo.sc16" 2>"$work/err" &&
+    [ "$(grep -c 'is source.format = ci8 right?' "$work/err")" -eq 1 ] &&
+    "$pnradar" -c "$work/radar.conf" - <"$work/echo.sc16" 2>"$work/err" && ! grep -q 'right?' "$work/err"
+report $? "ci16 read as ci8: one warning"
 mkdir "$work/locales"
 if localedef -i de_DE -f UTF-8 "$work/locales/de_DE.UTF-8" 2>/dev/null; then
     LOCPATH=$work/locales LC_ALL=de_DE.UTF-8 "$pnradar" -c "$work/radar.conf" --print csv \
