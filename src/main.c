@@ -162,7 +162,7 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
     pnr_picture_destroy(to.picture);
     if (code != PNR_OK)
         return pnr_cli_fail(error);
-    return strict && !pnr_account_lossless(&account) ? PNR_EXIT_LOST : 0;
+    return strict && (!pnr_account_lossless(&account) || account.windows == 0) ? PNR_EXIT_LOST : 0;
 }
 
 /* Chooses what to print: `print` as given, the table on a terminal, nothing for NULL. */

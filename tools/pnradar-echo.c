@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* pnradar-echo: writes the synthetic echoes of a configured scene, and their truth. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli.h"
 #include "scene/scene.h"
 #include "scene/sink.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CHUNK = 8192 };                         /* samples computed at a time */
 static const double send_every_s = 0.01;       /* the longest chunk in real time */
 static const uint64_t progress_ns = 500000000; /* between two progress lines */
+
+/* The first line of the truth, and the mark by which its file may be replaced. */
+static const char truth_header[] =
+    "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
+static const char truth_what[] = "cannot write --truth"; /* of messages */
 
 /* The state of the program. */
 typedef struct work {
@@ -26,7 +32,8 @@ typedef struct work {
     bool transmit;
     pnr_scene *scene;
     pnr_sink *sink;
-    FILE *truth; /* NULL: the truth is not written */
+    FILE *truth;             /* NULL: the truth is not written */
+    pnr_new_file truth_file; /* none: the truth goes to standard output, or nowhere */
     size_t n_channels;
     size_t chunk;         /* samples */
     double gain;          /* of the transmit waveform; 1 for echoes */
@@ -78,23 +85,24 @@ static double transmit_gain(const work *w, pnr_format format)
     return gain;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat sa, sb;
-
-    return strcmp(a, b) == 0 || (stat(a, &sa) == 0 && stat(b, &sb) == 0 && S_ISREG(sa.st_mode) &&
-                                 sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino);
-}
-
 static int open_truth(work *w, pnr_error *error)
 {
+    int rc, fd;
+
     if (!w->truth_path)
         return PNR_OK;
-    w->truth = strcmp(w->truth_path, "-") == 0 ? stdout : fopen(w->truth_path, "we");
+    if (strcmp(w->truth_path, "-") == 0) {
+        w->truth = stdout;
+    } else {
+        if ((rc = pnr_new_file_create(truth_what, w->truth_path, truth_header, &w->truth_file,
+                                      error)) != PNR_OK)
+            return rc;
+        fd = fcntl(w->truth_file.fd, F_DUPFD_CLOEXEC, 0);
+        w->truth = fd >= 0 ? fdopen(fd, "w") : NULL;
+    }
     if (!w->truth)
-        return pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_EIO,
-                              "cannot write --truth", w->truth_path, errno);
-    fputs("period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db\n", w->truth);
+        return pnr_error_file(error, PNR_EIO, truth_what, w->truth_path, errno);
+    fprintf(w->truth, "%s\n", truth_header);
     return PNR_OK;
 }
 
@@ -126,7 +134,7 @@ static int prepare(work *w, pnr_error *error)
 
     if (w->truth_path && w->transmit)
         return pnr_error_set(error, PNR_EUSAGE, "--transmit has no targets, so it has no --truth");
-    if (w->truth_path && same_file(w->truth_path, w->output))
+    if (w->truth_path && pnr_file_is_same(w->truth_path, w->output))
         return pnr_error_set(error, PNR_EUSAGE, "--truth and OUTPUT are both '%s'", w->truth_path);
     rc = pnr_scene_create(config, w->transmit ? PNR_SCENE_TRANSMIT : PNR_SCENE_ECHOES, &w->scene,
                           error);
@@ -265,16 +273,17 @@ static bool ends_well(const work *w, int rc)
     return rc == PNR_OK || (rc == PNR_EEND && (pnr_stop || w->end == UINT64_MAX));
 }
 
-/* Closes the file of the truth. If `keep` is false, a regular file is removed. */
-static void close_truth(const work *w, bool keep)
+/* Closes the file of the truth, which gets its name if `keep` is true. */
+static int close_truth(work *w, bool keep, pnr_error *error)
 {
-    struct stat st;
+    const bool is_file = w->truth && w->truth != stdout;
 
-    if (!w->truth || w->truth == stdout)
-        return;
-    if (!keep && fstat(fileno(w->truth), &st) == 0 && S_ISREG(st.st_mode))
-        unlink(w->truth_path);
-    fclose(w->truth);
+    if (is_file)
+        fclose(w->truth);
+    if (is_file && keep)
+        return pnr_new_file_finish(&w->truth_file, true, error);
+    pnr_new_file_discard(&w->truth_file);
+    return PNR_OK;
 }
 
 /* Closes the files. rc: how the stream ended. */
@@ -285,7 +294,7 @@ static int finish(work *w, int rc, pnr_error *error)
     int closed;
 
     if (w->truth && fflush(w->truth) != 0 && keep) {
-        rc = pnr_error_file(error, PNR_EIO, "cannot write --truth", w->truth_path, errno);
+        rc = pnr_error_file(error, PNR_EIO, truth_what, w->truth_path, errno);
         keep = false;
     }
     closed = pnr_sink_close(w->sink, keep, keep ? error : NULL);
@@ -293,7 +302,11 @@ static int finish(work *w, int rc, pnr_error *error)
         rc = closed;
         keep = false;
     }
-    close_truth(w, keep);
+    closed = close_truth(w, keep, error);
+    if (closed != PNR_OK) {
+        rc = closed;
+        keep = false;
+    }
     if (keep) {
         if (rc == PNR_EEND && w->end != UINT64_MAX)
             pnr_log(PNR_LOG_WARN, "stopped at sample %" PRIu64 " of %" PRIu64, w->position, w->end);
@@ -313,7 +326,7 @@ static int finish(work *w, int rc, pnr_error *error)
 int main(int argc, char **argv)
 {
     pnr_config config;
-    work w = {.config = &config, .output = "-"};
+    work w = {.config = &config, .output = "-", .truth_file = PNR_NEW_FILE_NONE};
     const pnr_cli_option own[] = {
         {"truth", "FILE", "write the true delay of every target in every period, as CSV",
          .value = &w.truth_path},

@@ -2,6 +2,7 @@
 /* pnradar-listen: subscribes to the results, prints them, and counts the missing ones. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli.h"
 #include "picture/picture.h"
 #include "publisher/endpoint.h"
@@ -112,7 +113,6 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
     pnr_report_truth truth[PNR_MAX_CANDIDATES];
     const pnr_report *report = &l->report;
     listen_run *run;
-    size_t i;
 
     if (!is_wanted(l, report->stream) || is_full(l))
         return PNR_OK;
@@ -131,9 +131,8 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
         listen_live_result(l->live, report);
         return PNR_OK;
     }
-    for (i = 0; raw != NULL && i < length; i++)
-        if ((unsigned char)raw[i] < 0x20)
-            raw = NULL; /* a message with control characters is printed anew */
+    if (raw != NULL && pnr_text_find_control(raw, length) != NULL)
+        raw = NULL; /* a message with control characters is printed anew */
     if (l->printer.print != PNR_PRINT_JSON || raw == NULL)
         return pnr_printer_print(&l->printer, report, l->truth != NULL ? truth : NULL);
     fwrite(raw, 1, length, l->printer.stream);

@@ -25,6 +25,8 @@ static const cudaError_t sticky[] = {
     cudaErrorMpsServerNotReady,
     cudaErrorMpsClientTerminated,
     cudaErrorExternalDevice,
+    (cudaError_t)226, /* cudaErrorContained, which older headers do not name */
+    (cudaError_t)721, /* cudaErrorTensorMemoryLeak */
     cudaErrorUnknown,
 };
 

@@ -3,6 +3,8 @@
  * error.h fills the table. */
 #include "base/error.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,13 +46,11 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
         snprintf(text, sizeof text, "%s", pnr_error_text(code));
     va_end(arguments);
 
-    /* A file name may contain line breaks. They are replaced, so that the text stays one line. */
+    /* A file name may contain line breaks and commands to the terminal. */
     size_t length = strlen(text);
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
         text[--length] = '\0';
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '\n' || text[i] == '\r')
-            text[i] = ' ';
+    pnr_text_hide_controls(text);
 
     error->code = code;
     memcpy(error->text, text, length + 1);

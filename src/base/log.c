@@ -2,6 +2,8 @@
 /* Writes events to stderr. Each line is formatted completely and then written in one call. */
 #include "base/log.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -65,9 +67,8 @@ void pnr_log(pnr_log_level level, const char *format, ...)
 
     while (length > 0 && line[length - 1] == '\n')
         length--;
-    for (size_t i = 0; i < length; i++)
-        if (line[i] == '\n' || line[i] == '\r')
-            line[i] = ' ';
+    line[length] = '\0';
+    pnr_text_hide_controls(line);
     line[length++] = '\n';
     write_all(line, length);
     errno = saved_errno;

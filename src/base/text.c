@@ -173,6 +173,49 @@ size_t pnr_text_character(const char *at)
     return forms[form].n;
 }
 
+/* Returns the bytes of the control character at s, of which n > 0 bytes may be read; 0: none. */
+static size_t control_length(const unsigned char *s, size_t n)
+{
+    if (s[0] < 0x20 || s[0] == 0x7f || (s[0] >= 0x80 && s[0] <= 0x9f))
+        return 1;
+    return s[0] == 0xc2 && n > 1 && s[1] >= 0x80 && s[1] <= 0x9f ? 2 : 0;
+}
+
+/* Returns the bytes of the character at s, of which n > 0 bytes may be read. A byte that is not
+ * UTF-8 is a character of its own. */
+static size_t character_length(const unsigned char *s, size_t n)
+{
+    char next[4] = {0};
+    size_t length;
+
+    memcpy(next, s, n < sizeof next ? n : sizeof next);
+    length = pnr_text_character(next);
+    return length > 0 ? length : 1;
+}
+
+const char *pnr_text_find_control(const char *bytes, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)bytes;
+
+    for (size_t i = 0; i < n; i += character_length(s + i, n - i))
+        if (control_length(s + i, n - i) > 0)
+            return bytes + i;
+    return NULL;
+}
+
+void pnr_text_hide_controls(char *string)
+{
+    const char *end = string + strlen(string);
+
+    for (const char *found = string;
+         (found = pnr_text_find_control(found, (size_t)(end - found)));) {
+        char *at = string + (found - string);
+        const size_t n = control_length((const unsigned char *)found, (size_t)(end - found));
+
+        memset(at, *at == '\n' || *at == '\r' || *at == '\t' ? ' ' : '?', n);
+    }
+}
+
 void pnr_text_string(pnr_text *text, const char *string)
 {
     static const char hex[] = "0123456789abcdef";
@@ -184,8 +227,10 @@ void pnr_text_string(pnr_text *text, const char *string)
 
         if (*s == '"' || *s == '\\') {
             add_bytes(text, (const char[]){'\\', (char)*s}, 2);
-        } else if (*s < 0x20 || *s == 0x7f) {
-            add_bytes(text, (const char[]){'\\', 'u', '0', '0', hex[*s >> 4], hex[*s & 15]}, 6);
+        } else if (n > 0 && control_length(s, n) > 0) {
+            const unsigned char code = s[n - 1];
+
+            add_bytes(text, (const char[]){'\\', 'u', '0', '0', hex[code >> 4], hex[code & 15]}, 6);
         } else if (n == 0) {
             pnr_text_add(text, "\\ufffd");
         } else {

@@ -27,10 +27,20 @@ void pnr_text_i64(pnr_text *text, int64_t value);
 /* Adds a number with 12 significant digits, as %.12g in the "C" locale does. The error is below
  * 0.51 of the last digit. For a NaN or an infinity adds `missing` ("null" in JSON, "" in CSV). */
 void pnr_text_double(pnr_text *text, double value, const char *missing);
-/* Adds a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+/* Adds a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD; control characters
+ * are escaped. */
 void pnr_text_string(pnr_text *text, const char *string);
 
 /* Returns the bytes of the character at `at` in UTF-8 (RFC 3629), 1 at a NUL; 0: malformed. */
 size_t pnr_text_character(const char *at);
+
+/*
+ * Control characters, which a terminal may obey: U+0000..1F, U+007F, U+0080..9F, and bytes 0x80..9F
+ * that are no part of a UTF-8 character.
+ */
+/* Returns the first control character of n bytes. NULL: none. */
+const char *pnr_text_find_control(const char *bytes, size_t n);
+/* Replaces control characters in place: line breaks and tabs by spaces, all others by '?'. */
+void pnr_text_hide_controls(char *string);
 
 #endif

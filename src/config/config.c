@@ -2,6 +2,7 @@
 /* Reads the configuration from INI files and assignments. An unknown word is always an error. */
 #include "config/config.h"
 
+#include "base/text.h"
 #include "config/keys.h"
 
 #include <errno.h>
@@ -139,13 +140,17 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Refuses control bytes, because they would appear in messages, prints and topics. The message does
+/* Refuses control characters, because they would appear in messages, prints and topics. The message does
  * not quote the text, so that it stays one line. */
 static int refuse_control(const place *at, const char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' ? *text != '\t' : *text == 0x7f)
-            return refuse_at(at, PNR_ECONFIG, "the control byte 0x%02x", (unsigned char)*text);
+    const char *end = text + strlen(text);
+
+    for (; (text = pnr_text_find_control(text, (size_t)(end - text))) != NULL; text++)
+        if (*text != '\t')
+            return refuse_at(at, PNR_ECONFIG, "the control %s 0x%02x",
+                             (unsigned char)*text == 0xc2 ? "character" : "byte",
+                             (unsigned char)text[(unsigned char)*text == 0xc2]);
     return PNR_OK;
 }
 

@@ -272,6 +272,15 @@ void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
  * PNR_OK or PNR_ECONFIG. */
 int pnr_config_check(const pnr_config *config, pnr_error *error);
 
+/* A part of the configuration: one key, or all keys of a section (key NULL). "code.n" is all of
+ * [code.1], [code.2] ... The section exists. */
+typedef struct pnr_config_part {
+    const char *section, *key;
+} pnr_config_part;
+/* Hash of the values of these parts: FNV-1a of 64 bits over their names and texts. Another version
+ * of the program may give another one. */
+uint64_t pnr_config_hash(const pnr_config *config, const pnr_config_part *parts, size_t n_parts);
+
 /* Prints every key with its present value, as an INI file that reads back to the same
  * configuration. */
 void pnr_config_print(const pnr_config *config, FILE *stream);

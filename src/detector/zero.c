@@ -20,6 +20,15 @@ static const double least_astray = 0.1; /* in samples; only a greater deviation 
 static const double alarm_ends = 0.9;   /* share of the limit at which an alarm ends: hysteresis
                                          * against noise */
 
+/* The delay may be anywhere within the search. */
+static void begin_anywhere(pnr_zero_tracker *z)
+{
+    z->x = z->config->radar.zero_delay_s;
+    z->xx = z->radar->zero_search_s * z->radar->zero_search_s / 3;
+    z->v = z->xv = 0;
+    z->vv = first_drift * first_drift;
+}
+
 void pnr_zero_begin(pnr_zero_tracker *z, const pnr_config *config, const pnr_radar *radar,
                     const pnr_zero_memory *last)
 {
@@ -28,24 +37,21 @@ void pnr_zero_begin(pnr_zero_tracker *z, const pnr_config *config, const pnr_rad
     *z = (pnr_zero_tracker){.config = config, .radar = radar, .rate_hz = rate_hz};
     if (config->radar.zero != PNR_ZERO_DIRECT_PATH)
         return;
+    begin_anywhere(z);
     if (last != NULL) { /* sampling may have restarted at any fraction of a sample */
         z->x = last->delay_s;
         z->xx = last->sigma_s * last->sigma_s + 1 / (rate_hz * rate_hz);
         z->v = last->drift;
         z->vv = last->drift_sigma * last->drift_sigma;
-        z->has_first = true;
+        z->is_remembered = z->has_first = true;
         z->first = last->first_s;
-    } else { /* the delay may be anywhere within the search */
-        z->x = config->radar.zero_delay_s;
-        z->xx = radar->zero_search_s * radar->zero_search_s / 3;
-        z->vv = first_drift * first_drift;
     }
 }
 
-/* Wraps a delay into +-Tr/2; delays are known modulo Tr unless the correlation is linear. */
-static double wrap_delay(const pnr_zero_tracker *z, double delay_s)
+/* Delays are known modulo Tr unless the correlation is linear. */
+double pnr_zero_wrap(const pnr_radar *radar, double delay_s)
 {
-    return z->radar->is_linear ? delay_s : remainder(delay_s, z->radar->period_s);
+    return radar->is_linear ? delay_s : remainder(delay_s, radar->period_s);
 }
 
 /* Predicts delay and drift. Before the first detection the state does not change. */
@@ -73,19 +79,42 @@ static void update_state(pnr_zero_tracker *z, double innovation, double variance
     z->xx *= variance / all;
 }
 
-/* Returns the index of the strongest echo of the first code within the search; n_echoes if there is
- * no such echo. *innovation: its distance from x. */
-static size_t find_direct_path(const pnr_zero_tracker *z, const pnr_detection *d,
+/* Returns the index of the strongest echo of the first code within the search around `around_s`;
+ * n_echoes if there is no such echo. *innovation: its distance from there. */
+static size_t find_direct_path(const pnr_zero_tracker *z, const pnr_detection *d, double around_s,
                                double *innovation)
 {
     size_t i;
 
     for (i = 0; i < d->n_echoes; i++) {
-        *innovation = wrap_delay(z, d->echoes[i].delay_s + z->config->radar.zero_delay_s - z->x);
+        *innovation = pnr_zero_wrap(z->radar, d->echoes[i].delay_s + z->config->radar.zero_delay_s -
+                                                  around_s);
         if (d->echoes[i].code == 0 && fabs(*innovation) <= z->radar->zero_search_s)
             break;
     }
     return i;
+}
+
+/* Drops the delay of an earlier run when the direct path is not seen near it but near the configured
+ * delay. Returns true when it did so. */
+static bool doubt_memory(pnr_zero_tracker *z, const pnr_detection *d)
+{
+    const double configured_s = z->config->radar.zero_delay_s;
+    double distance;
+
+    if (!z->is_remembered || z->is_seen)
+        return false;
+    if (find_direct_path(z, d, configured_s, &distance) == d->n_echoes) {
+        z->n_astray = 0;
+        return false;
+    }
+    if (z->n_astray++ < MOST_ASTRAY)
+        return false;
+    begin_anywhere(z);
+    z->is_remembered = z->has_first = false;
+    z->is_forgotten = true;
+    z->n_astray = 0;
+    return true;
 }
 
 /* Updates the state with a measurement; false when it is an outlier. */
@@ -165,7 +194,9 @@ void pnr_zero_track(pnr_zero_tracker *z, uint64_t sample, pnr_detection *d)
     if (z->config->radar.zero != PNR_ZERO_DIRECT_PATH)
         return;
     predict_delay(z, sample);
-    direct = find_direct_path(z, d, &innovation);
+    direct = find_direct_path(z, d, z->x, &innovation);
+    if (direct == d->n_echoes && doubt_memory(z, d))
+        direct = find_direct_path(z, d, z->x, &innovation);
     is_here =
         direct < d->n_echoes && take_measurement(z, innovation, d->echoes[direct].delay_sigma_s);
     z->last = (pnr_zero){
@@ -175,7 +206,7 @@ void pnr_zero_track(pnr_zero_tracker *z, uint64_t sample, pnr_detection *d)
         .snr_db = is_here ? d->echoes[direct].snr_db : NAN,
         .drift_ppm = z->v * 1e6,
         .held_s = z->is_seen ? (double)(sample - z->seen_sample) / z->rate_hz : NAN,
-        .moved_s = z->has_first ? wrap_delay(z, z->x - z->first) : NAN,
+        .moved_s = z->has_first ? pnr_zero_wrap(z->radar, z->x - z->first) : NAN,
     };
     correct_all(z, d, direct);
     watch_limit(z);
@@ -184,14 +215,22 @@ void pnr_zero_track(pnr_zero_tracker *z, uint64_t sample, pnr_detection *d)
 void pnr_zero_slip(pnr_zero_tracker *z, uint32_t vanished)
 {
     if (z->is_seen)
-        z->x = wrap_delay(z, z->x - vanished / z->rate_hz);
+        z->x = pnr_zero_wrap(z->radar, z->x - vanished / z->rate_hz);
 }
 
 void pnr_zero_tell(pnr_zero_tracker *z)
 {
     const double metres = z->radar->metres_per_second;
 
-    if (z->n_untold == 0 || !pnr_log_is_ready())
+    if ((z->n_untold == 0 && !z->is_forgotten) || !pnr_log_is_ready())
+        return;
+    if (z->is_forgotten)
+        pnr_log(PNR_LOG_WARN,
+                "direct path: seen at %.6g us, not where radar.zero_state_path has it: that delay "
+                "is dropped",
+                z->x * 1e6);
+    z->is_forgotten = false;
+    if (z->n_untold == 0)
         return;
     if (z->is_alarm)
         pnr_log(PNR_LOG_WARN,

@@ -56,6 +56,8 @@ typedef struct pnr_zero_tracker {
     uint64_t seen_sample; /* the dwell in which the direct path was last seen */
     bool has_begun;       /* a dwell was processed */
     bool is_seen;         /* the direct path was seen in this run */
+    bool is_remembered;   /* x is of an earlier run, and the direct path was not seen near it yet */
+    bool is_forgotten;    /* it was seen elsewhere; not yet logged */
     bool has_first;
     double first; /* s, as pnr_zero_memory.first_s */
     unsigned n_astray;
@@ -64,24 +66,27 @@ typedef struct pnr_zero_tracker {
     pnr_zero last;               /* of the last dwell */
 } pnr_zero_tracker;
 
+/* Wraps a delay to +-Tr/2, where delays are known modulo Tr. */
+double pnr_zero_wrap(const pnr_radar *radar, double delay_s);
 /* Borrows config and radar. last: the state of an earlier run, or NULL. With radar.zero = fixed
  * nothing is tracked and the other functions do nothing. */
 void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_radar *radar,
                     const pnr_zero_memory *last);
 /*
  * Processes one dwell; `sample` is its first sample and ascends. The direct path is the strongest
- * echo of the first code within radar.zero_search_m of the last zero delay. A measurement more
- * than five sigmas away from the prediction counts as an outlier, except the 16th in a row. The
- * direct path is removed from the detection. The delays of the other echoes are corrected, and
- * their sigmas widened. Echoes that are then outside the wanted ranges are removed, and also the
- * weakest ones beyond detector.max_echoes.
+ * echo of the first code within radar.zero_search_m of the last zero delay. A measurement more than
+ * five sigmas away from the prediction counts as an outlier, except the 16th in a row. The state of
+ * an earlier run is dropped when 16 dwells in a row have no direct path near it, but one within
+ * radar.zero_search_m of radar.zero_delay_s. The direct path is removed from the detection. The
+ * delays of the other echoes are corrected, and their sigmas widened. Echoes that are then outside
+ * the wanted ranges are removed, and also the weakest ones beyond detector.max_echoes.
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
 /* Moves the direct path after a slip: all delays have fallen by this number of samples. Call it
  * before pnr_zero_track. */
 void pnr_zero_slip(pnr_zero_tracker *zero, uint32_t vanished);
 /* Logs one line when the direct path has moved beyond radar.zero_alarm_m since the last call, or
- * has come back within nine tenths of this limit. */
+ * has come back within nine tenths of this limit; and one when the earlier state was dropped. */
 void pnr_zero_tell(pnr_zero_tracker *zero);
 /* Copies the state for the next run; false when the direct path was not seen in this run. */
 bool pnr_zero_remember(const pnr_zero_tracker *zero, pnr_zero_memory *out);

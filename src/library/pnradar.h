@@ -61,7 +61,8 @@ enum {
     PNRADAR_COLOURED = 1 << 7,
     PNRADAR_UNRESOLVED = 1 << 8,
     PNRADAR_SLIP = 1 << 9,
-    PNRADAR_SIGN_CHANGE = 1 << 10
+    PNRADAR_SIGN_CHANGE = 1 << 10,
+    PNRADAR_HUGE_SAMPLES = 1 << 11
 };
 
 /* The result of one dwell. */

@@ -291,8 +291,10 @@ static int open_trackers(pnr_pipeline *p, pnr_error *error)
     if (p->is_zero_kept && (code = pnr_zero_state_check(config, error)) != PNR_OK)
         return code;
     pnr_zero_begin(&p->zero, config, &p->setup->radar,
-                   p->is_zero_kept && pnr_zero_state_read(config, p->info.format, &memory) ? &memory
-                                                                                           : NULL);
+                   p->is_zero_kept &&
+                           pnr_zero_state_read(config, &p->setup->radar, p->info.format, &memory)
+                       ? &memory
+                       : NULL);
     pnr_slip_begin(&p->slip, &p->setup->radar);
     return PNR_OK;
 }
@@ -310,9 +312,7 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
             return code;
         p->info = *pnr_source_get_info(p->acquisition.source);
         pnr_log(PNR_LOG_INFO, "source: %s", p->info.text);
-        if (p->info.n_trailing_bytes > 0)
-            pnr_log(PNR_LOG_WARN, "source: %llu bytes after the last whole sample are no sample",
-                    (unsigned long long)p->info.n_trailing_bytes);
+        pnr_pipeline_log_trailing(p->info.n_trailing_bytes);
     }
     p->is_live = config->source.pace == PNR_PACE_REAL_TIME;
     return PNR_OK;

@@ -6,10 +6,50 @@
 #include "base/log.h"
 #include "base/pause.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_FAILED = 16 }; /* submits and collects in a row, after which an engine is given up */
+
 static const uint64_t patience_ns = 50 * 1000 * 1000;
+
+/* --- a sick engine --- */
+
+/* Returns PNR_ELOST for a code that the contract of engines does not have, and says which. */
+static int check_code(pnr_pipeline *p, int code)
+{
+    if (code <= PNR_OK && strcmp(pnr_error_name(code), "EUNKNOWN") != 0)
+        return code;
+    snprintf(p->given_up, sizeof p->given_up,
+             "it returned the unknown status %d: restart the program", code);
+    return PNR_ELOST;
+}
+
+/* Counts a failed submit or collect. Returns PNR_ELOST when the engine is to be given up. */
+static int count_failure(pnr_pipeline *p, int code)
+{
+    p->failure = code = check_code(p, code);
+    if (++p->n_failed < MOST_FAILED || code == PNR_ELOST)
+        return code;
+    snprintf(p->given_up, sizeof p->given_up,
+             "%u failures in a row, the last: %s: restart the program", p->n_failed,
+             pnr_error_text(code));
+    return PNR_ELOST;
+}
+
+void pnr_pipeline_log_failures(pnr_pipeline *p)
+{
+    const uint64_t n_dropped = p->account.dropped_engine_error;
+
+    if (n_dropped == p->n_told || !pnr_log_is_ready())
+        return;
+    pnr_log(PNR_LOG_WARN, "engine %s failed on %llu windows (%s); on %llu of %llu since the start",
+            p->report.engine, (unsigned long long)(n_dropped - p->n_told),
+            pnr_error_text(p->failure), (unsigned long long)n_dropped,
+            (unsigned long long)p->account.windows);
+    p->n_told = n_dropped;
+}
 
 /* --- after the engine --- */
 
@@ -42,15 +82,16 @@ static int collect_result(pnr_pipeline *p, bool wait)
     if (code == PNR_EAGAIN && !wait)
         return code;
     if (code == PNR_EAGAIN || (code == PNR_OK && result.tag != p->n_back)) {
-        p->is_out_of_step = true;
+        strcpy(p->given_up, "it lost a submit: restart the program");
         while (is_in_flight(p))
             drop_oldest(p);
         return PNR_ELOST;
     }
     if (code != PNR_OK) {
         drop_oldest(p);
-        return code == PNR_ELOST ? PNR_ELOST : PNR_OK;
+        return count_failure(p, code) == PNR_ELOST ? PNR_ELOST : PNR_OK;
     }
+    p->n_failed = 0;
     p->n_back++;
     pnr_pipeline_report(p, &windows, &result);
     pnr_ring_release(p->ring);
@@ -74,7 +115,7 @@ static int feed_engine(pnr_pipeline *p, const pnr_windows *windows)
             code = PNR_ELOST;
     pnr_pipeline_drop(p, windows, &p->account.dropped_engine_error);
     pnr_ring_release(p->ring);
-    return code;
+    return count_failure(p, code);
 }
 
 /* --- both --- */
@@ -86,7 +127,8 @@ static int upload_ahead(pnr_pipeline *p)
 
     if (p->ahead == 0 || !has_room(p) || pnr_ring_peek(p->ring, p->ahead, &part) != PNR_OK)
         return PNR_OK;
-    return pnr_correlator_upload_ahead(p->correlator, &part) == PNR_ELOST ? PNR_ELOST : PNR_OK;
+    return check_code(p, pnr_correlator_upload_ahead(p->correlator, &part)) == PNR_ELOST ? PNR_ELOST
+                                                                                         : PNR_OK;
 }
 
 /* Waits for a result or for samples. With engine.wait = spin, the function waits for the engine
@@ -202,8 +244,7 @@ static int run_stream(pnr_pipeline *p, pnr_error *error)
     }
     if (code == PNR_ELOST)
         return pnr_error_set(error, code, "engine %s: %s", p->report.engine,
-                             p->is_out_of_step ? "it lost a submit: restart the program"
-                                               : pnr_error_text(code));
+                             p->given_up[0] != '\0' ? p->given_up : pnr_error_text(code));
     if (p->acquisition.code != PNR_OK) {
         if (error != NULL)
             *error = p->acquisition.error;

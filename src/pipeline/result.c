@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+static const double huge_power = 1e20; /* full scale is 1; unscaled 32-bit integers reach 4.6e18 */
+
 enum { CACHE_LINE = 64, DWELLS_AHEAD = 4 };
 
 static void fill_time(const pnr_pipeline *p, pnr_report *report)
@@ -50,11 +52,21 @@ static uint64_t account_for_dwell(pnr_pipeline *p, const pnr_windows *windows,
     return lost_in_dwell;
 }
 
+/* True when samples are so large that they can come from no receiver: in the mean, or because the
+ * power of the correlation is beyond single precision. */
+static bool has_huge_samples(const pnr_dwell *dwell)
+{
+    const double mean = dwell->energy / (double)dwell->n_valid;
+
+    return dwell->n_valid > 0 && !(mean < huge_power && isfinite(dwell->noise_sum));
+}
+
 static unsigned flags_of(const pnr_pipeline *p, const pnr_dwell *dwell, uint64_t lost)
 {
     return (lost > dwell->n_nonfinite ? PNR_FLAG_LOST : 0) |
            (dwell->n_nonfinite > 0 ? PNR_FLAG_NONFINITE : 0) |
            (dwell->n_clipped > 0 ? PNR_FLAG_CLIPPED : 0) |
+           (has_huge_samples(dwell) ? PNR_FLAG_HUGE_SAMPLES : 0) |
            (dwell->n_periods < pnr_plan_windows(&p->setup->plan) ? PNR_FLAG_PARTIAL : 0);
 }
 

@@ -49,7 +49,10 @@ typedef struct pnr_pipeline {
      * PNR_MAX_DEPTH]. */
     pnr_windows fed[PNR_MAX_DEPTH];
     uint64_t n_fed, n_back; /* number of submits given to the engine; number finished */
-    bool is_out_of_step;    /* the engine did not return a submit, or returned another one */
+    unsigned n_failed;      /* submits and collects that failed since the last result */
+    int failure;            /* the code of the last of them */
+    uint64_t n_told;        /* dropped windows that the log has */
+    char given_up[128];     /* why the engine counts as lost; "": it says so itself */
 
     pnr_report report;       /* of the present dwell */
     pnr_map_info map;        /* of the present dwell; a profile is its row */
@@ -83,8 +86,14 @@ bool pnr_pipeline_report_pending(pnr_pipeline *p, bool wait);
  * p->account. */
 void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason);
 
+/* Logs the windows that the engine failed on since the last line, if standard error accepts a line
+ * without waiting. */
+void pnr_pipeline_log_failures(pnr_pipeline *p);
 /* Sends a status when a second has passed since the last one. */
 void pnr_pipeline_send_status(pnr_pipeline *p);
+/* Warns of bytes after the last whole sample; 0: says nothing. The size of a file tells them at the
+ * start, a pipe at its end. */
+void pnr_pipeline_log_trailing(uint64_t n_bytes);
 /* Checks the account at the end, and reports it to subscribers and to the log. Returns code, or
  * PNR_EINTERNAL: the account does not close. */
 int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_account *account);

@@ -75,11 +75,19 @@ void pnr_pipeline_send_status(pnr_pipeline *p)
     (void)pnr_publisher_send_status(p->publisher, &status, false);
     p->is_heard |= status.subscribers > 0;
     pnr_deadline_log(&p->deadline);
+    pnr_pipeline_log_failures(p);
     pnr_zero_tell(&p->zero);
     pnr_slip_tell(&p->slip);
     write_zero_state(p, false);
     show_progress(p, &status);
     p->status_ns = now;
+}
+
+void pnr_pipeline_log_trailing(uint64_t n_bytes)
+{
+    if (n_bytes > 0)
+        pnr_log(PNR_LOG_WARN, "source: %llu bytes after the last whole sample are no sample",
+                (unsigned long long)n_bytes);
 }
 
 /* Logs what the user of a finished stream should check or should know. */
@@ -88,6 +96,9 @@ static void log_advice(const pnr_pipeline *p, const pnr_account *account)
     const unsigned long long n_results = account->results;
     const char *endpoint = p->config->publisher.endpoint;
 
+    if (p->acquisition.source != NULL)
+        pnr_pipeline_log_trailing(pnr_source_get_info(p->acquisition.source)->n_trailing_bytes -
+                                  p->info.n_trailing_bytes);
     if (account->windows == 0)
         pnr_log(PNR_LOG_WARN, "nothing to correlate: a result takes %zu samples",
                 pnr_plan_view_samples(&p->setup->plan, 1));

@@ -164,21 +164,37 @@ static int check_ipc(const char *endpoint, pnr_error *error)
     return answered == 0 ? refuse_bind(endpoint, EADDRINUSE, error) : PNR_OK;
 }
 
+/* Opens the file of the secret key. Refuses a file that others may open. */
+static int open_key(const char *path, int *file, pnr_error *error)
+{
+    static const char what[] = "publisher.curve_secret_path =";
+    struct stat status;
+    const int code = pnr_file_open(what, path, file, error);
+
+    if (code != PNR_OK)
+        return code;
+    if (fstat(*file, &status) != 0)
+        return pnr_error_file(error, PNR_ENOINPUT, what, path, errno);
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return pnr_error_set(error, PNR_EPERMISSION,
+                             "publisher.curve_secret_path = %s has mode %04o, and only its owner "
+                             "may have access to a secret key: chmod 600, and make a new key if "
+                             "others have used this machine",
+                             path, (unsigned)(status.st_mode & 07777));
+    return PNR_OK;
+}
+
 static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
 {
     char text[KEY_LEN + 3];
-    FILE *file = fopen(path, "re");
-    struct stat status;
-    size_t n;
+    size_t n = 0;
+    ssize_t got = 1;
+    int file, code = open_key(path, &file, error);
 
-    if (file == NULL)
-        return pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
-                              "publisher.curve_secret_path =", path, errno);
-    setvbuf(file, NULL, _IONBF, 0); /* a buffer would keep a copy of the key */
-    if (fstat(fileno(file), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        pnr_log(PNR_LOG_WARN, "%s: others may read this secret key: chmod 600", path);
-    n = fread(text, 1, sizeof text, file);
-    fclose(file);
+    while (code == PNR_OK && n < sizeof text && got > 0)
+        n += (size_t)((got = read(file, text + n, sizeof text - n)) > 0 ? got : 0);
+    if (file >= 0)
+        close(file);
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
         n--;
     if (n == KEY_LEN) {
@@ -186,12 +202,12 @@ static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
         key[KEY_LEN] = '\0';
     }
     explicit_bzero(text, sizeof text);
-    if (n != KEY_LEN)
-        return pnr_error_set(error, PNR_EDATA,
+    if (code == PNR_OK && n != KEY_LEN)
+        code = pnr_error_set(error, PNR_EDATA,
                              "publisher.curve_secret_path = %s: no CURVE secret key: want one line "
                              "of 40 Z85 characters",
                              path);
-    return PNR_OK;
+    return code;
 }
 
 static int use_curve(void *socket, const char *path, pnr_error *error)
@@ -212,6 +228,19 @@ static int use_curve(void *socket, const char *path, pnr_error *error)
     else
         pnr_log(PNR_LOG_INFO, "publisher: CURVE public key %s", public);
     explicit_bzero(secret, sizeof secret);
+    return code;
+}
+
+/* Binds so that only the owner may connect to an ipc socket: it has mode 0600 from the first moment,
+ * because the umask holds when libzmq makes it. With a wildcard for the
+ * path libzmq also makes a folder. */
+static int bind_private(void *socket, const char *bind)
+{
+    const mode_t others = S_IRWXG | S_IRWXO;
+    const mode_t saved = umask(strcmp(bind, "ipc://*") == 0 ? others : S_IXUSR | others);
+    const int code = zmq_bind(socket, bind);
+
+    umask(saved);
     return code;
 }
 
@@ -240,7 +269,7 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_END
     if (strchr(bind, '[') != NULL && zmq_setsockopt(socket, ZMQ_IPV6, &v6, sizeof v6) != 0)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no IPv6: %s",
                              zmq_strerror(zmq_errno()));
-    if (zmq_bind(socket, bind) != 0)
+    if (bind_private(socket, bind) != 0)
         return refuse_bind(endpoint, zmq_errno(), error);
     if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size) != 0)
         return pnr_error_set(error, PNR_EINTERNAL, "publisher: %s", zmq_strerror(zmq_errno()));

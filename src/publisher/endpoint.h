@@ -27,10 +27,12 @@ int pnr_endpoint_find(const char *place, const char *endpoint, char address[PNR_
 
 /*
  * Binds a ZeroMQ socket to publisher.endpoint, with CURVE when publisher.curve_secret_path is set.
- * bound: the endpoint with the port instead of "*". PNR_OK; PNR_ECONFIG: the endpoint is malformed,
+ * bound: the endpoint with the port instead of "*". An ipc socket has mode 0600; changes the umask
+ * of the process for a moment. PNR_OK; PNR_ECONFIG: the endpoint is malformed,
  * or other machines can reach it although neither publisher.curve_secret_path nor publisher.expose
- * is set; PNR_EUNAVAILABLE: the address is in use, or is not one of this machine; PNR_EPERMISSION;
- * PNR_ENOINPUT or PNR_EDATA: the key file is missing or bad.
+ * is set; PNR_EUNAVAILABLE: the address is in use, or is not one of this machine;
+ * PNR_EPERMISSION: the address is not allowed, or others may read the key file; PNR_ENOINPUT or
+ * PNR_EDATA: the key file is missing or bad.
  */
 int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_ENDPOINT_LEN],
                       pnr_error *error);

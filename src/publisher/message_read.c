@@ -2,6 +2,7 @@
 /* The reader of the wire: finds values by name and checks every one; the header of a profile or map
  * must describe the bytes that came with it. */
 #include "base/clock.h"
+#include "base/text.h"
 #include "publisher/message.h"
 
 #include <errno.h>
@@ -101,9 +102,8 @@ static void get_string(reader *r, const json_t *object, const char *name, char *
         refuse_member(r, name, "is too long");
     else
         memcpy(out, text, strlen(text) + 1);
-    for (size_t i = 0; out[i] != '\0'; i++)
-        if ((unsigned char)out[i] < 0x20 || out[i] == 0x7f)
-            refuse_member(r, name, "has a control character");
+    if (pnr_text_find_control(out, strlen(out)) != NULL)
+        refuse_member(r, name, "has a control character");
 }
 
 /* Parses the text and reads the first members, which every message has. */
@@ -290,9 +290,7 @@ int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, 
         refuse_member(&r, "reason", "is no string");
     else
         strncpy(out->reason, reason, sizeof out->reason - 1);
-    for (size_t i = 0; out->reason[i] != '\0'; i++)
-        if ((unsigned char)out->reason[i] < 0x20 || out->reason[i] == 0x7f)
-            out->reason[i] = ' '; /* the text of an error may quote any byte */
+    pnr_text_hide_controls(out->reason); /* the text of an error may quote any byte */
     out->exit_status = (int)get_u64(&r, r.root, "exit_status", 255);
     return close_message(&r);
 }
@@ -449,12 +447,9 @@ static size_t records_of(const pnr_record *record)
  * characters. */
 static bool is_label(const pnr_code_label *label)
 {
-    size_t n = 0;
+    const size_t n = strnlen(label->text, sizeof label->text);
 
-    while (n < sizeof label->text && (unsigned char)label->text[n] >= 0x20 &&
-           label->text[n] != 0x7f)
-        n++;
-    return n < sizeof label->text && label->text[n] == '\0';
+    return n < sizeof label->text && pnr_text_find_control(label->text, n) == NULL;
 }
 
 /* Checks the n records of one dwell. */

@@ -2,6 +2,8 @@
 /* Sinks: quantise samples as an ADC does, encode them, and write raw bytes or sound files. */
 #include "scene/sink.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -61,7 +63,8 @@ struct pnr_sink {
     pnr_sink_info info;
     char path[PNR_PATH_LEN];
     const volatile int *stop;
-    int fd; /* -1: not open */
+    int fd;            /* -1: not open */
+    pnr_new_file file; /* a regular file until it is complete; fd is its descriptor */
     bool is_stdout;
     bool is_pipe;
     SNDFILE *sound;    /* NULL: the output is raw */
@@ -131,14 +134,42 @@ static int check_output(pnr_sink *sink, bool is_sound, bool is_endless, pnr_erro
     return PNR_OK;
 }
 
-static int open_descriptor(pnr_sink *sink, pnr_error *error)
+/* Refuses an output that is one of the files that the scene is made from. */
+static int check_inputs(const pnr_sink *sink, const pnr_config *config, pnr_error *error)
 {
-    if (sink->is_pipe && !sink->is_stdout)
+    const char *const inputs[] = {config->code.path, config->code.pulse_path};
+    bool is_input = false;
+
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        is_input |= inputs[i][0] != '\0' && pnr_file_is_same(sink->path, inputs[i]);
+    for (size_t i = 0; i < config->n_codes; i++)
+        is_input |=
+            config->codes[i].path[0] != '\0' && pnr_file_is_same(sink->path, config->codes[i].path);
+    return is_input
+               ? pnr_error_set(error, PNR_EUSAGE,
+                               "'%.200s' is not replaced: it is an input of this scene", sink->path)
+               : PNR_OK;
+}
+
+static int open_descriptor(pnr_sink *sink, const pnr_config *config, pnr_error *error)
+{
+    int rc;
+
+    if (sink->is_stdout) {
+        sink->fd = STDOUT_FILENO;
+    } else if (sink->is_pipe) {
         return open_fifo(sink, error);
-    sink->fd = sink->is_stdout ? STDOUT_FILENO
-                               : open(sink->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (sink->fd < 0 && errno == EACCES) /* some devices can only be written */
-        sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC);
+    } else if (sink->info.is_regular) {
+        if ((rc = check_inputs(sink, config, error)) != PNR_OK)
+            return rc;
+        rc = pnr_new_file_create("cannot write", sink->path, PNR_FILE_SAMPLES, &sink->file, error);
+        sink->fd = sink->file.fd;
+        return rc;
+    } else {
+        sink->fd = open(sink->path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+        if (sink->fd < 0 && errno == EACCES) /* some devices can only be written */
+            sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    }
     return sink->fd >= 0 ? PNR_OK : explain_open(sink->path, error);
 }
 
@@ -251,6 +282,7 @@ int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples
     if (!sink)
         return pnr_error_set(error, rc, "no memory for the output");
     sink->fd = -1;
+    sink->file = (pnr_new_file)PNR_NEW_FILE_NONE;
     sink->stop = stop;
     sink->bits = config->echo.bits;
     sink->is_stdout = strcmp(path, "-") == 0;
@@ -264,7 +296,7 @@ int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples
              : choose_raw(sink, config, error);
     if (rc != PNR_OK || (rc = allocate_chunk(sink, error)) != PNR_OK ||
         (rc = check_output(sink, box != NULL, n_samples == 0, error)) != PNR_OK ||
-        (rc = open_descriptor(sink, error)) != PNR_OK ||
+        (rc = open_descriptor(sink, config, error)) != PNR_OK ||
         (box && (rc = open_sound(sink, &sf, error)) != PNR_OK))
         goto fail;
     snprintf(sink->info.text, sizeof sink->info.text, "%s %s, %zu channel%s: %s",
@@ -406,13 +438,15 @@ int pnr_sink_close(pnr_sink *sink, bool keep, pnr_error *error)
 
     if (!sink)
         return PNR_OK;
-    bool is_ours = sink->fd >= 0 && !sink->is_stdout;
+    const bool is_new = sink->file.fd >= 0;
     if (sink->sound && sf_close(sink->sound) != 0)
         rc = pnr_error_set(error, PNR_EIO, "cannot complete '%.200s'", sink->path);
-    if (is_ours && close(sink->fd) != 0 && rc == PNR_OK)
+    if (is_new && keep && rc == PNR_OK)
+        rc = pnr_new_file_finish(&sink->file, true, error);
+    else
+        pnr_new_file_discard(&sink->file);
+    if (!is_new && sink->fd >= 0 && !sink->is_stdout && close(sink->fd) != 0 && rc == PNR_OK)
         rc = pnr_error_file(error, PNR_EIO, "cannot complete", sink->path, errno);
-    if (is_ours && sink->info.is_regular && (!keep || rc != PNR_OK))
-        unlink(sink->path);
     free(sink->bytes);
     free(sink->shorts);
     free(sink);

@@ -3,6 +3,7 @@
 #ifndef PNR_SOURCE_KIND_H
 #define PNR_SOURCE_KIND_H
 
+#include "source/container.h"
 #include "source/source.h"
 
 #include <stdbool.h>
@@ -13,9 +14,9 @@ typedef struct pnr_source_input {
     int fd;
     bool is_stdin;
     bool is_regular;
-    uint64_t n_bytes;       /* of a regular file, from its present position to its end */
-    unsigned char head[16]; /* the first bytes of the input */
-    size_t n_head;          /* 0 for pipes */
+    uint64_t n_bytes; /* of a regular file, from its present position to its end */
+    unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
+    size_t n_head;                           /* 0 for pipes */
 } pnr_source_input;
 
 typedef struct pnr_source_kind {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Raw samples from files, stdin and FIFOs, read into the memory of the caller. */
 #include "source/kind.h"
-#include "source/sound_header.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,6 +19,8 @@ typedef struct raw {
     uint64_t n_left;     /* samples not read yet; of a pipe: no limit */
     uint64_t n_read;     /* samples */
     bool ended;
+    unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of a pipe */
+    size_t n_head;
     size_t n_carry;        /* bytes of the incomplete sample */
     unsigned char carry[]; /* [sample_bytes] */
 } raw;
@@ -46,18 +47,42 @@ static size_t read_head(const pnr_source_input *input, unsigned char *head, size
     return n;
 }
 
+/* Refuses an input whose first bytes announce a container: its header would be read as samples. */
+static int refuse_container(const pnr_source_input *input, const void *head, size_t n_head,
+                            pnr_error *error)
+{
+    pnr_container found;
+
+    if (!pnr_container_find(head, n_head, &found))
+        return PNR_OK;
+    return pnr_refuse(error, "%.200s carries %s, not raw samples: %s", input->name, found.name,
+                      found.way_out);
+}
+
+/* Adds bytes of a pipe to its head, and refuses a container. */
+static int check_head(raw *r, const unsigned char *bytes, size_t n, pnr_error *error)
+{
+    const size_t room = sizeof r->head - r->n_head;
+
+    if (room == 0 || r->input->is_regular)
+        return PNR_OK;
+    if (n > room)
+        n = room;
+    memcpy(r->head + r->n_head, bytes, n);
+    r->n_head += n;
+    return refuse_container(r->input, r->head, r->n_head, error);
+}
+
 static int refuse_unknown_format(const pnr_source_input *input, pnr_error *error)
 {
-    unsigned char head[4];
-    const char *kind = pnr_sound_header_kind(input->head, input->n_head);
+    unsigned char head[PNR_CONTAINER_BYTES];
 
-    if (!kind && input->is_stdin && !input->is_regular)
-        kind = pnr_sound_header_kind(head, read_head(input, head, sizeof head));
-    if (kind)
-        return pnr_refuse(error,
-                          "%s carries a %s file: name the file instead, or pipe raw samples "
-                          "without a header and set source.format (%s)",
-                          input->name, kind, pnr_format_names());
+    if (input->is_stdin && !input->is_regular) {
+        const int rc = refuse_container(input, head, read_head(input, head, sizeof head), error);
+
+        if (rc != PNR_OK)
+            return rc;
+    }
     return pnr_refuse(
         error, "%.200s: the format of its samples is not known%s: set source.format to one of: %s",
         input->name, input->is_stdin ? "" : " from its extension", pnr_format_names());
@@ -69,7 +94,10 @@ static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr
     size_t n_channels = config->source.channels > 0 ? config->source.channels : 1;
     pnr_format format = pnr_source_named_format(input, config);
     const pnr_format_info *words = pnr_format_get(format);
+    const int rc = refuse_container(input, input->head, input->n_head, error);
 
+    if (rc != PNR_OK)
+        return rc;
     if (format == PNR_FORMAT_NONE)
         return refuse_unknown_format(input, error);
     if (n_channels > MAX_CHANNELS)
@@ -125,6 +153,7 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
     raw *r = state;
     size_t limit = MAX_READ_BYTES / r->sample_bytes;
     unsigned char *bytes = data;
+    int rc;
 
     if (r->ended)
         return PNR_EEND;
@@ -145,6 +174,8 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
                              r->n_read, strerror(errno));
     if (got == 0)
         return finish_input(r, error);
+    if ((rc = check_head(r, bytes + r->n_carry, (size_t)got, error)) != PNR_OK)
+        return rc;
     memcpy(bytes, r->carry, r->n_carry);
 
     size_t n_bytes = r->n_carry + (size_t)got;

@@ -2,7 +2,9 @@
 /* Opens the input, chooses the kind of source that reads it, and inserts the lost runs. */
 #include "source/source.h"
 
+#include "base/log.h"
 #include "source/kind.h"
+#include "source/plausible.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,6 +24,8 @@ struct pnr_source {
     uint64_t position;   /* in the stream: samples read and lost so far */
     const pnr_run *lost; /* [n_lost] of the configuration */
     size_t n_lost, next_lost;
+    pnr_plausible statistics;
+    const char *doubt; /* about the format; not yet logged */
 };
 
 /* Returns the number of positions that the lost runs add to n_samples recorded samples. *n_beyond:
@@ -127,6 +131,7 @@ static int open_kind(pnr_source *source, const pnr_config *config, pnr_error *er
     int rc = source->kind->open(&source->input, config, &source->info, &source->state, error);
     if (rc != PNR_OK)
         return rc;
+    pnr_plausible_begin(&source->statistics, source->info.format);
     if (config->source.channel >= source->info.n_channels)
         return pnr_refuse(error, "source.channel is %zu, but %s has %zu (from 0)",
                           config->source.channel, source->input.name, source->info.n_channels);
@@ -204,6 +209,21 @@ const pnr_source_info *pnr_source_get_info(const pnr_source *source)
     return &source->info;
 }
 
+/* Warns once if the first samples look as if they had another format. */
+static void doubt_format(pnr_source *source, const void *data, size_t n_samples)
+{
+    const pnr_format_info *format = pnr_format_get(source->info.format);
+    const size_t n_values = n_samples * source->info.n_channels * (format->is_complex ? 2 : 1);
+    const char *why = pnr_plausible_add(&source->statistics, data, n_values);
+
+    source->doubt = why != NULL ? why : source->doubt;
+    if (source->doubt == NULL || !pnr_log_is_ready())
+        return;
+    pnr_log(PNR_LOG_WARN, "source: is source.format = %s right? %s: %s", format->name,
+            source->input.name, source->doubt);
+    source->doubt = NULL;
+}
+
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
                     uint64_t *gap, pnr_error *error)
 {
@@ -223,7 +243,10 @@ int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *
             max_samples = (size_t)(run->first - source->position);
     }
     int rc = source->kind->read(source->state, data, max_samples, n_samples, error);
-    if (rc == PNR_OK)
-        source->position += *n_samples;
+    if (rc != PNR_OK)
+        return rc;
+    source->position += *n_samples;
+    if (source->kind == &pnr_source_raw)
+        doubt_format(source, data, *n_samples);
     return rc;
 }

@@ -21,9 +21,16 @@ typedef struct pnr_source_info {
 } pnr_source_info;
 
 /*
+<<<<<<< HEAD
  * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the
  * first bytes announce one of these. All other input is raw, in source.format or the format of the
  * extension.
+=======
+ * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AU and FLAC, if the first
+ * bytes announce one of these. All other input is raw, in source.format or the format of the
+ * extension. Raw input that begins like a container (a sound file in a pipe, an archive, HDF5, ...)
+ * is refused with its name and a way out: a file here, a pipe when its first bytes are read.
+>>>>>>> 6cd3cdc (source: refuse containers in raw streams, doubt an implausible format)
  * Sound files of 16 bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout
  * iq, 2n channels are n complex ones, and a single channel is real. With layout channels, n
  * channels are n real ones. Raw files ignore the layout. Borrows source.lost of the configuration
@@ -45,7 +52,8 @@ const pnr_source_info *pnr_source_get_info(const pnr_source *source);
  * *gap >= 1: this number of positions is lost here (source.lost). Joins a sample that is split
  * between two reads. PNR_OK; PNR_EAGAIN: no whole sample within 50 ms (check the stop flag and call
  * again); PNR_EEND: the end; PNR_EIO: read error; PNR_EDATA: the file is shorter than its size or
- * header stated, or a pipe ended before its first sample. Never allocates, but libFLAC may if a
+ * header stated, or a pipe ended before its first sample; PNR_ECONFIG: a pipe carries a container.
+ * Warns once, in the log, when the first raw samples look like another format. Never allocates, but libFLAC may if a
  * frame is more complex than all frames before.
  */
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,

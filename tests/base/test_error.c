@@ -53,6 +53,14 @@ TEST(exit_statuses_are_those_of_the_design)
     assert_int_equal(PNR_EXIT_LOST, 3);
 }
 
+TEST(a_text_gives_the_terminal_no_orders)
+{
+    pnr_error error;
+
+    (void)pnr_error_set(&error, PNR_EIO, "%s: gone", "a\x1b[31m\nb\xc2\x85\x84");
+    assert_string_equal(error.text, "a?[31m b???: gone");
+}
+
 TEST(a_code_that_nobody_knows)
 {
     static const int unknown[] = {1, -15, -1000, INT32_MAX, INT32_MIN};

@@ -105,6 +105,17 @@ TEST(an_event_is_one_line)
     assert_string_equal(line, "p: a b c\n");
 }
 
+TEST(an_event_gives_the_terminal_no_orders)
+{
+    char line[128];
+
+    capture c = begin();
+    pnr_log(PNR_LOG_INFO, "%s: no such file", "\x1b]0;x\x07\xc2\x9b\x9b\x7f.ci16");
+    next(&c, line, sizeof line);
+    end(&c);
+    assert_string_equal(line, "p: ?]0;x?????.ci16: no such file\n");
+}
+
 TEST(a_long_event_is_cut_and_still_ends_its_line)
 {
     static char text[10000], line[20000];

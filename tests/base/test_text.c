@@ -138,6 +138,51 @@ static void check_string(const char *string, const char *want)
     json_decref(json);
 }
 
+/* What a terminal may obey is found, hidden in place, and escaped in JSON; all else stays. */
+TEST(test_controls)
+{
+    static const struct {
+        const char *text, *hidden;
+    } cases[] = {
+        {"a\x1b[2Jb", "a?[2Jb"},         {"\x7f", "?"},
+        {"a\nb\rc\td", "a b c d"},       {"\x9b\x32J", "?2J"}, /* CSI of an 8-bit terminal */
+        {"x\xc2\x9b\x32J", "x??2J"},                           /* the same as UTF-8 */
+        {"\xc2\x80\xc2\x9f", "????"},                          /* the first and the last of them */
+        {"\xe0\x82\x9b", "\xe0??"},                            /* too long, so each byte counts */
+        {"\xf0\x9f\x93\x1b", "\xf0???"},                       /* cut */
+        {"end \xc2", "end \xc2"},
+    };
+    static const char *const clean[] = {"", "plain", "\xc2\xa0\xc2\xb5s",
+                                        "\xe2\x82\xac \xf0\x9f\x93\xa1 \xc3\x9f", "latin \xe9"};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const bool is_found = pnr_text_find_control(cases[i].text, strlen(cases[i].text)) != NULL;
+        char text[32];
+
+        strcpy(text, cases[i].text);
+        pnr_text_hide_controls(text);
+        assert_string_equal(text, cases[i].hidden);
+        assert_null(pnr_text_find_control(text, strlen(text)));
+        assert_int_equal(is_found, strcmp(text, cases[i].text) != 0);
+    }
+    for (size_t i = 0; i < COUNT(clean); i++)
+        assert_null(pnr_text_find_control(clean[i], strlen(clean[i])));
+    assert_null(pnr_text_find_control("ab\x1b", 2));
+    assert_null(pnr_text_find_control("\xc2\x9b", 1)); /* reads no byte beyond */
+}
+
+TEST(test_controls_in_json)
+{
+    char out[64];
+    pnr_text t;
+
+    pnr_text_begin(&t, out, sizeof out);
+    pnr_text_string(&t, "\x1b\xc2\x9b\xc2\xa0\x7f");
+    assert_int_not_equal(pnr_text_end(&t), 0);
+    assert_string_equal(out, "\"\\u001b\\u009b\xc2\xa0\\u007f\"");
+    check_string("\xc2\x9b", "\xc2\x9b");
+}
+
 TEST(test_strings)
 {
     check_string("", "");

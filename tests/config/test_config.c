@@ -131,6 +131,8 @@ TEST(wrong_lines_are_refused_with_their_place)
         {"[stream]\nname = a\x07\n", {"test.conf:2:", "control byte 0x07"}},
         {"[stream]\nname = a\x7f\n", {"test.conf:2:", "control byte 0x7f"}},
         {"[stream]\nname = a\rb\n", {"test.conf:2:", "control byte 0x0d"}},
+        {"[stream]\nname = a\x9b\n", {"test.conf:2:", "control byte 0x9b"}},
+        {"[stream]\nname = a\xc2\x9b\n", {"test.conf:2:", "control character 0x9b"}},
         {"[detector]\npfa = 2 2\n", {"detector.pfa = \"2 2\"", "decimal"}},
         {"[detector]\nmax_echoes = 65\n",
          {"test.conf:2:", "detector.max_echoes = \"65\"", "1 to 64"}},
@@ -441,4 +443,39 @@ TEST(codes_take_the_rest_from_code)
     pnr_config_code(&c, 0, &one);
     assert_int_equal(one.code.prn, 9);
     pnr_config_clear(&c);
+}
+
+/* A hash is of the values, not of their spelling, and of the chosen keys alone. */
+TEST(test_hash)
+{
+    static const pnr_config_part parts[] = {
+        {"code", NULL}, {"code.n", NULL}, {"source", "tune_hz"}};
+    static const struct {
+        const char *setting;
+        bool is_same; /* as the hash before this setting */
+    } steps[] = {
+        {"code.degree=10", true},       {"code.degree=11", false},
+        {"code.taps=", true},           {"source.tune_hz=0.0", true},
+        {"source.tune_hz=5", false},    {"source.channel=1", true},
+        {"code.1.type=barker", false},  {"code.1.length=13", false},
+        {"code.2.type=barker", false},  {"code.2.length=13", false},
+        {"radar.carrier_hz=1e6", true},
+    };
+    pnr_config config;
+    pnr_error error;
+    uint64_t before;
+
+    pnr_config_init(&config);
+    before = pnr_config_hash(&config, parts, COUNT(parts));
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        uint64_t now;
+
+        if (pnr_config_set(&config, steps[i].setting, &error) != PNR_OK)
+            fail_msg("%s", error.text);
+        now = pnr_config_hash(&config, parts, COUNT(parts));
+        if ((now == before) != steps[i].is_same)
+            fail_msg("%s", steps[i].setting);
+        before = now;
+    }
+    pnr_config_clear(&config);
 }

@@ -297,6 +297,45 @@ TEST_BETWEEN(test_memory, begin, end)
     assert_true(fabs(zero.last.drift_ppm - 3) < 0.1);
 }
 
+/* One dwell with an echo 7 us from the configured delay and 16 us from the memory; the search
+ * reaches 10 us. */
+static void see_elsewhere(uint64_t dwell)
+{
+    const pnr_echo echo = echo_at(12 * us, 0.01 * us, 30);
+    pnr_detection d = dwell_of(&echo, 1);
+
+    pnr_zero_track(&zero, dwell * PERIOD, &d);
+}
+
+/* A wrong delay of an earlier run is dropped when the direct path is seen near the configured delay,
+ * and nothing near the wrong one; without any direct path it stays. */
+TEST_BETWEEN(test_wrong_memory, begin, end)
+{
+    const pnr_zero_memory wrong = {-4 * us, 1e-9, 0, 1e-9, -4 * us};
+
+    pnr_zero_begin(&zero, &config, &radar, &wrong);
+    for (uint64_t k = 0; k < 100; k++)
+        miss(k);
+    assert_true(zero.last.delay_s == wrong.delay_s);
+    for (uint64_t k = 100; k < 115; k++) {
+        see_elsewhere(k);
+        assert_true(zero.last.delay_s == wrong.delay_s && isnan(zero.last.held_s));
+    }
+    see_elsewhere(115);
+    assert_true(fabs(zero.last.delay_s - 12 * us) < 1e-12 && zero.last.held_s == 0);
+    assert_true(zero.last.moved_s == 0 && zero.is_forgotten);
+    pnr_zero_tell(&zero);
+    assert_false(zero.is_forgotten);
+
+    pnr_zero_begin(&zero, &config, &radar, &wrong); /* one dwell without it begins a new count */
+    for (uint64_t k = 0; k < 40; k++)
+        if (k % 10 == 9)
+            miss(k);
+        else
+            see_elsewhere(k);
+    assert_true(zero.last.delay_s == wrong.delay_s);
+}
+
 TEST_BETWEEN(test_fixed, begin, end)
 {
     const pnr_echo echo = echo_at(5 * us, 0.01 * us, 40);

@@ -246,6 +246,54 @@ static void nonfinite(const char *engine)
     spoil_window(engine, N - 30, NAN); /* to the window's last sample */
 }
 
+/* One finite sample of this value flags its window if it can come from no receiver, and no other. */
+static bool spoil_hugely(const char *engine, float value, bool is_flagged)
+{
+    enum { K = 4 };
+    stage s;
+    outcome clean = {0}, o = {0};
+
+    open_stage(&s, 9 * N, SETTINGS("source.format=cf32", engine));
+    save_stage(&s, 0);
+    run_stage(&s, &clean);
+    if (clean.code == PNR_EUNAVAILABLE) {
+        print_message("skipped: %s\n", clean.error.text);
+        close_stage(&s);
+        return false;
+    }
+    spoil_samples(&s, K * N + 30, 1, value);
+    save_stage(&s, 0);
+    run_stage(&s, &o);
+    assert_int_equal(o.code, PNR_OK);
+    assert_int_equal(o.account.n_nonfinite, 0);
+    assert_int_equal(o.n, 9);
+    for (size_t w = 0; w < 9; w++) {
+        const bool has_flag = (o.reports[w].flags & PNR_FLAG_HUGE_SAMPLES) != 0;
+
+        if (has_flag != (w == K && is_flagged))
+            fail_msg("%s, %g: window %zu", engine, (double)value, w);
+        if (w != K)
+            assert_same_window(&clean, &o, w);
+    }
+    forget_outcome(&clean);
+    forget_outcome(&o);
+    close_stage(&s);
+    return true;
+}
+
+TEST(test_huge)
+{
+    static const char *const engines[] = {"engine.name=reference", "engine.name=cpu"};
+
+    for (size_t e = 0; e < COUNT(engines); e++) {
+        if (!spoil_hugely(engines[e], 1e9f, false))
+            continue;
+        spoil_hugely(engines[e], 1e13f, true);
+        spoil_hugely(engines[e], -1e20f, true);
+        spoil_hugely(engines[e], 3e38f, true);
+    }
+}
+
 TEST(test_nonfinite_reference)
 {
     nonfinite("engine.name=reference");

@@ -3,7 +3,7 @@
  * subscribers and in the account. */
 #include "tests/fixture/pipeline_fixture.h"
 
-enum { DWELLS = 20 };
+enum { DWELLS = 20, GIVEN_UP = 16 }; /* after so many failures in a row */
 
 /* A run of the fault engine: DWELLS dwells, all in the ring before the second is asked for. */
 static void run_fault(const char *fault, outcome *o, subscriber *heard, const char *batch)
@@ -64,14 +64,15 @@ TEST(test_refused_at_start)
 
 /* --- while samples flow --- */
 
-/* The account after n calls of one place have failed, from the first on; 0: all calls fail. */
+/* The account after call `at` of one place has failed; 0: all calls fail, until the engine is given
+ * up. */
 static pnr_account wanted(size_t at, bool is_lost)
 {
-    const size_t first = at == 0 ? 1 : at;
+    const size_t last = at > 0 ? at : is_lost ? 1 : GIVEN_UP;
     pnr_account a = {.positions = DWELLS * N, .used = DWELLS * N, .windows = DWELLS};
 
-    a.dropped_engine_error = is_lost || at > 0 ? 1 : DWELLS;
-    a.dropped_shutdown = is_lost ? DWELLS - first : 0;
+    a.dropped_engine_error = is_lost || at > 0 ? 1 : GIVEN_UP;
+    a.dropped_shutdown = is_lost || at == 0 ? DWELLS - last : 0;
     a.processed = DWELLS - a.dropped_engine_error - a.dropped_shutdown;
     a.results = a.sent = a.processed;
     return a;
@@ -79,7 +80,8 @@ static pnr_account wanted(size_t at, bool is_lost)
 
 static void fail_at(const char *place, size_t at, const char *error)
 {
-    const bool is_lost = strcmp(error, "ELOST") == 0;
+    const bool is_lost = strcmp(error, "ELOST") == 0 || strtol(error, NULL, 10) != 0;
+    const bool ends = is_lost || at == 0;
     const pnr_account a = wanted(at, is_lost);
     outcome o = {0};
     subscriber heard;
@@ -90,8 +92,12 @@ static void fail_at(const char *place, size_t at, const char *error)
     else
         snprintf(fault, sizeof fault, "%s:%zu=%s", place, at, error);
     run_fault(fault, &o, &heard, "engine.batch=1");
-    assert_int_equal(o.code, is_lost ? PNR_ELOST : PNR_EENGINE);
-    assert_int_equal(heard.end.exit_status, is_lost ? 75 : 70);
+    assert_int_equal(o.code, ends ? PNR_ELOST : PNR_EENGINE);
+    assert_int_equal(heard.end.exit_status, ends ? 75 : 70);
+    if (ends && !is_lost)
+        assert_non_null(strstr(o.error.text, "16 failures in a row"));
+    if (strtol(error, NULL, 10) != 0)
+        assert_non_null(strstr(o.error.text, error));
     assert_same_account(&o.account, &a);
     assert_chain(&o, N);
     for (size_t i = 0; i < o.n; i++) { /* the dwells that were not hit, no others */
@@ -124,6 +130,72 @@ TEST(test_submit)
 TEST(test_collect)
 {
     fail_everywhere("collect");
+}
+
+/* A status that no engine has: nothing is known of its state, so it is given up at once. */
+TEST(test_unknown_status)
+{
+    static const char *const codes[] = {"-99", "7"};
+
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        fail_at("submit", 3, codes[i]);
+        fail_at("collect", 3, codes[i]);
+    }
+}
+
+/* A result between failures shows that the engine works: 15 failures, one result, 15 failures. */
+TEST(test_failures_apart)
+{
+    char fault[64 * 32] = "";
+    outcome o = {0};
+
+    for (size_t i = 1; i <= DWELLS - 2; i++)
+        if (i != 3)
+            snprintf(fault + strlen(fault), sizeof fault - strlen(fault), "submit:%zu=EENGINE,", i);
+    run_fault(fault, &o, NULL, "engine.batch=1");
+    assert_int_equal(o.code, PNR_EENGINE);
+    assert_int_equal(o.account.dropped_engine_error, DWELLS - 3);
+    assert_int_equal(o.n, 3);
+    forget_outcome(&o);
+}
+
+/* Windows that fail in a live stream are in the log within a second, each once. */
+TEST(test_failures_are_logged)
+{
+    static const char *const settings[] = {"engine.name=fault", "source.pace=real-time",
+                                           "engine.batch=1", NULL};
+    char path[] = "/tmp/pnradar-log-XXXXXX", text[4096] = "";
+    const int file = mkstemp(path), saved = dup(STDERR_FILENO);
+    const char *level = getenv("PNR_LOG");
+    char before[16] = "";
+    stage s;
+    outcome o = {0};
+
+    assert_true(file >= 0 && saved >= 0);
+    snprintf(before, sizeof before, "%s", level != NULL ? level : "quiet");
+    open_stage(&s, 10000 * N, settings); /* 1.27 s */
+    save_stage(&s, 0);
+    setenv("PNR_LOG", "info", 1);
+    setenv("PNR_FAULT", "submit:2=EENGINE,collect:5=EENGINE", 1);
+    dup2(file, STDERR_FILENO);
+    run_stage(&s, &o);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    setenv("PNR_LOG", before, 1);
+    unsetenv("PNR_FAULT");
+    assert_true(pread(file, text, sizeof text - 1, 0) > 0);
+    close(file);
+    unlink(path);
+    assert_int_equal(o.code, PNR_EENGINE);
+
+    const char *line =
+        strstr(text, "failed on 2 windows (the engine failed on this submit); on 2 of ");
+
+    if (line == NULL)
+        fail_msg("not in the log: %s", text);
+    assert_null(strstr(line + strlen("failed on 2 windows ("), " windows ("));
+    forget_outcome(&o);
+    close_stage(&s);
 }
 
 /* An engine that always answers EAGAIN, or loses a submit so that each later result belongs to

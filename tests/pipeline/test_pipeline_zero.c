@@ -235,6 +235,46 @@ TEST(test_alarm)
     close_stage(&s);
 }
 
+/* Reads the state that a run of this configuration left. */
+static void read_state(const pnr_config *of, pnr_zero_memory *memory)
+{
+    pnr_radar radar;
+    pnr_error error;
+
+    assert_int_equal(pnr_radar_derive(of, N, &radar, &error), PNR_OK);
+    assert_true(pnr_zero_state_read(of, &radar, PNR_FORMAT_CI16, memory));
+}
+
+/* A state that is 55 km off is not used: the ranges are as without it, and the file is right again
+ * afterwards. */
+TEST(test_poisoned_state)
+{
+    char path[320], setting[400];
+    pnr_zero_memory memory;
+    pnr_error error;
+    stage s;
+    outcome o = {0};
+    double mean, rms, worst;
+
+    open_stage(&s, (size_t)N * PERIODS, drifting);
+    save_stage(&s, 0);
+    snprintf(path, sizeof path, "%s/zero", s.folder);
+    snprintf(setting, sizeof setting, "radar.zero_state_path=%s", path);
+    set_stage(&s, setting);
+    memory = (pnr_zero_memory){3.3e-6 + 55e3 / 149.896229e6, 1e-9, 0, 1e-9, 3.3e-6};
+    assert_int_equal(pnr_zero_state_write(&s.config, PNR_FORMAT_CI16, &memory, false, &error),
+                     PNR_OK);
+    run_stage(&s, &o);
+    assert_int_equal(o.code, PNR_OK);
+    errors_of(&o, 0, PERIODS, &mean, &rms, &worst);
+    assert_true(fabs(mean) <= 0.001 && rms < 0.005);
+    forget_outcome(&o);
+    read_state(&s.config, &memory);
+    assert_true(fabs(memory.delay_s - 6.3e-6) < 0.05e-6);
+    (void)unlink(path);
+    close_stage(&s);
+}
+
 /* A second run in which the direct path is not seen measures from where the first one ended; one of
  * another rate, or after a file that is broken, does not. */
 TEST(test_restart)
@@ -254,7 +294,7 @@ TEST(test_restart)
     run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
     forget_outcome(&o);
-    assert_true(pnr_zero_state_read(&s.config, PNR_FORMAT_CI16, &memory));
+    read_state(&s.config, &memory);
     assert_true(fabs(memory.delay_s - 6.3e-6) < 0.05e-6 && fabs(memory.first_s - 3.3e-6) < 0.05e-6);
 
     /* The recording continues there, without the direct path and without drift. */
@@ -271,7 +311,7 @@ TEST(test_restart)
     assert_true(o.reports[0].detection.echoes[0].range_sigma_m > 100);
     forget_outcome(&o);
     /* A run that never detected it has nothing to keep. */
-    assert_true(pnr_zero_state_read(&s.config, PNR_FORMAT_CI16, &memory));
+    read_state(&s.config, &memory);
 
     assert_int_equal(truncate(path, 20), 0);
     run_stage(&s, &o);

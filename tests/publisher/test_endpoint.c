@@ -4,6 +4,7 @@
 #include "tests/fixture/test.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -141,6 +142,34 @@ TEST(test_bind)
     bind_to("tcp://203.0.113.7:5555", true, PNR_EUNAVAILABLE, "tcp://203.0.113.7:5555");
 }
 
+/* Other users cannot connect to an ipc socket, whatever the umask; the umask stays. */
+TEST(test_ipc_is_private)
+{
+    static const mode_t masks[] = {0, 022, 077};
+    char folder[] = "/tmp/pnradar-endpoint-XXXXXX", path[64];
+
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < COUNT(masks); i++) {
+        void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
+        const mode_t saved = umask(masks[i]);
+        char bound[PNR_ENDPOINT_LEN];
+        pnr_config config = {0};
+        struct stat status;
+        pnr_error error;
+
+        snprintf(path, sizeof path, "%s/s%zu", folder, i);
+        snprintf(config.publisher.endpoint, sizeof config.publisher.endpoint, "ipc://%s", path);
+        assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_OK);
+        assert_int_equal(umask(saved), masks[i]);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_mode & 07777, 0600);
+        zmq_close(socket);
+        zmq_ctx_term(context);
+        (void)unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* A file at an ipc path is neither removed nor taken over. */
 TEST(test_ipc_in_the_way)
 {
@@ -201,6 +230,42 @@ TEST(test_key_files)
     close(handle);
     unlink(path);
     assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_ENOINPUT);
+    zmq_close(socket);
+    zmq_ctx_term(context);
+}
+
+/* A key that others may read or write is refused, whatever is in it; so is what is no file. */
+TEST(test_key_of_others)
+{
+    static const mode_t modes[] = {0640, 0604, 0660, 0666, 0620};
+    char path[] = "/tmp/pnradar-key-XXXXXX", bound[PNR_ENDPOINT_LEN], public[41], secret[41];
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_XPUB);
+    pnr_config config = {.publisher.endpoint = "tcp://127.0.0.1:*"};
+    const int handle = mkstemp(path);
+    pnr_error error;
+
+    assert_true(handle >= 0);
+    if (!zmq_has("curve"))
+        skip();
+    strcpy(config.publisher.curve_secret_path, path);
+    assert_int_equal(zmq_curve_keypair(public, secret), 0);
+    assert_int_equal(write(handle, secret, 40), 40);
+    for (size_t i = 0; i < COUNT(modes); i++) {
+        char mode[8];
+
+        snprintf(mode, sizeof mode, "%04o", (unsigned)modes[i]);
+        assert_int_equal(fchmod(handle, modes[i]), 0);
+        assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_EPERMISSION);
+        assert_non_null(strstr(error.text, mode));
+        assert_non_null(strstr(error.text, "chmod 600"));
+        assert_non_null(strstr(error.text, path));
+        assert_null(strstr(error.text, secret));
+    }
+    close(handle);
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_ENOINPUT);
+    unlink(path);
     zmq_close(socket);
     zmq_ctx_term(context);
 }

@@ -242,6 +242,7 @@ TEST(test_range_refused)
         {"\"code\":1,", "\"code\":0,", "code"},
         {"\"code_name\":\"prn 1\"", "\"code_name\":\"a name too long\\u0007\"", "code_name"},
         {"\"code_name\":\"prn 1\"", "\"code_name\":\"16 bytes, no NUL\"", "code_name"},
+        {"\"code_name\":\"prn 1\"", "\"code_name\":\"a\\u009b2J\"", "code_name"},
         {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]} {}", "JSON"},
         {"\"velocity_sigma_mps\":null}]}", "\"velocity_sigma_mps\":null}]", "JSON"},
     };
@@ -402,6 +403,8 @@ TEST(test_pack_refused)
     check_pack_refused(&p, bytes, "code");
     fill_pack(&p);
     memset(p.records[1].code_name.text, 'x', PNR_CODE_LABEL_LEN);
+    check_pack_refused(&p, bytes, "code_name");
+    strcpy(p.records[1].code_name.text, "a\x9b\x32J");
     check_pack_refused(&p, bytes, "code_name");
     fill_pack(&p);
     p.records[2].flags = 1 << 20;
@@ -567,7 +570,7 @@ TEST(test_end)
     length = pnr_message_write_status(&status, text, sizeof text);
     assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_OK);
     assert_int_equal(strlen(end.reason), sizeof end.reason - 1);
-    assert_int_equal(end.reason[10], ' ');
+    assert_int_equal(end.reason[10], '?');
 
     *strstr(text, "\"sent\":\"8\"") = ' ';
     assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_EDATA);

@@ -317,6 +317,39 @@ TEST(refuses_what_cannot_be)
 }
 
 /* A refusal leaves the file unchanged; a failure removes the file that was begun. */
+/* A configuration, a table or a code file is no recording: it stays. So does what a link names. */
+TEST(replaces_no_text_and_no_input)
+{
+    char path[256], link[256], setting[300];
+    pnr_config config;
+    pnr_error error;
+    pnr_sink *sink;
+    FILE *file = fopen(path_of("radar.conf", path), "wb");
+
+    set_all(&config, (const char *const[]){"source.format=ci8", NULL});
+    fputs("[source]\nrate_hz = 1000000\n", file);
+    fclose(file);
+    assert_int_equal(pnr_sink_open(&config, path, 1, NULL, &sink, &error), PNR_ECONFIG);
+    assert_non_null(strstr(error.text, "text"));
+    assert_int_equal(symlink(path, path_of("link.ci8", link)), 0);
+    assert_int_equal(pnr_sink_open(&config, link, 1, NULL, &sink, &error), PNR_ECONFIG);
+    assert_non_null(strstr(error.text, "symbolic link"));
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(file_size(path), 27);
+    assert_int_equal(unlink(path), 0);
+
+    file = fopen(path_of("code.ci8", path), "wb");
+    fwrite("\0\1\2\3", 1, 4, file);
+    fclose(file);
+    snprintf(setting, sizeof setting, "code.path=%s", path);
+    set_all(&config, (const char *const[]){"source.format=ci8", setting, NULL});
+    assert_int_equal(pnr_sink_open(&config, path, 1, NULL, &sink, &error), PNR_EUSAGE);
+    assert_non_null(strstr(error.text, "input"));
+    assert_int_equal(file_size(path), 4);
+    assert_int_equal(unlink(path), 0);
+    pnr_config_clear(&config);
+}
+
 TEST(leaves_no_half_files)
 {
     static const double x[1][2] = {{0.5, 0.5}};
@@ -327,18 +360,24 @@ TEST(leaves_no_half_files)
 
     set_all(&config, (const char *const[]){"source.rate_hz=48000", NULL});
     FILE *file = fopen(path_of("old.wav", path), "wb");
-    fputs("old", file);
+    fwrite("\0\1\2", 1, 3, file);
     fclose(file);
     assert_int_equal(pnr_sink_open(&config, path, 0, NULL, &sink, &error), PNR_EUSAGE);
     assert_int_equal(file_size(path), 3);
     assert_int_equal(pnr_sink_open(&config, path, 1, NULL, &sink, &error), PNR_OK);
     assert_int_equal(pnr_sink_write(sink, x, 1, &error), PNR_OK);
     assert_int_equal(pnr_sink_close(sink, false, &error), PNR_OK);
-    assert_true(file_size(path) == (size_t)-1);
+    assert_int_equal(file_size(path), 3); /* as before */
+    assert_int_equal(pnr_sink_open(&config, path, 1, NULL, &sink, &error), PNR_OK);
+    assert_int_equal(pnr_sink_write(sink, x, 1, &error), PNR_OK);
+    assert_int_equal(file_size(path), 3);
+    assert_int_equal(pnr_sink_close(sink, true, &error), PNR_OK);
+    assert_true(file_size(path) > 40);
+    assert_int_equal(unlink(path), 0);
 
     assert_int_equal(pnr_sink_open(&config, path_of("new.ci8", path), 1, NULL, &sink, &error),
                      PNR_OK);
-    assert_int_equal(file_size(path), 0);
+    assert_true(file_size(path) == (size_t)-1); /* it has no name yet */
     assert_int_equal(pnr_sink_close(sink, false, &error), PNR_OK);
     assert_true(file_size(path) == (size_t)-1);
     assert_int_equal(pnr_sink_close(NULL, true, &error), PNR_OK);

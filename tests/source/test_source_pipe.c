@@ -236,6 +236,91 @@ TEST(test_stdin_refused)
         restore_stdin(saved);
 }
 
+/* With a format set, no header of a container is read as samples: from stdin, a FIFO or a file. */
+TEST(test_containers)
+{
+    static const struct {
+        const char *bytes;
+        size_t n, at;
+        const char *name, *way;
+    } cases[] = {
+        {"RIFF\0\0\0\0WAVE", 12, 0, "WAV", "name the file"},
+        {"RF64\xff\xff\xff\xffWAVE", 12, 0, "RF64", "name the file"},
+        {"fLaC", 4, 0, "FLAC", "name the file"},
+        {"FORM\0\0\1\0AIFF", 12, 0, "AIFF", "name the file"},
+        {"FORM\0\0\1\0AIFC", 12, 0, "AIFF", "name the file"},
+        {"OggS", 4, 0, "OGG", "sox"},
+        {"caff\0\1\0\0desc", 12, 0, "CAF", "sox"},
+        {"ustar\00000", 8, 257, "SigMF", "sigmf-data"},
+        {"\x89HDF\r\n\x1a\n", 8, 0, "HDF5", "h5dump"},
+        {"\x93NUMPY\1", 7, 0, "NumPy", "tofile"},
+        {"\x1f\x8b\x08\0", 4, 0, "gzip", "gzip -dc"},
+        {"\x28\xb5\x2f\xfd", 4, 0, "zstd", "zstd -dc"},
+        {"\xfd\x37zXZ\0", 6, 0, "xz", "xz -dc"},
+        {"BZh91AY&SY", 10, 0, "bzip2", "bzip2 -dc"},
+        {"PK\3\4", 4, 0, "zip", "unzip"},
+        {"MATLAB 5.0 MAT-file", 19, 0, "MATLAB", "fwrite"},
+    };
+    static taken got;
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        unsigned char bytes[600];
+        pnr_config config = source_config("-"), named = source_config("x.ci16");
+        pnr_source *source;
+        int saved;
+
+        fill_bytes(bytes, sizeof bytes);
+        memcpy(bytes + cases[i].at, cases[i].bytes, cases[i].n);
+        config.source.format = named.source.format = PNR_FORMAT_CI16;
+        saved = pipe_to_stdin(bytes, sizeof bytes);
+        source = open_source(&config);
+        take_all(source, 1000, &got);
+        pnr_source_close(source);
+        restore_stdin(saved);
+        assert_int_equal(got.end, PNR_ECONFIG);
+        assert_int_equal(got.n_bytes, 0);
+        if (strstr(got.error.text, cases[i].name) == NULL ||
+            strstr(got.error.text, cases[i].way) == NULL)
+            fail_msg("%s", got.error.text);
+
+        saved = pipe_to_stdin(bytes, sizeof bytes); /* and without a format */
+        config.source.format = PNR_FORMAT_NONE;
+        expect_source_refused(&config, PNR_ECONFIG, "stdin", cases[i].name, NULL);
+        restore_stdin(saved);
+
+        write_file("x.ci16", bytes, sizeof bytes);
+        saved = replace_stdin(open(named.source.input, O_RDONLY));
+        config.source.format = PNR_FORMAT_CI16;
+        expect_source_refused(&config, PNR_ECONFIG, "stdin", cases[i].name, cases[i].way, NULL);
+        restore_stdin(saved);
+        if (strcmp(cases[i].way, "name the file") != 0) /* those are read as what they are */
+            expect_source_refused(&named, PNR_ECONFIG, "x.ci16", cases[i].name, cases[i].way, NULL);
+        remove_file("x.ci16");
+    }
+}
+
+/* A pipe that comes in single bytes is refused too, with at most the bytes of its mark read. */
+TEST(test_container_dribble)
+{
+    static taken got;
+    unsigned char bytes[600];
+    pnr_config config = source_config("x.fifo");
+    writer w;
+
+    fill_bytes(bytes, sizeof bytes);
+    memcpy(bytes + 257, "ustar", 5);
+    config.source.format = PNR_FORMAT_CI8;
+    assert_int_equal(mkfifo(config.source.input, 0600), 0);
+    pnr_source *source = open_source(&config);
+    start_writer(&w, &config, bytes, sizeof bytes, 1);
+    take_all(source, 1000, &got);
+    assert_int_equal(got.end, PNR_ECONFIG);
+    assert_true(got.n_bytes <= 262);
+    pthread_join(w.thread, NULL);
+    pnr_source_close(source);
+    remove_file("x.fifo");
+}
+
 TEST(test_stdin_without_samples)
 {
     static taken got;

@@ -122,10 +122,24 @@ status 78 -s source.rate_hz=1.5 "$work/old.wav" || bad=1
 status 74 "$work/nowhere/b.sc16" || bad=1
 report $bad "what is refused is refused before anything is touched"
 
+bad=0
+cp "$work/scene.conf" "$work/kept.conf" && ln -s kept.conf "$work/link.csv" && mkfifo "$work/fifo.csv" &&
+    cp "$work/b.sc16" "$work/kept.sc16" || bad=1
+status 78 --truth "$work/kept.conf" "$work/new.sc16" && says 'did not write' || bad=1
+status 78 --truth "$work/kept.sc16" "$work/new.sc16" || bad=1
+status 78 --truth "$work/link.csv" "$work/new.sc16" && says 'symbolic link' || bad=1
+status 78 --truth "$work/fifo.csv" "$work/new.sc16" && says FIFO || bad=1
+status 78 -s source.format=ci16 "$work/kept.conf" && says 'text' || bad=1
+cmp -s "$work/scene.conf" "$work/kept.conf" && cmp -s "$work/b.sc16" "$work/kept.sc16" || bad=1
+[ ! -e "$work/new.sc16" ] || bad=1
+status 0 --truth "$work/twice.csv" "$work/kept.sc16" && status 0 --truth "$work/twice.csv" "$work/kept.sc16" || bad=1
+[ "$(find "$work" -name '.pnradar-*' | wc -l)" -eq 0 ] || bad=1
+report $bad "files of others stay: a configuration, a recording, what a link names; a FIFO does not hang"
+
 if [ -c /dev/full ]; then
     status 74 /dev/full && says 'No space left' && [ -c /dev/full ] &&
-        status 74 --truth /dev/full "$work/full.sc16" && [ ! -e "$work/full.sc16" ] &&
-        [ -c /dev/full ]
+        { "$echo_" -c "$work/scene.conf" --truth - "$work/full.sc16" >/dev/full 2>"$work/err"; [ $? -eq 74 ]; } &&
+        [ ! -e "$work/full.sc16" ] && [ -c /dev/full ]
     report $? "a full disk: 74, and no half file stays"
 else
     skip "a full disk: 74, and no half file stays" "no /dev/full"

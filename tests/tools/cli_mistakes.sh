@@ -43,11 +43,15 @@ head -c 1000 in.wav >cut.wav
 echo 'no sound' >text.wav
 printf 'abc' >odd.ci16
 mkdir dir.ci16 dir.conf
+mkfifo fifo.txt fifo.key
+ln -s in.ci16 link.ci16
 echo 'x = y' >junk.conf
 printf '\000\001' >binary.conf
 head -c 5000 /dev/zero | tr '\0' x >long.conf
 echo secret >badkey
 chmod 600 badkey
+cp badkey openkey
+chmod 644 openkey
 echo 'period,sample' >bad.csv
 mkdir bin
 ln -s "$(command -v true)" bin/gnuplot # --plot looks for it first
@@ -206,6 +210,8 @@ done <<'END'
 78|radar.max_range_m = 8000~radar.min_range_m = 9000|pnradar -c base.conf -s radar.min_range_m=9000 -s radar.max_range_m=8000 in.ci16
 78|max_range_m 1000000000~19036.8~a longer code|pnradar -c base.conf -s radar.max_range_m=1e9 in.ci16
 78|radar.zero = "auto"~fixed~direct-path|pnradar -c base.conf -s radar.zero=auto in.ci16
+78|radar.zero_state_path fifo.txt~FIFO~not replaced~another name|pnradar -c base.conf -s radar.zero=direct-path -s radar.zero_state_path=fifo.txt in.ci16
+78|radar.zero_state_path base.conf~did not write~remove it|pnradar -c base.conf -s radar.zero=direct-path -s radar.zero_state_path=base.conf in.ci16
 74|radar.zero_state_path none/state~there is no folder none|pnradar -c base.conf -s radar.zero=direct-path -s radar.zero_state_path=none/state in.ci16
 # dwell, doppler, detector
 78|dwell.periods = "0"~1 to 65535|pnradar -c base.conf -s dwell.periods=0 in.ci16
@@ -250,6 +256,8 @@ done <<'END'
 69|publisher.endpoint = tcp://192.0.2.1:5555~interface|pnradar -c base.conf -s publisher.endpoint=tcp://192.0.2.1:5555 -s publisher.expose=yes in.ci16
 69|publisher.endpoint = ipc://none/socket~folder does not exist|pnradar -c base.conf -s publisher.endpoint=ipc://none/socket in.ci16
 78|publisher.endpoint = ipc://base.conf~no socket~another path|pnradar -c base.conf -s publisher.endpoint=ipc://base.conf in.ci16
+66|publisher.curve_secret_path = fifo.key~FIFO~regular file|pnradar -c base.conf -s publisher.endpoint=ipc://s -s publisher.curve_secret_path=fifo.key in.ci16
+77|publisher.curve_secret_path = openkey~mode 0644~chmod 600|pnradar -c base.conf -s publisher.endpoint=ipc://s -s publisher.curve_secret_path=openkey in.ci16
 66|publisher.curve_secret_path = nokey~No such file~looked for in|pnradar -c base.conf -s publisher.endpoint=ipc://s -s publisher.curve_secret_path=nokey in.ci16
 65|publisher.curve_secret_path = badkey~40 Z85 characters|pnradar -c base.conf -s publisher.endpoint=ipc://s -s publisher.curve_secret_path=badkey in.ci16
 78|publisher.pack = "0"~1 to 4096|pnradar -c base.conf -s publisher.pack=0 in.ci16
@@ -259,6 +267,10 @@ done <<'END'
 74|cannot write none/o.ci16~there is no folder none|pnradar-echo -c base.conf none/o.ci16
 74|cannot write dir.ci16~directory~name a file in it|pnradar-echo -c base.conf dir.ci16
 74|cannot write /dev/full~No space left~another disk|pnradar-echo -c base.conf /dev/full
+78|cannot write link.ci16~symbolic link~name the file itself|pnradar-echo -c base.conf link.ci16
+78|cannot write base.conf~text~another name|pnradar-echo -c base.conf base.conf
+78|--truth base.conf~did not write~remove it|pnradar-echo -c base.conf --truth base.conf o.ci16
+78|--truth fifo.txt~FIFO~another name|pnradar-echo -c base.conf --truth fifo.txt o.ci16
 74|--truth none/t.csv~there is no folder none|pnradar-echo -c base.conf --truth none/t.csv o.ci16
 64|'--transmitt'~'--transmit'|pnradar-echo -c base.conf --transmitt o.ci16
 66|configuration nofile.conf~looked for in|pnradar-echo -c nofile.conf o.ci16

@@ -83,6 +83,11 @@ report $? "0: strict, and nothing was lost"
 status 3 --strict -s 'source.lost=1000+10' "$work/echo.sc16" && closes 'end of input' &&
     says ' 10 lost source' && status 0 -s 'source.lost=1000+10' "$work/echo.sc16"
 report $? "3: strict, and the recorder lost something"
+head -c 400 "$work/echo.sc16" | "$pnradar" -c "$work/radar.conf" --strict - 2>"$work/err"
+[ $? -eq 3 ] && closes 'end of input' && says ' 0 windows' &&
+    head -c 400 "$work/echo.sc16" | "$pnradar" -c "$work/radar.conf" - 2>"$work/err" &&
+    head -c 508 "$work/echo.sc16" | "$pnradar" -c "$work/radar.conf" --strict - 2>"$work/err"
+report $? "3: strict, and a pipe without one whole window"
 status 64 --no-such-option && says 'try --help' && status 64 a b && status 64 -s &&
     status 64 --print xml "$work/echo.sc16" && says 'table'
 report $? "64: wrong usage"
@@ -231,6 +236,10 @@ dd if="$work/echo.sc16" bs=333 2>/dev/null |
     "$pnradar" -c "$work/radar.conf" --print csv - 2>"$work/err" | bits | cmp -s - "$work/csv" &&
     closes 'end of input'
 report $? "a pipe of odd pieces"
+{ cat "$work/echo.sc16" && printf abc; } | "$pnradar" -c "$work/radar.conf" - 2>"$work/err" &&
+    says '3 bytes after the last whole sample are no sample' && closes 'end of input' &&
+    "$pnradar" -c "$work/radar.conf" - <"$work/echo.sc16" 2>"$work/err" && ! grep -q 'no sample' "$work/err"
+report $? "bytes of a cut sample at the end of a pipe are reported"
 mkfifo "$work/fifo" && { "$echo_" -c "$work/radar.conf" "$work/fifo" 2>/dev/null & } &&
     "$pnradar" -c "$work/radar.conf" --print csv "$work/fifo" 2>"$work/err" |
     bits | cmp -s - "$work/csv" && closes 'end of input'
@@ -241,6 +250,16 @@ report $? "in real time the same bits"
 : | "$pnradar" -c "$work/radar.conf" - 2>"$work/err"
 [ $? -eq 65 ]
 report $? "an empty pipe is no recording"
+gzip -c "$work/echo.sc16" | "$pnradar" -c "$work/radar.conf" - 2>"$work/err"
+[ $? -eq 78 ] && says 'stdin carries gzip, not raw samples: unpack it' &&
+    "$echo_" -c "$work/radar.conf" "$work/sound.wav" 2>/dev/null &&
+    { "$pnradar" -c "$work/radar.conf" - <"$work/sound.wav" 2>"$work/err"; [ $? -eq 78 ]; } && says 'WAV' &&
+    ! grep -q ' windows' "$work/err"
+report $? "78: a packed or a sound file in a pipe"
+"$pnradar" -c "$work/radar.conf" -s source.format=ci8 - <"$work/echo.sc16" 2>"$work/err" &&
+    [ "$(grep -c 'is source.format = ci8 right?' "$work/err")" -eq 1 ] &&
+    "$pnradar" -c "$work/radar.conf" - <"$work/echo.sc16" 2>"$work/err" && ! grep -q 'right?' "$work/err"
+report $? "ci16 read as ci8: one warning"
 mkdir "$work/locales"
 if localedef -i de_DE -f UTF-8 "$work/locales/de_DE.UTF-8" 2>/dev/null; then
     LOCPATH=$work/locales LC_ALL=de_DE.UTF-8 "$pnradar" -c "$work/radar.conf" --print csv \
