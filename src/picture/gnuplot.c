@@ -3,21 +3,19 @@
  * the picture to a pipe. It gets no file name: this program writes the file. */
 #include "picture/gnuplot.h"
 
+#include "base/file.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +23,7 @@ extern char **environ;
 
 enum { MIN_WIDTH = 400, MIN_HEIGHT = 300, MOST = 10000, BASE_WIDTH = 1100, BASE_HEIGHT = 620 };
 static const double base_font_px = 16, least_scale = 0.6;
+static const char option[] = "--plot"; /* of messages on files */
 static const double title_share = 0.9; /* widest line of a title, of the width of the sheet */
 
 /* signature: the first bytes of a file of this format. terminal: of gnuplot, with its size in units
@@ -66,58 +65,22 @@ static const struct format *find_format(const char *path)
     return NULL;
 }
 
-/* Writes the folder of a path with its slash, "./" for none. */
-static void get_folder(const char *path, char out[PATH_MAX])
-{
-    const char *slash = strrchr(path, '/');
-
-    snprintf(out, PATH_MAX, "%.*s", slash != NULL ? (int)(slash - path + 1) : 2,
-             slash != NULL ? path : "./");
-}
-
-/* Only a picture may be replaced: no device, no link, no file of another kind. */
-static int check_target(const char *path, const struct format *format, pnr_error *error)
-{
-    const size_t n = strlen(format->signature);
-    char folder[PATH_MAX], begin[8] = "";
-    struct stat was;
-    ssize_t n_read = -1;
-    int file;
-
-    get_folder(path, folder);
-    if (access(folder, W_OK | X_OK) != 0)
-        return pnr_error_file(error, PNR_EIO, "--plot", path, errno);
-    if (lstat(path, &was) != 0)
-        return PNR_OK;
-    file = S_ISREG(was.st_mode) ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    if (file >= 0) {
-        n_read = read(file, begin, n);
-        close(file);
-    }
-    if (n_read == 0 || (n_read == (ssize_t)n && memcmp(begin, format->signature, n) == 0))
-        return PNR_OK;
-    return pnr_error_set(error, PNR_EIO, "--plot %s: it exists, is no %s file and is not replaced",
-                         path, format->extension);
-}
-
-/* Writes all bytes that gnuplot sends. Returns their number, or -1 and errno. */
-static ssize_t copy_picture(int from, int file)
+/* Writes all bytes that gnuplot sends. PNR_OK; PNR_EIO. */
+static int copy_picture(int from, const pnr_new_file *file, size_t *n_bytes, pnr_error *error)
 {
     char bytes[1 << 16];
-    ssize_t n, written, total = 0;
+    int code = PNR_OK;
+    ssize_t n;
 
-    while ((n = read(from, bytes, sizeof bytes)) != 0) {
-        if (n < 0 && errno != EINTR)
-            return -1;
-        for (ssize_t at = 0; at < n; at += written) {
-            written = write(file, bytes + at, (size_t)(n - at));
-            if (written < 0 && errno != EINTR)
-                return -1;
-            written = written > 0 ? written : 0;
-        }
-        total += n > 0 ? n : 0;
+    *n_bytes = 0;
+    while (code == PNR_OK && (n = read(from, bytes, sizeof bytes)) != 0) {
+        if (n > 0)
+            code = pnr_new_file_write(file, bytes, (size_t)n, error);
+        else if (errno != EINTR)
+            code = pnr_error_file(error, PNR_EIO, option, file->path, errno);
+        *n_bytes += n > 0 ? (size_t)n : 0;
     }
-    return fsync(file) == 0 ? total : -1;
+    return code;
 }
 
 /* --- gnuplot --- */
@@ -219,7 +182,7 @@ int pnr_gnuplot_check(const char *path, pnr_error *error)
     if (format == NULL)
         return pnr_error_set(error, PNR_EUSAGE,
                              "--plot %s: the name must end in .png, .svg or .pdf", path);
-    if ((code = check_target(path, format, error)) != PNR_OK ||
+    if ((code = pnr_new_file_check(option, path, format->signature, error)) != PNR_OK ||
         (code = open_commands(path, &commands, error)) != PNR_OK)
         return code;
     fprintf(commands, "set terminal %s\n", format->terminal);
@@ -237,12 +200,6 @@ int pnr_gnuplot_check(const char *path, pnr_error *error)
 
 /* --- text --- */
 
-/* True if the character of n bytes controls a terminal: C0, DEL, or C1 (U+0080 to U+009F). */
-static bool is_control(const unsigned char *at, size_t n)
-{
-    return (n == 1 && (*at < 0x20 || *at == 0x7f)) || (n == 2 && at[0] == 0xc2 && at[1] < 0xa0);
-}
-
 /* Writes at most n_characters of the text as a literal. Returns the text after them. */
 static const char *quote(FILE *to, const char *text, size_t n_characters)
 {
@@ -250,7 +207,7 @@ static const char *quote(FILE *to, const char *text, size_t n_characters)
     while (*text != '\0' && n_characters-- > 0) {
         const size_t n = pnr_text_character(text);
 
-        if (n == 0 || is_control((const unsigned char *)text, n))
+        if (n == 0 || pnr_text_find_control(text, n) != NULL)
             fputc('?', to);
         else if (*text == '\'')
             fputs("''", to);
@@ -356,44 +313,23 @@ int pnr_gnuplot_open(const pnr_sheet *sheet, pnr_gnuplot *out, pnr_error *error)
     return PNR_OK;
 }
 
-/* Creates a file of a random name in the folder of `path`. Returns -1 and errno on a failure. */
-static int create_beside(const char *path, char name[PATH_MAX])
-{
-    char folder[PATH_MAX];
-    uint64_t random;
-
-    get_folder(path, folder);
-    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        return -1;
-    if (snprintf(name, PATH_MAX, "%s.pnradar-%016" PRIx64, folder, random) >= PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-}
-
-/* Writes the picture from the pipe to a file beside the path, which replaces the path if gnuplot
- * ends well. */
+/* Writes the picture from the pipe to a new file, which replaces the path if gnuplot ends well. */
 static int write_picture(const char *path, int from, pid_t process, pnr_error *error)
 {
-    char name[PATH_MAX];
-    const int file = create_beside(path, name);
-    const ssize_t n_bytes = file >= 0 ? copy_picture(from, file) : -1;
-    int failed = n_bytes < 0 ? errno : 0;
-    int status, code = PNR_OK;
+    pnr_new_file file;
+    size_t n_bytes = 0;
+    int code = pnr_new_file_create(option, path, find_format(path)->signature, &file, error);
+    int status;
 
+    if (code == PNR_OK)
+        code = copy_picture(from, &file, &n_bytes, error);
     close(from);
     status = wait_for(process);
-    if (file >= 0 && close(file) != 0 && failed == 0)
-        failed = errno;
-    if (failed == 0 && status == 0 && n_bytes > 0 && rename(name, path) != 0)
-        failed = errno;
-    if (failed != 0)
-        code = pnr_error_set(error, PNR_EIO, "--plot %s: %s", path, strerror(failed));
-    else if (status != 0 || n_bytes == 0)
+    if (code == PNR_OK && (status != 0 || n_bytes == 0))
         code = pnr_error_set(error, PNR_EIO, "--plot %s: gnuplot failed (status %d)", path, status);
-    if (code != PNR_OK && file >= 0)
-        unlink(name);
+    if (code == PNR_OK)
+        return pnr_new_file_finish(&file, true, error);
+    pnr_new_file_discard(&file);
     return code;
 }
 

@@ -29,9 +29,10 @@ typedef struct pnr_gnuplot {
 /* Reads "1800x1000": 400 to 10000 pixels wide, 300 to 10000 high. PNR_OK or PNR_EUSAGE. */
 int pnr_gnuplot_read_size(const char *text, int *width, int *height, pnr_error *error);
 
-/* Call it before a long run. PNR_OK; PNR_EUSAGE: the extension is none of the three; PNR_EIO: the
- * folder cannot be written, or the path exists and is no picture of this format; PNR_EUNAVAILABLE:
- * gnuplot is not on the PATH, or does not know the format. */
+/* Call it before a long run. PNR_OK; PNR_EUSAGE: the extension is none of the three; PNR_ECONFIG,
+ * PNR_EPERMISSION and PNR_EIO as for pnr_new_file_create: the path exists and is no picture of this
+ * format, or cannot be written; PNR_EUNAVAILABLE: gnuplot is not on the PATH, or does not know the
+ * format. */
 int pnr_gnuplot_check(const char *path, pnr_error *error);
 
 /* Writes the settings that all pictures share. sheet->path must outlive *out. PNR_OK; PNR_EUSAGE as
@@ -39,9 +40,9 @@ int pnr_gnuplot_check(const char *path, pnr_error *error);
 int pnr_gnuplot_open(const pnr_sheet *sheet, pnr_gnuplot *out, pnr_error *error);
 /* Writes `text` as one literal of gnuplot on one line. A control character becomes '?'. */
 void pnr_gnuplot_quote(FILE *to, const char *text);
-/* Runs gnuplot and writes the picture beside the path under another name. Renames it when it is
- * complete and on the disk. PNR_OK; PNR_EUNAVAILABLE: gnuplot cannot be started; PNR_EIO: it
- * failed, or the file cannot be written. The path is then as before. */
+/* Runs gnuplot and writes the picture, which appears under its path when it is complete and on the
+ * disk. PNR_OK; PNR_EUNAVAILABLE: gnuplot cannot be started; PNR_EIO: it failed; codes of the file
+ * as pnr_gnuplot_check. The path is then as before. */
 int pnr_gnuplot_close(pnr_gnuplot *gnuplot, pnr_error *error);
 
 #endif

@@ -41,8 +41,8 @@ typedef struct pnr_picture_options {
     }
 
 /* Checks the options, gnuplot and the folder. *out is NULL if no picture is wanted. PNR_OK;
- * PNR_EUSAGE: an unknown value, or an option without a path; PNR_EIO and PNR_EUNAVAILABLE as
- * pnr_gnuplot_check; PNR_ENOMEMORY. */
+ * PNR_EUSAGE: an unknown value, or an option without a path; PNR_ENOMEMORY; others as
+ * pnr_gnuplot_check. */
 int pnr_picture_create(const pnr_picture_options *options, pnr_picture **out, pnr_error *error);
 void pnr_picture_destroy(pnr_picture *picture);
 
@@ -54,7 +54,7 @@ void pnr_picture_map(pnr_picture *picture, const pnr_map *map);
 
 /* Draws the picture of a run that ended with `code`, and logs what it shows. Returns `code` if that
  * is an error, and logs the errors of the drawing. Else PNR_OK; PNR_EDATA: there is nothing to
- * draw; PNR_EUNAVAILABLE or PNR_EIO: gnuplot failed. */
+ * draw; others as pnr_gnuplot_close. */
 int pnr_picture_finish(const pnr_picture *picture, int code, pnr_error *error);
 
 #endif

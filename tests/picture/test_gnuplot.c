@@ -190,14 +190,14 @@ TEST_BETWEEN(test_what_is_no_picture_is_kept, begin, end)
     file = fopen(path, "w");
     fputs("RIFF", file);
     fclose(file);
-    assert_int_equal(pnr_gnuplot_check(path, &error), PNR_EIO);
-    assert_non_null(strstr(error.text, "no .png file"));
+    assert_int_equal(pnr_gnuplot_check(path, &error), PNR_ECONFIG);
+    assert_non_null(strstr(error.text, "not replaced"));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("elsewhere", path), 0);
-    assert_int_equal(pnr_gnuplot_check(path, &error), PNR_EIO);
+    assert_int_equal(pnr_gnuplot_check(path, &error), PNR_ECONFIG);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(pnr_gnuplot_check(path, &error), PNR_EIO); /* and does not wait */
+    assert_int_equal(pnr_gnuplot_check(path, &error), PNR_ECONFIG); /* and does not wait */
     assert_int_equal(unlink(path), 0);
     file = fopen(path, "w");
     fputs("\x89PNG\r\n", file);

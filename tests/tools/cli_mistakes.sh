@@ -42,7 +42,7 @@ head -c 100 in.ci16 >short.ci16
 head -c 1000 in.wav >cut.wav
 echo 'no sound' >text.wav
 printf 'abc' >odd.ci16
-mkdir dir.ci16 dir.conf
+mkdir dir.ci16 dir.conf dir.png
 mkfifo fifo.txt fifo.key
 ln -s in.ci16 link.ci16
 echo 'x = y' >junk.conf
@@ -104,6 +104,7 @@ done <<'END'
 64|'--quiet'~no argument~'yes'|pnradar -c base.conf --quiet=yes in.ci16
 64|'--strict'~no argument~'1'|pnradar -c base.conf --strict=1 in.ci16
 64|--quiet~--print~give one|pnradar -c base.conf --quiet --print table in.ci16
+78|--plot dir.png~folder~another name|pnradar -c base.conf --plot dir.png in.ci16
 74|--plot none/a.png~there is no folder none|pnradar -c base.conf --plot none/a.png in.ci16
 64|--range-db~they need --plot FILE|pnradar -c base.conf --range-db 30 in.ci16
 # files

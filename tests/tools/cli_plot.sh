@@ -67,11 +67,11 @@ status 64 --plot "$pictures/a.gif" && says '.png, .svg or .pdf'
 report $? "another format is refused, with those that work"
 bad=0
 status 74 --plot "$work/none/a.png" && says none || bad=1
-mkdir "$pictures/d.png" && status 74 --plot "$pictures/d.png" || bad=1
+mkdir "$pictures/d.png" && status 78 --plot "$pictures/d.png" || bad=1
 rmdir "$pictures/d.png"
-ln -s "$work/victim" "$pictures/l.png" && status 74 --plot "$pictures/l.png" && [ ! -e "$work/victim" ] || bad=1
+ln -s "$work/victim" "$pictures/l.png" && status 78 --plot "$pictures/l.png" && [ ! -e "$work/victim" ] || bad=1
 rm "$pictures/l.png"
-cp "$work/echo.ci16" "$pictures/r.png" && status 74 --plot "$pictures/r.png" && says 'not replaced' &&
+cp "$work/echo.ci16" "$pictures/r.png" && status 78 --plot "$pictures/r.png" && says 'not replaced' &&
     cmp -s "$work/echo.ci16" "$pictures/r.png" || bad=1
 rm "$pictures/r.png"
 report $bad "no folder, link or recording is replaced"
