@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Codes and pulses from files: raw samples, text, numpy arrays. Each value is one chip. */
+#include "base/file.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "code/chip_file.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 int pnr_code_normalise(double (*samples)[2], size_t n_samples)
 {
@@ -66,14 +68,18 @@ int pnr_chips_add(pnr_chips *chips, const double chip[2], const pnr_chip_file *f
 static int open_file(pnr_chip_file *file, pnr_error *error)
 {
     struct stat about;
+    int fd;
+    const int code = pnr_file_open(file->key, file->path, &fd, error);
 
-    file->stream = fopen(file->path, "rbe");
-    if (file->stream == NULL)
-        return pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT, file->key,
-                              file->path, errno);
-    if (fstat(fileno(file->stream), &about) != 0 || !S_ISREG(about.st_mode))
-        return pnr_error_set(error, PNR_ENOINPUT, "%s %s: not a regular file: name one", file->key,
-                             file->path);
+    if (code != PNR_OK)
+        return code;
+    file->stream = fdopen(fd, "rb");
+    if (file->stream == NULL || fstat(fd, &about) != 0) {
+        pnr_error_file(error, PNR_EIO, file->key, file->path, errno);
+        if (file->stream == NULL)
+            close(fd);
+        return PNR_EIO;
+    }
     file->n_bytes = (uint64_t)about.st_size;
     return PNR_OK;
 }

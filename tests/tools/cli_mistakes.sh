@@ -43,7 +43,7 @@ head -c 1000 in.wav >cut.wav
 echo 'no sound' >text.wav
 printf 'abc' >odd.ci16
 mkdir dir.ci16 dir.conf dir.png
-mkfifo fifo.txt fifo.key
+mkfifo fifo.ci16 fifo.txt fifo.key
 ln -s in.ci16 link.ci16
 echo 'x = y' >junk.conf
 printf '\000\001' >binary.conf
@@ -184,6 +184,8 @@ done <<'END'
 78|code.type = file~code.path|pnradar -c base.conf -s code.type=file in.ci16
 66|code.path missing.ci16~No such file~looked for in|pnradar -c base.conf -s code.type=file -s code.path=missing.ci16 in.ci16
 65|code.path odd.ci16~3 bytes~4 bytes each|pnradar -c base.conf -s code.type=file -s code.path=odd.ci16 in.ci16
+66|code.path fifo.txt~FIFO~regular file~name one|pnradar -c base.conf -s code.type=file -s code.path=fifo.txt in.ci16
+66|code.pulse_path fifo.ci16~FIFO~regular file~name one|pnradar -c base.conf -s code.pulse=file -s code.pulse_path=fifo.ci16 in.ci16
 66|code.path dir.ci16~regular file~name one|pnradar -c base.conf -s code.type=file -s code.path=dir.ci16 in.ci16
 78|code.chip_rate_hz = 3000000~source.rate_hz = 1000000~at least one sample|pnradar -c base.conf -s code.chip_rate_hz=3e6 in.ci16
 78|source.rate_hz 1000000~code.chip_rate_hz~nearest good|pnradar -c base.conf -s code.chip_rate_hz=0.9e6 in.ci16
