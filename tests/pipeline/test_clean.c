@@ -131,7 +131,7 @@ TEST(a_target_45_db_below_is_found)
 {
     static const char *const settings[] = {"code.type=random", "code.length=512", "engine.batch=10",
                                            "detector.subtract=2", NULL};
-    static const target targets[] = {{100.3, 0, 0}, {230.8, 0, -45}};
+    static const target targets[] = {{100.3, 0, 0, 0}, {230.8, 0, -45, 0}};
     const counts k = clean_trials(settings, 64, targets, 2, 200);
 
     assert_true(k.n_first < k.n + k.n / 20); /* 37 dB of sidelobes hide it */
@@ -144,7 +144,7 @@ TEST(a_strong_echo_alone_stays_alone)
 {
     static const char *const settings[] = {"code.type=random", "code.length=512", "engine.batch=10",
                                            "detector.subtract=3", NULL};
-    static const target targets[] = {{100.3, 0, 0}};
+    static const target targets[] = {{100.3, 0, 0, 0}};
     const counts k = clean_trials(settings, 64, targets, 1, 200);
 
     assert_int_equal(k.n_found, k.n);
@@ -156,7 +156,7 @@ TEST(one_after_another_three_are_found)
     static const char *const settings[] = {"code.type=random",      "code.length=600",
                                            "engine.batch=10",       "detector.subtract=4",
                                            "detector.oversample=2", NULL};
-    static const target targets[] = {{100.3, 0, 0}, {230.8, 0, -30}, {260.1, 0, -55}};
+    static const target targets[] = {{100.3, 0, 0, 0}, {230.8, 0, -30, 0}, {260.1, 0, -55, 0}};
     const counts k = clean_trials(settings, 73, targets, 3, 100);
 
     assert_true(k.n_found >= k.n * 97 / 100);
@@ -186,7 +186,8 @@ TEST(in_a_map_too)
         "code.type=random",     "code.length=128",       "engine.batch=4",
         "detector.subtract=2",  "dwell.combine=doppler", "dwell.periods=16",
         "doppler.min_hz=-3000", "doppler.max_hz=12000",  NULL};
-    static const target targets[] = {{60.3, 0.913, 0}, {63.8, 0.78, -45}, {90.1, -0.21, -46}};
+    static const target targets[] = {
+        {60.3, 0.913, 0, 0}, {63.8, 0.78, -45, 0}, {90.1, -0.21, -46, 0}};
     const counts k = clean_trials(settings, 69, targets, 3, 60);
 
     assert_true(k.n_found >= k.n * 95 / 100);
@@ -213,7 +214,7 @@ TEST(behind_a_filter_too)
                                        "dwell.combine=doppler",
                                        "dwell.periods=8",
                                        NULL};
-    static const target targets[] = {{100.3, 0, 0}, {130.8, 0, -45}};
+    static const target targets[] = {{100.3, 0, 0, 0}, {130.8, 0, -45, 0}};
     const counts k = clean_trials(one, 66, targets, 2, 100);
     const counts l = clean_trials(rows, 66, targets, 2, 40);
 
@@ -230,7 +231,7 @@ TEST(what_walks_goes_too)
                                            "dwell.combine=doppler",  "dwell.periods=16",
                                            "doppler.min_hz=30000",   "doppler.max_hz=45000",
                                            "radar.carrier_hz=0.8e9", NULL};
-    static const target targets[] = {{60.3, 4.913, 0}, {80.8, 4.4, -47}};
+    static const target targets[] = {{60.3, 4.913, 0, 0}, {80.8, 4.4, -47, 0}};
     const counts k = clean_trials(settings, 70, targets, 2, 60);
 
     assert_true(k.n_found >= k.n * 95 / 100);
