@@ -192,6 +192,25 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
     out->is_sign_changed |= t->signs.changes != 0;
 }
 
+/* True if track i is what the fit of an earlier one left: two paths within a chip are fitted as one
+ * echo, and their remnants surround it. misfit: the energy of the remnants around each track. */
+static bool is_remnant(const pnr_detector *detector, const pnr_track *tracks, size_t i,
+                       const double *misfit)
+{
+    const pnr_track *t = &tracks[i];
+
+    for (size_t k = 0; k < i; k++) {
+        const double lags =
+            pnr_track_distance(detector, (double)t->centre, (double)tracks[k].centre);
+        const double rows = (t->bins - tracks[k].bins) * (double)detector->plan->n_periods;
+
+        if (tracks[k].code == t->code && fabs(lags) <= J / 2 && fabs(rows) < 1.5 &&
+            t->power < misfit[k])
+            return true;
+    }
+    return false;
+}
+
 /* True if the engine left out maxima, and the weakest candidate that it returned is an echo. A
  * maximum that it left out may then be an echo, too. */
 static bool is_cut(const pnr_dwell *dwell, const pnr_observed *observed, const pnr_track *tracks,
@@ -215,14 +234,16 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
 {
     const pnr_dwell *dwell = observed->dwell;
     pnr_track tracks[PNR_MAX_CANDIDATES];
+    double misfit[PNR_MAX_CANDIDATES];
 
     out->noise_power = 0;
-    out->is_coloured = out->is_more = out->is_unresolved = out->is_sign_changed = false;
+    out->is_coloured = out->is_more = out->is_unresolved = out->is_sign_changed = out->is_coarse =
+        false;
     out->n_echoes = 0;
     if (dwell->n_periods == 0 || dwell->n_valid == 0)
         return;
 
-    const size_t n_found = pnr_track_all(detector, observed, tracks);
+    const size_t n_found = pnr_track_all(detector, observed, tracks, &out->is_coarse);
     const pnr_dwell_gains gains = pnr_detector_gains(detector, observed);
     pnr_noise noise = pnr_noise_find(detector, observed, &gains, tracks, n_found);
     const size_t n = drop_noise(detector, dwell, &noise, tracks, n_found);
@@ -235,7 +256,9 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
         pnr_noise own = noise;
 
         pnr_noise_around(detector, tracks, n, i, &own);
-        add_echo(detector, observed, &gains, &tracks[i], &own, out);
+        misfit[i] = own.misfit * tracks[i].power;
+        if (!is_remnant(detector, tracks, i, misfit))
+            add_echo(detector, observed, &gains, &tracks[i], &own, out);
     }
     out->is_more = out->n_echoes > detector->max_echoes || is_cut(dwell, observed, tracks, n);
     if (out->n_echoes > detector->max_echoes)

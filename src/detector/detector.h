@@ -63,6 +63,7 @@ typedef struct pnr_detection {
     bool is_unresolved;   /* an echo lacks the shape of a single one: its sigmas are widened */
     bool is_sign_changed; /* the sign of an echo changes within the look (sign.h) */
     bool is_more;         /* the limits on echoes left out a real echo */
+    bool is_coarse;       /* the time was over: weaker echoes are left out and not subtracted */
     size_t n_echoes;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;
@@ -92,6 +93,7 @@ typedef struct pnr_observed {
     const float *patches;      /* [n_candidates][17][17][2] with several Doppler rows; else NULL */
     const uint32_t *lost;      /* [windows of the dwell] samples lost; NULL: none */
     const uint32_t *nonfinite; /* [windows of the dwell] samples not finite; NULL: none */
+    uint64_t until_ns; /* CLOCK_MONOTONIC when the detection should end; 0: it may take any time */
 } pnr_observed;
 
 /* Describes how to subtract an echo from the samples. The first removal subtracts the delayed code.
@@ -107,8 +109,8 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
 void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *observed,
                           const pnr_detection *removed, pnr_candidate *candidate, float *patch);
 
-/* Finds the echoes of a dwell. The results are deterministic; nothing is allocated. One caller at a
- * time. */
+/* Finds the echoes of a dwell. The results are deterministic unless until_ns ends the search; the
+ * strongest echo is always found. Nothing is allocated. One caller at a time. */
 void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
                          pnr_detection *out);
 

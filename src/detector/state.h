@@ -106,8 +106,10 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
 }
 
 /* Finds the echoes among the candidates, strongest first, each fitted after the others are
- * subtracted. Returns their number. tracks: [PNR_MAX_CANDIDATES]. */
-size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks);
+ * subtracted. Returns their number. tracks: [PNR_MAX_CANDIDATES]. *is_coarse: the time was over
+ * before all candidates and all fits were done. */
+size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks,
+                     bool *is_coarse);
 /* The noise power of one cell around track i, and the number of independent cells in this mean.
  * cell: the approximate noise. */
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,

@@ -3,6 +3,8 @@
  * explain. */
 #include "detector/state.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -359,14 +361,24 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     return true;
 }
 
-size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks)
+static bool is_late(const pnr_observed *observed)
+{
+    return observed->until_ns > 0 && pnr_clock_ns() > observed->until_ns;
+}
+
+size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks,
+                     bool *is_coarse)
 {
     dwell_view view = {observed, pnr_detector_gains(detector, observed), observed->dwell->floor};
     bool taken[PNR_MAX_CANDIDATES] = {false};
     size_t n = 0;
 
+    *is_coarse = false;
     for (size_t k = 0; k < observed->dwell->n_candidates; k++) {
         const size_t best = strongest_candidate(observed, taken);
+
+        if (n > 0 && (*is_coarse = is_late(observed)))
+            break;
 
         if (is_enough(detector, tracks, n, (double)observed->candidates[best].power))
             break;
@@ -379,7 +391,7 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
         if (!detector->is_sum)
             pnr_others_tell(detector, tracks, n, n - 1, view.cell);
     }
-    if (!detector->is_sum && n > 1)
+    if (!detector->is_sum && n > 1 && !(*is_coarse = *is_coarse || is_late(observed)))
         refine_tracks(detector, view.cell, tracks, n);
     n = pnr_sign_correct(detector, tracks, n, view.cell);
     for (size_t i = 0; i < n; i++)

@@ -62,7 +62,8 @@ enum {
     PNRADAR_UNRESOLVED = 1 << 8,
     PNRADAR_SLIP = 1 << 9,
     PNRADAR_SIGN_CHANGE = 1 << 10,
-    PNRADAR_HUGE_SAMPLES = 1 << 11
+    PNRADAR_HUGE_SAMPLES = 1 << 11,
+    PNRADAR_COARSE = 1 << 12
 };
 
 /* The result of one dwell. */

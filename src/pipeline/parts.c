@@ -231,7 +231,11 @@ static int open_detector(pnr_pipeline *p, pnr_error *error)
         return code;
     if (wanted == 0 && n > MAX_DETECTION_THREADS)
         n = MAX_DETECTION_THREADS;
-    code = pnr_team_create(p->detector, n, &p->team);
+
+    const double dwell_s = (double)pnr_plan_dwell_samples(&p->setup->plan) /
+                           pnr_rational_double(p->setup->radar.rate_hz);
+
+    code = pnr_team_create(p->detector, n, (uint64_t)(dwell_s * 1e9), &p->team);
     if (code == PNR_OK && n > 1 && p->config->detector.subtract == 0 &&
         p->setup->plan.want_profile == PNR_WANT_NONE)
         code = pnr_pending_create(&p->setup->plan, p->max_dwells, &p->pending);

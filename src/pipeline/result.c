@@ -28,15 +28,14 @@ static void fill_time(const pnr_pipeline *p, pnr_report *report)
         report->has_time ? start + pnr_rational_time_ns(radar->rate_hz, report->sample) : 0;
 }
 
-/* Accounts for the windows of dwell d. Returns the samples lost in the dwell. */
-static uint64_t account_for_dwell(pnr_pipeline *p, const pnr_windows *windows,
-                                  const pnr_result *result, size_t d)
+/* Accounts for all windows of a result, before the ring takes them back. */
+static void account_for_result(pnr_pipeline *p, const pnr_windows *windows,
+                               const pnr_result *result)
 {
-    const size_t n = p->setup->plan.n_samples, n_periods = windows->n_periods;
+    const size_t n = p->setup->plan.n_samples;
     pnr_account *account = &p->account;
-    uint64_t lost_in_dwell = 0;
 
-    for (size_t w = d * n_periods; w < (d + 1) * n_periods; w++) {
+    for (size_t w = 0; w < result->n_dwells * windows->n_periods; w++) {
         const uint64_t lost = windows->lost[w], nonfinite = result->nonfinite[w];
         const bool is_refused = lost + nonfinite > n / 2;
 
@@ -46,10 +45,20 @@ static uint64_t account_for_dwell(pnr_pipeline *p, const pnr_windows *windows,
         account->n_nonfinite += nonfinite;
         *(is_refused ? &account->skipped_refused : &account->used) += n - lost - nonfinite;
         *(is_refused ? &account->refused_too_much_lost : &account->processed) += 1;
-        lost_in_dwell += lost + nonfinite;
     }
-    account->n_clipped += result->dwells[d].n_clipped;
-    return lost_in_dwell;
+    for (size_t d = 0; d < result->n_dwells; d++)
+        account->n_clipped += result->dwells[d].n_clipped;
+}
+
+/* Returns the samples of dwell d that are lost or not finite. */
+static uint64_t lost_in_dwell(const pnr_pending_result *of, size_t d)
+{
+    const size_t n_periods = of->windows.n_periods;
+    uint64_t sum = 0;
+
+    for (size_t w = d * n_periods; w < (d + 1) * n_periods; w++)
+        sum += of->windows.lost[w] + of->result.nonfinite[w];
+    return sum;
 }
 
 /* True when samples are so large that they can come from no receiver: in the mean, or because the
@@ -77,6 +86,7 @@ static void flag_detection(const pnr_pipeline *p, pnr_report *report)
                      (report->detection.is_unresolved ? PNR_FLAG_UNRESOLVED : 0) |
                      (report->detection.is_sign_changed ? PNR_FLAG_SIGN_CHANGE : 0) |
                      (report->detection.is_more ? PNR_FLAG_MORE_ECHOES : 0) |
+                     (report->detection.is_coarse ? PNR_FLAG_COARSE : 0) |
                      (report->slip > 0 ? PNR_FLAG_SLIP : 0) |
                      (p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0);
 }
@@ -177,7 +187,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_pending_result *of, size_t d
     const size_t n_dwell = pnr_plan_dwell_samples(of->plan);
     const pnr_dwell *dwell = &result->dwells[d];
     pnr_report *report = &p->report;
-    const uint64_t lost = account_for_dwell(p, windows, result, d);
+    const uint64_t lost = lost_in_dwell(of, d);
 
     pnr_team_take(p->team, &report->detection);
     if (d == 0)
@@ -270,6 +280,8 @@ void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_
 {
     const pnr_pending_result now = {&p->setup->plan, *windows, *result};
 
+    account_for_result(p, windows, result);
+    pnr_team_hurry(p->team, p->is_live && pnr_ring_is_half_full(p->ring));
     if (p->pending != NULL) {
         while (pnr_pending_is_full(p->pending))
             (void)pnr_pipeline_report_pending(p, true);

@@ -2,6 +2,7 @@
 /* The detection threads claim dwells from a counter, and store the detections in a ring of slots. */
 #include "pipeline/team.h"
 
+#include "base/clock.h"
 #include "base/pause.h"
 
 #include <pthread.h>
@@ -32,6 +33,8 @@ typedef struct member {
 struct pnr_team {
     const pnr_detector *detector; /* of the caller */
     bool has_patches;
+    uint64_t dwell_ns;
+    atomic_bool is_hurried;
     size_t n_members;
     member *members; /* [n_members], the threads besides the caller */
     pnr_team_view *view;
@@ -56,6 +59,17 @@ static bool has_work(pnr_team *team)
     return atomic_load(&team->next) < atomic_load(&team->limit);
 }
 
+/* n_threads: detect dwells at the same time. */
+static void detect_one(const pnr_team *team, const pnr_detector *detector, uint64_t d,
+                       size_t n_threads, pnr_detection *out)
+{
+    pnr_observed observed = team->observed[d % SLOTS];
+
+    if (atomic_load(&team->is_hurried))
+        observed.until_ns = pnr_clock_ns() + n_threads * team->dwell_ns;
+    pnr_detector_detect(detector, &observed, out);
+}
+
 /* Claims some dwells and detects them. Returns false if no dwell is left. */
 static bool detect_some(pnr_team *team, const pnr_detector *detector)
 {
@@ -71,7 +85,7 @@ static bool detect_some(pnr_team *team, const pnr_detector *detector)
             end = first + 1;
     } while (!atomic_compare_exchange_weak(&team->next, &first, end));
     for (uint64_t d = first; d < end; d++) {
-        pnr_detector_detect(detector, &team->observed[d % SLOTS], &team->slots[d % SLOTS]);
+        detect_one(team, detector, d, team->n_members + 1, &team->slots[d % SLOTS]);
         atomic_store_explicit(&team->done[d % SLOTS], d + 1, memory_order_release);
     }
     return true;
@@ -148,6 +162,11 @@ void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size
     fill_slots(team);
 }
 
+void pnr_team_hurry(pnr_team *team, bool is_hurried)
+{
+    atomic_store(&team->is_hurried, is_hurried);
+}
+
 bool pnr_team_is_ready(const pnr_team *team)
 {
     return atomic_load_explicit(&team->done[team->taken % SLOTS], memory_order_acquire) ==
@@ -160,7 +179,7 @@ void pnr_team_take(pnr_team *team, pnr_detection *out)
     int polls = 0;
 
     if (!team->is_shared) {
-        pnr_detector_detect(team->detector, &team->observed[d % SLOTS], out);
+        detect_one(team, team->detector, d, 1, out);
         team->taken++;
         atomic_store(&team->next, team->taken);
         fill_slots(team);
@@ -198,7 +217,8 @@ static int start_members(pnr_team *team, size_t n)
     return PNR_OK;
 }
 
-int pnr_team_create(const pnr_detector *detector, size_t n_threads, pnr_team **out)
+int pnr_team_create(const pnr_detector *detector, size_t n_threads, uint64_t dwell_ns,
+                    pnr_team **out)
 {
     pnr_team *team = calloc(1, sizeof *team);
 
@@ -206,6 +226,7 @@ int pnr_team_create(const pnr_detector *detector, size_t n_threads, pnr_team **o
     if (team == NULL)
         return PNR_ENOMEMORY;
     team->detector = detector;
+    team->dwell_ns = dwell_ns;
     team->has_patches = pnr_detector_has_rows(detector);
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->changed, NULL);

@@ -12,8 +12,9 @@ typedef struct pnr_team pnr_team;
 typedef void pnr_team_view(const void *context, size_t d, pnr_observed *out);
 
 /* Starts n_threads - 1 threads; the caller of take is the first one. detector: used by the caller,
- * shared with the others, and destroyed after the team. PNR_OK, PNR_ENOMEMORY. */
-int pnr_team_create(const pnr_detector *detector, size_t n_threads, pnr_team **out);
+ * shared with the others, and destroyed after the team. dwell_ns: the time of a dwell. PNR_OK, PNR_ENOMEMORY. */
+int pnr_team_create(const pnr_detector *detector, size_t n_threads, uint64_t dwell_ns,
+                    pnr_team **out);
 void pnr_team_destroy(pnr_team *team);
 
 /* Adds the dwells 0 .. n_dwells - 1 of a result behind those that wait. context stays valid until
@@ -23,6 +24,9 @@ void pnr_team_destroy(pnr_team *team);
 enum { PNR_TEAM_DWELLS = 256 };
 void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
                   size_t n_candidates);
+/* While is_hurried, the detection of a dwell may take the time of the dwell, multiplied by the number
+ * of threads that detect at the same time. Else it may take any time. */
+void pnr_team_hurry(pnr_team *team, bool is_hurried);
 /* True if the next dwell is detected, so that take does not wait. */
 bool pnr_team_is_ready(const pnr_team *team);
 /* Fills *out with the detection of the next dwell. The bits do not depend on the number of

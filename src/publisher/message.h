@@ -22,7 +22,8 @@
  * UNRESOLVED: the residual of an echo's fit is beyond the noise, and its sigmas are widened;
  * COLOURED: the noise of the cells differs by 0.5 dB or more from what the energy of the samples
  * predicts; SLIP: samples vanished uncounted; SIGN_CHANGE: data change
- * the sign of an echo within the look; HUGE_SAMPLES: samples beyond any receiver hide all echoes. */
+ * the sign of an echo within the look; HUGE_SAMPLES: samples beyond any receiver hide all echoes;
+ * COARSE: a live stream left no time for weaker echoes. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -33,7 +34,8 @@
     X(ZERO_ALARM, "zero-alarm")                                                                    \
     X(COLOURED, "coloured-noise")                                                                  \
     X(UNRESOLVED, "unresolved")                                                                    \
-    X(SLIP, "slip") X(SIGN_CHANGE, "sign-change") X(HUGE_SAMPLES, "huge-samples")
+    X(SLIP, "slip")                                                                                \
+    X(SIGN_CHANGE, "sign-change") X(HUGE_SAMPLES, "huge-samples") X(COARSE, "coarse")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)

@@ -60,6 +60,8 @@ void pnr_ring_end(pnr_ring *ring);
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
 /* Gives the memory of the oldest view back. */
 void pnr_ring_release(pnr_ring *ring);
+/* True if at least half of the memory holds samples: the reader is behind. */
+bool pnr_ring_is_half_full(const pnr_ring *ring);
 
 /* Shows the part of the next view that has arrived, from the first sample on. Lends nothing.
  * out->n_dwells is 1 when the dwell is complete, else 0. The part is final: its lost samples are

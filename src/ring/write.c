@@ -42,6 +42,11 @@ void pnr_ring_end(pnr_ring *ring)
     pnr_ring_wake(&ring->reader);
 }
 
+bool pnr_ring_is_half_full(const pnr_ring *ring)
+{
+    return 2 * (atomic_load(&ring->head) - atomic_load(&ring->tail)) >= ring->shape.capacity;
+}
+
 uint64_t pnr_ring_positions(const pnr_ring *ring)
 {
     return atomic_load(&ring->head);

@@ -48,6 +48,41 @@ TEST(the_strongest_is_the_strongest_estimate)
     close_chain(&c);
 }
 
+/* A detection whose time is over reports the strongest echo, in one row and in a map. */
+TEST(an_ended_detection_is_coarse)
+{
+    static const char *const one[] = {ONE, NULL};
+    static const char *const map[] = {"code.degree=7",         "engine.batch=1",
+                                      "dwell.combine=doppler", "dwell.periods=8",
+                                      "detector.pfa=1e-6",     NULL};
+    static const char *const *const kinds[] = {one, map};
+    static const planted two[] = {{10, 60}, {60.5, 130}};
+
+    for (int k = 0; k < 2; k++) {
+        pnr_detection found, whole;
+        chain c;
+
+        if (!open_chain(&c, kinds[k]))
+            return;
+        make_dwell(&c, 1, two, 2, &whole);
+        assert_int_equal(whole.n_echoes, 2);
+        assert_false(whole.is_coarse);
+
+        const pnr_observed observed = {.dwell = &c.result.dwells[0],
+                                       .candidates = c.result.candidates,
+                                       .patches = c.result.patches,
+                                       .lost = c.lost,
+                                       .nonfinite = c.result.nonfinite,
+                                       .until_ns = 1};
+
+        pnr_detector_detect(c.detector, &observed, &found);
+        assert_int_equal(found.n_echoes, 1);
+        assert_true(found.is_coarse);
+        assert_true(fabs(found.echoes[0].lag - whole.echoes[0].lag) < 0.1);
+        close_chain(&c);
+    }
+}
+
 TEST(nothing_more_is_flagged_when_all_are_reported)
 {
     static const char *const settings[] = {ONE, "detector.max_echoes=3", NULL};

@@ -86,8 +86,11 @@ def run(bin_folder, kind, rng, n_dwells, tally):
         subprocess.run([f'{bin_folder}/pnradar-echo', '-c', conf, '-s', f'echo.periods={n_dwells * windows}',
                         '-s', f'echo.seed={rng.randrange(1 << 30)}', path],
                        check=True, stderr=subprocess.DEVNULL)
-        out = subprocess.run([f'{bin_folder}/pnradar', '-c', conf, '--print', 'json'], check=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        done = subprocess.run([f'{bin_folder}/pnradar', '-c', conf, '-s', 'publisher.endpoint=', '--print', 'json'],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f'{text}{done.stderr}')
+        out = done.stdout
     for d, line in enumerate(out.splitlines()):
         report = json.loads(line)
         seen = set()
