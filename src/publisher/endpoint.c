@@ -2,6 +2,7 @@
 /* The address of the publisher: its syntax, its reach and its encryption. */
 #include "publisher/endpoint.h"
 
+#include "base/file.h"
 #include "base/log.h"
 
 #include <arpa/inet.h>
