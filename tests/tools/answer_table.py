@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Errors against stated sigmas in random scenes: prints one row of a markdown table for each kind of scene.
 
-usage: answer_table.py BIN_FOLDER [--dwells N] [--only TEXT] [--seed S]
+usage: answer_table.py BIN_FOLDER [--dwells N] [--scenes N] [--only TEXT] [--seed S] [--check]
+
+--check: exit status 1 if a mean of (error / sigma)^2 lies outside 0.8 to 1.25, or 1 % of the dwells have a false echo.
 """
 import argparse
 import json
@@ -105,7 +107,7 @@ def run(bin_folder, kind, rng, n_dwells, tally):
                 at = lag - hz / CARRIER_HZ * middle * rate
                 error = (e['delay_samples'] - at + n / 2) % n - n / 2
                 turns = 0 if e['doppler_hz'] is None else (e['doppler_hz'] - hz) * n * windows / rate
-                if code == e['code'] - CODE_BASE and i not in seen and abs(error) < kind['q'] and abs(turns) < 1:
+                if code == e['code'] - 1 and i not in seen and abs(error) < kind['q'] and abs(turns) < 1:
                     if best is None or abs(error) < abs(best[1]):
                         best = (i, error, turns, e['amplitude'] - amplitude, e['snr_db'] - db)
             if best is None:
@@ -147,9 +149,6 @@ def kinds():
     return rows
 
 
-CODE_BASE = 1
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('bin')
@@ -157,10 +156,9 @@ def main():
     parser.add_argument('--scenes', type=int, default=20)
     parser.add_argument('--only', default='')
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument("--code-base", type=int, default=1)
+    parser.add_argument('--check', action='store_true')
     arguments = parser.parse_args()
-    global CODE_BASE
-    CODE_BASE = arguments.code_base
+    is_good = True
     print('| samples a chip | pulse | samples | noise | dwell | codes | echoes | found, % | false a dwell | '
           'delay | Doppler | amplitude | SNR, dB | flags |')
     print('|' + '---|' * 14)
@@ -180,6 +178,9 @@ def main():
               f"{tally.mean('delay'):.2f} | {tally.mean('doppler'):.2f} | {tally.mean('amplitude'):.2f} | "
               f"{'-' if kind['coloured'] else format(tally.mean('snr'), '.2f')} | {flags} |",
               flush=True)
+        means = [tally.mean(k) for k in ('delay', 'doppler', 'amplitude') if tally.sums[k]]
+        is_good &= bool(means) and all(0.8 <= m <= 1.25 for m in means) and 100 * tally.false <= tally.dwells
+    return 0 if is_good or not arguments.check else 1
 
 
 if __name__ == '__main__':

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The whole program in random scenes of several echoes: errors are what the sigmas state. numpy is not needed.
+# usage: cli_answers.sh BIN_FOLDER; prints TAP.
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+answers() { # rows of the table, what they show
+    "$python" "$here/answer_table.py" "$bin" --dwells 200 --scenes 10 --check --only "$1" >"$work/out" 2>&1
+    status=$?
+    sed 's/^/# /' "$work/out"
+    report $status "$2"
+}
+
+find_python json
+if [ -z "$python" ]; then
+    skip "random scenes" "no python3"
+else
+    answers "white | 1 looks | 1 | 8 " "eight echoes in one row"
+    answers "white | 16 rows | 1 | 8 " "eight echoes in Doppler rows"
+    answers "white | 16 rows | 10 | 4 " "four echoes of ten codes in Doppler rows"
+    answers "white | 16 looks | 1 | 2 " "two echoes in powers of 16 looks"
+    answers "| 4 | rectangular | complex | coloured | 1 looks | 1 | 1 " "one echo in filtered noise"
+fi
+plan
