@@ -165,8 +165,8 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
     pnr_cli_catch_signals();
     if ((print != NULL && (code = pnr_print_find("--print", print, &kind, error)) != PNR_OK) ||
         (code = pnr_picture_create(picture, &to.picture, error)) != PNR_OK ||
-        (cells_path != NULL && (code = pnr_cell_file_create(cells_path, config->source.input,
-                                                            &to.cells, error)) != PNR_OK)) {
+        (cells_path != NULL &&
+         (code = pnr_cell_file_create(cells_path, &to.cells, error)) != PNR_OK)) {
         pnr_picture_destroy(to.picture);
         return pnr_cli_fail(error);
     }

@@ -2,12 +2,13 @@
 /* Writes profiles and maps to a numpy array (NEP 1), and the headers of their messages beside it. */
 #include "publisher/cell_file.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEAD = 256, PREFIX = 10 /* bytes before the text: mark, version, length of the text */ };
@@ -80,32 +81,26 @@ static int write_head(pnr_cell_file *file, const pnr_map_info *info, pnr_error *
     return write_at(&file->array, head, HEAD, 0, error);
 }
 
-static int open_growing(growing *file, pnr_error *error)
+/* mark: the beginning of a file that may be replaced. */
+static int open_growing(growing *file, const char *mark, pnr_error *error)
 {
-    struct stat status;
+    const int code = pnr_new_file_check("--profile", file->path, mark, error);
 
-    /* without O_NONBLOCK, open waits for the reader of a FIFO */
-    file->fd = open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (file->fd < 0 || fstat(file->fd, &status) != 0)
-        return explain_file(file, error);
-    if (!S_ISREG(status.st_mode))
-        return pnr_error_set(error, PNR_EUSAGE, "--profile: '%.200s' is no regular file",
-                             file->path);
-    return ftruncate(file->fd, 0) == 0 ? PNR_OK : explain_file(file, error);
+    if (code != PNR_OK)
+        return code;
+    file->fd = open(file->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return file->fd >= 0 ? PNR_OK : explain_file(file, error);
 }
 
 /* Copies the path, and makes the other one from it. */
-static int name_files(pnr_cell_file *file, const char *path, const char *input, pnr_error *error)
+static int name_files(pnr_cell_file *file, const char *path, pnr_error *error)
 {
     static const char ending[] = ".npy", other[] = ".jsonl";
     const size_t length = strlen(path), stem = length - (sizeof ending - 1);
-    struct stat a, b;
 
     if (length < sizeof ending || strcmp(path + stem, ending) != 0)
         return pnr_error_set(error, PNR_EUSAGE, "--profile: '%.200s' does not end in %s", path,
                              ending);
-    if (stat(path, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-        return pnr_error_set(error, PNR_EUSAGE, "--profile: '%.200s' is the input", path);
     file->array.path = strdup(path);
     file->axes.path = malloc(stem + sizeof other);
     if (file->array.path == NULL || file->axes.path == NULL)
@@ -115,7 +110,7 @@ static int name_files(pnr_cell_file *file, const char *path, const char *input, 
     return PNR_OK;
 }
 
-int pnr_cell_file_create(const char *path, const char *input, pnr_cell_file **out, pnr_error *error)
+int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error)
 {
     static const pnr_map_info none;
     pnr_cell_file *file = calloc(1, sizeof *file);
@@ -126,9 +121,9 @@ int pnr_cell_file_create(const char *path, const char *input, pnr_cell_file **ou
         return pnr_error_set(error, PNR_ENOMEMORY, "--profile: out of memory");
     file->array.fd = file->axes.fd = -1;
     file->array.n_bytes = HEAD;
-    if ((code = name_files(file, path, input, error)) == PNR_OK &&
-        (code = open_growing(&file->array, error)) == PNR_OK &&
-        (code = open_growing(&file->axes, error)) == PNR_OK &&
+    if ((code = name_files(file, path, error)) == PNR_OK &&
+        (code = open_growing(&file->array, "\x93NUMPY", error)) == PNR_OK &&
+        (code = open_growing(&file->axes, "{", error)) == PNR_OK &&
         (code = write_head(file, &none, error)) == PNR_OK)
         *out = file;
     else

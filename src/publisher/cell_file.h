@@ -11,11 +11,10 @@ typedef struct pnr_cell_file pnr_cell_file;
 /*
  * Creates the array, [results][codes][rows][cells] of dtype <f4 or <c8, and a file of the same name
  * with .jsonl in place of .npy: line i is the header of the message that publishes result i
- * (pnradar-wire(5)). Both replace earlier files. PNR_EUSAGE: the path does not end in .npy, or is
- * that of `input`; PNR_EPERMISSION, PNR_EIO, PNR_ENOMEMORY. The caller closes *out.
+ * (pnradar-wire(5)). Both replace earlier files of their kind. PNR_EUSAGE: the path does not end in
+ * .npy; PNR_ENOMEMORY; those of pnr_new_file_check. The caller closes *out.
  */
-int pnr_cell_file_create(const char *path, const char *input, pnr_cell_file **out,
-                         pnr_error *error);
+int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error);
 /* Adds one result; all have one shape. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs.
  * The head of the array counts it last, so that the array can be read at any time, also after the
  * program was killed. Waits for the file system; allocates nothing. PNR_OK, PNR_EIO. */

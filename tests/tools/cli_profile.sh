@@ -30,9 +30,9 @@ status 64 "$pnradar" -c "$work/radar.conf" --profile "$work/profile.dat" "$work/
     says 'does not end in .npy' && [ ! -e "$work/profile.dat" ]
 report $? "a name that does not end in .npy is refused"
 cp "$work/echo.ci16" "$work/echo.npy"
-status 64 "$pnradar" -c "$work/radar.conf" --profile "$work/echo.npy" "$work/echo.npy" && says 'is the input' &&
+status 78 "$pnradar" -c "$work/radar.conf" --profile "$work/echo.npy" "$work/echo.npy" && says 'is not replaced' &&
     cmp -s "$work/echo.ci16" "$work/echo.npy"
-report $? "the input is not overwritten"
+report $? "the input, or a file that is no array, is not overwritten"
 status 74 "$pnradar" -c "$work/radar.conf" --profile "$work/no/p.npy" "$work/echo.ci16" && says 'No such file'
 report $? "a folder that is not there is named"
 (ulimit -f 8 && trap '' XFSZ && status 74 "$pnradar" -c "$work/radar.conf" --profile "$work/full.npy" \
