@@ -6,6 +6,7 @@
 #include "picture/picture.h"
 #include "pipeline/pipeline.h"
 #include "progress.h"
+#include "publisher/cell_file.h"
 #include "publisher/report.h"
 #include "setup/setup.h"
 #include "source/source.h"
@@ -103,6 +104,9 @@ typedef struct outputs {
     const char *print; /* NULL: nothing is printed */
     printing printing;
     pnr_picture *picture; /* NULL: none */
+    pnr_cell_file *cells; /* NULL: none */
+    int cells_code;       /* of the first failed write */
+    pnr_error cells_error;
 } outputs;
 
 static void take_report(void *context, const pnr_report *report)
@@ -118,26 +122,36 @@ static void take_report(void *context, const pnr_report *report)
 static void take_cells(void *context, const pnr_report *report, const pnr_map_info *info,
                        const float *cells)
 {
-    const outputs *to = context;
+    outputs *to = context;
     const pnr_map map = {*report, *info, cells};
 
-    pnr_picture_map(to->picture, &map);
+    if (to->picture != NULL)
+        pnr_picture_map(to->picture, &map);
+    if (to->cells == NULL || to->cells_code != PNR_OK)
+        return;
+    to->cells_code = pnr_cell_file_write(to->cells, report, info, cells, &to->cells_error);
+    if (to->cells_code != PNR_OK)
+        pnr_stop = 1;
 }
 
-/* Finishes the printed results and the picture. Returns the first error. */
+/* Finishes the printed results, the array and the picture. Returns the first error. */
 static int finish(outputs *to, int code, pnr_error *error)
 {
     printing *printed = &to->printing;
+    const int closed = pnr_cell_file_close(to->cells, &to->cells_error);
+    const int cells_code = to->cells_code != PNR_OK ? to->cells_code : closed;
 
     if (to->print != NULL && printed->code == PNR_OK && !printed->is_left)
         note_write(printed, pnr_printer_finish(&printed->printer));
     if (code == PNR_OK && printed->code != PNR_OK)
         code = pnr_error_set(error, printed->code, "stdout: the results could not be written");
+    if (code == PNR_OK && cells_code != PNR_OK)
+        code = pnr_error_set(error, cells_code, "%s", to->cells_error.text);
     return to->picture != NULL ? pnr_picture_finish(to->picture, code, error) : code;
 }
 
 static int run(const pnr_config *config, const char *print, const pnr_picture_options *picture,
-               bool strict, pnr_error *error)
+               const char *cells_path, bool strict, pnr_error *error)
 {
     pnr_account account;
     outputs to = {.print = print};
@@ -150,12 +164,16 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
 
     pnr_cli_catch_signals();
     if ((print != NULL && (code = pnr_print_find("--print", print, &kind, error)) != PNR_OK) ||
-        (code = pnr_picture_create(picture, &to.picture, error)) != PNR_OK)
+        (code = pnr_picture_create(picture, &to.picture, error)) != PNR_OK ||
+        (cells_path != NULL &&
+         (code = pnr_cell_file_create(cells_path, &to.cells, error)) != PNR_OK)) {
+        pnr_picture_destroy(to.picture);
         return pnr_cli_fail(error);
+    }
     pnr_printer_init(&to.printing.printer, stdout, kind, false);
     if (print != NULL || to.picture != NULL)
         options.tap = take_report;
-    if (to.picture != NULL)
+    if (to.picture != NULL || to.cells != NULL)
         options.tap_cells = take_cells;
     pnr_progress_begin(&to.printing.progress);
     code = finish(&to, pnr_pipeline_run(config, &options, &account, error), error);
@@ -179,7 +197,7 @@ static int choose_print(const char **print, bool is_quiet, pnr_error *error)
 
 int main(int argc, char **argv)
 {
-    const char *print = NULL;
+    const char *print = NULL, *cells_path = NULL;
     bool lists = false, is_quiet = false;
     pnr_picture_options picture = {0};
     const pnr_cli_option options[] = {
@@ -187,6 +205,9 @@ int main(int argc, char **argv)
          .value = &print},
         {"quiet", NULL, "write no results to stdout, not even to a terminal", .flag = &is_quiet},
         PNR_PICTURE_CLI(picture),
+        {"profile", "FILE.npy",
+         "also write all cells of each result to a numpy array, and their axes to FILE.jsonl",
+         .value = &cells_path},
         {"list-engines", NULL,
          "say which engines work here, how each would do this configuration, and why not",
          .flag = &lists},
@@ -226,7 +247,7 @@ int main(int argc, char **argv)
     else if (lists)
         status = list_engines(&config, &error);
     else
-        status = run(&config, print, &picture, cli.strict, &error);
+        status = run(&config, print, &picture, cells_path, cli.strict, &error);
     pnr_config_clear(&config);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "picture/gnuplot.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/planted.h"
 #include "tools/common/measure.h"
 
 #include <limits.h>
@@ -155,7 +156,7 @@ int main(int argc, char **argv)
     const char *sizes = NULL;
     bool lost = false;
     pnr_config config;
-    bench b = {.config = &config, .runs = 20, .lost = &lost};
+    bench b = {.config = &config, .runs = 20, .echoes = 8, .lost = &lost};
     const pnr_cli_option options[] = {
         {"sizes", "SIZES", "Samples a period, as 8192,2^16,2^20-1; scene: echoes.", &sizes,
          .letter = 'n'},
@@ -175,6 +176,8 @@ int main(int argc, char **argv)
          .min = 1, .max = 0x1p40},
         {"verbose", NULL, "methods: registers, memory and occupancy of every kernel.",
          .flag = &b.verbose},
+        {"echoes", "N", "stream, latency, soak, publish: echoes of each window (8).",
+         .count = &b.echoes, .min = 1, .max = PLANTED_MAX},
         {"only", "TEXT", "scene: those with this in their name, as \"gps real\".",
          .value = &b.only},
         {"csv", NULL, "Print comma-separated values.", .flag = &b.csv},

@@ -18,6 +18,7 @@
  * raw, iq, bin, dat.
  */
 #define FORMATS(X)                                                                                 \
+    X(CI4, "ci4", "", 1, true, false, 1.0 / 8, 0)                                                  \
     X(CI8, "ci8", "cs8 sc8 ibyte", 2, true, false, 1.0 / 128, 0)                                   \
     X(CU8, "cu8", "uc8", 2, true, false, 1.0 / 128, -127.5)                                        \
     X(CI16, "ci16", "cs16 sc16 ci16_le ishort", 4, true, false, 1.0 / 32768, 0)                    \
@@ -46,6 +47,11 @@ static const char names[] =
 const pnr_format_info *pnr_format_get(pnr_format format)
 {
     return &table[(unsigned)format < PNR_FORMAT_COUNT ? format : PNR_FORMAT_NONE];
+}
+
+pnr_format pnr_format_in_memory(pnr_format format)
+{
+    return format == PNR_FORMAT_CI4 ? PNR_FORMAT_CI8 : format;
 }
 
 const char *pnr_format_names(void)
@@ -115,26 +121,53 @@ static double get_float(const unsigned char *raw, unsigned n)
     return (double)value;
 }
 
-/* Finds the range of the integers of one component. Only cu8 and u8 are unsigned. */
-static void integer_range(const pnr_format_info *info, unsigned n, long *low, long *high)
+/* The bits of I or Q. */
+static unsigned bits_of(const pnr_format_info *info)
 {
-    long span = 1L << 8 * n;
+    return 8 * info->bytes / (info->is_complex ? 2 : 1);
+}
+
+/* Reads part 0 (I) or 1 (Q) of a sample, without its sign. Parts of 4 bits share a byte. */
+static uint64_t get_part(const unsigned char *raw, unsigned bits, unsigned part)
+{
+    if (bits == 4)
+        return raw[0] >> (part == 0 ? 4 : 0) & 15;
+    return get_bytes(raw + part * bits / 8, bits / 8);
+}
+
+/* Writes part 0 or 1; part 0 first. */
+static void put_part(unsigned char *raw, unsigned bits, unsigned part, uint64_t value)
+{
+    if (bits != 4)
+        put_bytes(raw + part * bits / 8, bits / 8, value);
+    else if (part == 0)
+        raw[0] = (unsigned char)(value << 4);
+    else
+        raw[0] |= (unsigned char)(value & 15);
+}
+
+/* Finds the range of the integers of one component. Only cu8 and u8 are unsigned. */
+static void integer_range(const pnr_format_info *info, long *low, long *high)
+{
+    long span = 1L << bits_of(info);
 
     *low = info->offset != 0 ? 0 : -span / 2;
     *high = *low + span - 1;
 }
 
-static unsigned read_component(const pnr_format_info *info, const unsigned char *raw, unsigned n,
+static unsigned read_component(const pnr_format_info *info, const unsigned char *raw, unsigned part,
                                double *value)
 {
+    const unsigned bits = bits_of(info);
+
     if (info->is_float) {
-        *value = get_float(raw, n);
+        *value = get_float(raw + part * bits / 8, bits / 8);
         return isfinite(*value) ? 0 : PNR_SAMPLE_NONFINITE;
     }
-    long low, high, integer = (long)get_bytes(raw, n);
-    integer_range(info, n, &low, &high);
+    long low, high, integer = (long)get_part(raw, bits, part);
+    integer_range(info, &low, &high);
     if (integer > high)
-        integer -= 1L << 8 * n;
+        integer -= 1L << bits;
     *value = ((double)integer + info->offset) * info->scale;
     return integer == low || integer == high ? PNR_SAMPLE_CLIPPED : 0;
 }
@@ -142,14 +175,14 @@ static unsigned read_component(const pnr_format_info *info, const unsigned char 
 unsigned pnr_format_read(pnr_format format, const void *raw, double iq[2])
 {
     const pnr_format_info *info = pnr_format_get(format);
-    unsigned n = info->is_complex ? info->bytes / 2 : info->bytes, flags;
+    unsigned flags;
 
     iq[0] = iq[1] = 0;
-    if (n == 0)
+    if (info->bytes == 0)
         return 0;
-    flags = read_component(info, raw, n, &iq[0]);
+    flags = read_component(info, raw, 0, &iq[0]);
     if (info->is_complex)
-        flags |= read_component(info, (const unsigned char *)raw + n, n, &iq[1]);
+        flags |= read_component(info, raw, 1, &iq[1]);
     if (flags & PNR_SAMPLE_NONFINITE)
         iq[0] = iq[1] = 0;
     return flags;
@@ -176,15 +209,17 @@ static unsigned write_float(double value, unsigned n, unsigned char *raw)
     return flags;
 }
 
-static unsigned write_component(const pnr_format_info *info, double value, unsigned n,
+static unsigned write_component(const pnr_format_info *info, double value, unsigned part,
                                 unsigned char *raw)
 {
+    const unsigned bits = bits_of(info);
+
     if (info->is_float)
-        return write_float(value, n, raw);
+        return write_float(value, bits / 8, raw + part * bits / 8);
 
     long low, high;
     unsigned flags = 0;
-    integer_range(info, n, &low, &high);
+    integer_range(info, &low, &high);
     /* An integer format has no NaN, so a NaN is stored as 0 and flagged as clipped. */
     if (isnan(value)) {
         value = 0;
@@ -195,19 +230,19 @@ static unsigned write_component(const pnr_format_info *info, double value, unsig
         scaled = scaled < (double)low ? (double)low : (double)high;
         flags = PNR_SAMPLE_CLIPPED;
     }
-    put_bytes(raw, n, (uint64_t)(int64_t)scaled);
+    put_part(raw, bits, part, (uint64_t)(int64_t)scaled);
     return flags;
 }
 
 unsigned pnr_format_write(pnr_format format, const double iq[2], void *raw)
 {
     const pnr_format_info *info = pnr_format_get(format);
-    unsigned n = info->is_complex ? info->bytes / 2 : info->bytes, flags;
+    unsigned flags;
 
-    if (n == 0)
+    if (info->bytes == 0)
         return 0;
-    flags = write_component(info, iq[0], n, raw);
+    flags = write_component(info, iq[0], 0, raw);
     if (info->is_complex)
-        flags |= write_component(info, iq[1], n, (unsigned char *)raw + n);
+        flags |= write_component(info, iq[1], 1, raw);
     return flags;
 }

@@ -8,9 +8,11 @@
 #include <stdint.h>
 
 /* The formats of samples, all little endian. A ci16 sample is I and then Q, each of type int16.
+ * A ci4 sample is one byte, I in its high four bits and Q in its low ones, in two's complement.
  * Real formats have I only. */
 typedef enum {
     PNR_FORMAT_NONE,
+    PNR_FORMAT_CI4,
     PNR_FORMAT_CI8,
     PNR_FORMAT_CU8,
     PNR_FORMAT_CI16,
@@ -31,7 +33,7 @@ typedef struct pnr_format_info {
     unsigned bytes;      /* bytes of one sample (I and Q together if complex) */
     bool is_complex;
     bool is_float;
-    double scale;  /* value = (raw + offset) * scale with full scale = 1; 1/32768, 1/128 or 1 */
+    double scale; /* value = (raw + offset) * scale with full scale = 1; 1/32768, 1/128, 1/8 or 1 */
     double offset; /* -127.5 for cu8 and u8, else 0 */
 } pnr_format_info;
 
@@ -43,6 +45,9 @@ pnr_format pnr_format_find(const char *name);
 /* Finds a format by the extension of a path (".sc16"). PNR_FORMAT_NONE: the path has no extension,
  * or an unknown one. */
 pnr_format pnr_format_of_path(const char *path);
+/* Returns the format that samples of this format have in memory: ci8 for ci4, which sources unpack
+ * (16 times the integers, the same values), else the format itself. */
+pnr_format pnr_format_in_memory(pnr_format format);
 /* Returns the names of all formats, separated by spaces, for messages. */
 const char *pnr_format_names(void);
 

@@ -118,9 +118,11 @@ static void step_radix4(const double complex *restrict x, double complex *restri
 }
 
 /* The same step for any radix r:
- * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r). */
-static void step_radix(const double complex *restrict x, double complex *restrict y, size_t n,
-                       size_t s, size_t r, const double complex *roots, direction way)
+ * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r).
+ * It is inlined, so that the compiler unrolls the sums of a constant r. */
+static inline __attribute__((always_inline)) void
+step_radix(const double complex *restrict x, double complex *restrict y, size_t n, size_t s,
+           size_t r, const double complex *roots, direction way)
 {
     double complex of_r[MAX_RADIX], turn[MAX_RADIX];
 
@@ -157,10 +159,19 @@ static void steps_run(const steps *plan, double complex *data, direction way)
         const size_t r = next_radix(n);
         double complex *swap = from;
 
-        if (r == 4)
+        switch (r) {
+        case 4:
             step_radix4(from, to, n, s, plan->roots, way);
-        else
+            break;
+        case 3:
+            step_radix(from, to, n, s, 3, plan->roots, way);
+            break;
+        case 5:
+            step_radix(from, to, n, s, 5, plan->roots, way);
+            break;
+        default:
             step_radix(from, to, n, s, r, plan->roots, way);
+        }
         from = to;
         to = swap;
         s *= r;

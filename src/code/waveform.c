@@ -105,35 +105,39 @@ static void sum_moments(pnr_waveform *waveform)
         waveform->kurtosis = fourth / total / (waveform->bandwidth * waveform->bandwidth);
 }
 
+/* Allocates a waveform without values. NULL: out of memory. */
+static pnr_waveform *allocate_waveform(size_t n)
+{
+    pnr_waveform *waveform = n > SIZE_MAX / 256 ? NULL : calloc(1, sizeof *waveform);
+
+    assert(n >= 1);
+    if (!waveform)
+        return NULL;
+    waveform->n = n;
+    waveform->samples = malloc(n * sizeof *waveform->samples);
+    waveform->spectrum = malloc(n * sizeof *waveform->spectrum);
+    if (waveform->samples && waveform->spectrum)
+        return waveform;
+    pnr_waveform_destroy(waveform);
+    return NULL;
+}
+
 int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out)
 {
-    pnr_waveform *waveform;
-    int rc = PNR_ENOMEMORY;
+    pnr_waveform *waveform = allocate_waveform(n_samples);
 
     *out = NULL;
-    assert(n_samples >= 1);
-    if (n_samples > SIZE_MAX / 256)
-        return PNR_ENOMEMORY;
-    waveform = calloc(1, sizeof *waveform);
     if (!waveform)
         return PNR_ENOMEMORY;
-    waveform->n = n_samples;
-    waveform->samples = malloc(n_samples * sizeof *waveform->samples);
-    waveform->spectrum = malloc(n_samples * sizeof *waveform->spectrum);
-    if (!waveform->samples || !waveform->spectrum)
-        goto fail;
     memcpy(waveform->samples, samples, n_samples * sizeof *samples);
     memcpy(waveform->spectrum, samples, n_samples * sizeof *samples);
-    rc = pnr_transform_forward((double(*)[2])waveform->spectrum, n_samples);
-    if (rc != PNR_OK)
-        goto fail;
+    if (pnr_transform_forward((double(*)[2])waveform->spectrum, n_samples) != PNR_OK) {
+        pnr_waveform_destroy(waveform);
+        return PNR_ENOMEMORY;
+    }
     sum_moments(waveform);
     *out = waveform;
     return PNR_OK;
-
-fail:
-    pnr_waveform_destroy(waveform);
-    return rc;
 }
 
 void pnr_waveform_destroy(pnr_waveform *waveform)
@@ -146,18 +150,30 @@ void pnr_waveform_destroy(pnr_waveform *waveform)
     free(waveform);
 }
 
-/* out[k] = a(k - fraction), |fraction| <= 1/2: harmonic m turns by -m fraction / N cycles. */
+/* out[k] = a(k - fraction), |fraction| <= 1/2: harmonic m turns by -m fraction / N cycles. The turns
+ * of whole blocks and those within a block are multiplied, as sin and cos take longer. */
 static int shift_fraction(const pnr_waveform *waveform, double fraction, double complex *out)
 {
+    enum { BLOCK = 64 };
     const size_t n = waveform->n;
+    const double step = -2 * M_PI * fraction / (double)n;
+    double complex within[BLOCK], whole = 0;
 
-    for (size_t bin = 0; bin < n; bin++) {
-        double harmonic = 2 * bin < n ? (double)bin : -(double)(n - bin);
-        double phase = -2 * M_PI * (harmonic / (double)n) * fraction;
-        double c = cos(phase) / (double)n;
-        double s = 2 * bin == n ? 0 : sin(phase) / (double)n;
+    for (size_t i = 0; i < BLOCK; i++)
+        within[i] = pnr_cis(step * (double)i);
+    for (size_t m = 0; 2 * m <= n; m++) {
+        if (m % BLOCK == 0)
+            whole = pnr_cis(step * (double)m) / (double)n;
 
-        out[bin] = waveform->spectrum[bin] * CMPLX(c, s);
+        const double complex turn = whole * within[m % BLOCK];
+
+        if (2 * m == n) { /* the mean of both signs of m */
+            out[m] = waveform->spectrum[m] * creal(turn);
+            continue;
+        }
+        out[m] = waveform->spectrum[m] * turn;
+        if (m > 0)
+            out[n - m] = waveform->spectrum[n - m] * conj(turn);
     }
     return pnr_transform_inverse((double(*)[2])out, n);
 }
@@ -252,6 +268,8 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
     }
     position = OVERSAMPLE * t; /* exact; at most 4 N, which the guards cover */
     below = floor(position);
+    if (below == position)
+        return waveform->table[GUARD_BELOW + (size_t)below];
     return sum_nodes(waveform->table + (size_t)below, position - below);
 }
 
@@ -311,25 +329,26 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
 int pnr_waveform_correlation(const pnr_waveform *a, const pnr_waveform *b, pnr_waveform **out)
 {
     const size_t n = a->n;
-    double complex *lags = malloc(n * sizeof *lags);
+    pnr_waveform *lags = allocate_waveform(n);
     int rc = PNR_ENOMEMORY;
 
     assert(b->n == n);
     *out = NULL;
     if (!lags)
         return rc;
-    for (size_t bin = 0; bin < n; bin++)
-        lags[bin] = a->spectrum[bin] * conj(b->spectrum[bin]) / ((double)n * b->energy);
-    rc = pnr_transform_inverse((double(*)[2])lags, n);
-    if (rc == PNR_OK)
-        rc = pnr_waveform_create(lags, n, out);
-    free(lags);
-    if (rc == PNR_OK)
-        rc = pnr_waveform_prepare(*out);
-    if (rc != PNR_OK) {
-        pnr_waveform_destroy(*out);
-        *out = NULL;
+    for (size_t bin = 0; bin < n; bin++) {
+        lags->spectrum[bin] = a->spectrum[bin] * conj(b->spectrum[bin]) / b->energy;
+        lags->samples[bin] = lags->spectrum[bin] / (double)n;
     }
+    rc = pnr_transform_inverse((double(*)[2])lags->samples, n);
+    if (rc == PNR_OK) {
+        sum_moments(lags);
+        rc = pnr_waveform_prepare(lags);
+    }
+    if (rc == PNR_OK)
+        *out = lags;
+    else
+        pnr_waveform_destroy(lags);
     return rc;
 }
 

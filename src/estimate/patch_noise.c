@@ -35,13 +35,16 @@ static void sum_up(const pnr_plan *plan, size_t code, int d, double energy, doub
     const double complex *a =
         (const double complex *)plan->references + code * plan->oversample * plan->n_samples;
     double complex sum = 0;
+    long i = (J * n - MIDDLE) % n, j = (2 * J * n - MIDDLE - d) % n; /* m and m - d, modulo n */
 
     for (long m = -MIDDLE; m <= n + MIDDLE; m++) {
         const bool is_inside = m >= 0 && m < n && m - d >= 0;
 
         sums[m + MIDDLE] = sum;
         if (!plan->linear || is_inside)
-            sum += conj(a[(m + J * n) % n]) * a[(m - d + 2 * J * n) % n] / energy;
+            sum += conj(a[i]) * a[j] / energy;
+        i = i + 1 < n ? i + 1 : 0;
+        j = j + 1 < n ? j + 1 : 0;
     }
 }
 

@@ -322,15 +322,27 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses a recording of known size that ends before the first dwell does. */
-static int check_length(const pnr_pipeline *p, pnr_error *error)
+/* Refuses a recording of known size that ends before the first dwell does, unless the dwell is one
+ * period and at least half of it is there: then the rest counts as lost. */
+static int check_length(pnr_pipeline *p, pnr_error *error)
 {
+    const pnr_plan *plan = &p->setup->plan;
     const pnr_radar *radar = &p->setup->radar;
-    const size_t needed = radar->first_window + pnr_plan_view_samples(&p->setup->plan, 1);
+    const size_t needed = radar->first_window + pnr_plan_view_samples(plan, 1);
+    const size_t refused = plan->n_samples / 2; /* a window that lost more gives no result */
     const double rate_hz = pnr_rational_double(radar->rate_hz);
 
     if (p->options->feed != NULL || p->info.n_samples >= needed)
         return PNR_OK;
+    if (pnr_plan_windows(plan) == 1 && p->info.n_samples + refused >= needed) {
+        pnr_log(PNR_LOG_WARN,
+                "source: %llu samples are less than a period: the other %llu of %zu count as lost",
+                (unsigned long long)p->info.n_samples,
+                (unsigned long long)(needed - p->info.n_samples), needed);
+        pnr_source_pad(p->acquisition.source, needed);
+        p->info = *pnr_source_get_info(p->acquisition.source);
+        return PNR_OK;
+    }
     return pnr_error_set(error, PNR_EDATA,
                          "%.200s: %llu samples (%.4g ms) are shorter than one dwell: the first "
                          "result takes %zu samples (%.4g ms), %zu periods of %zu",

@@ -113,7 +113,8 @@ static void log_advice(const pnr_pipeline *p, const pnr_account *account)
                 "no echo in %llu results: check the code and its chip rate, source.rate_hz, "
                 "source.spectrum, source.tune_hz and code.tune_hz, code.epoch",
                 n_results);
-    if (p->options->tap == NULL && (endpoint[0] == '\0' || !p->is_heard))
+    if (p->options->tap == NULL && p->options->tap_cells == NULL &&
+        (endpoint[0] == '\0' || !p->is_heard))
         pnr_log(PNR_LOG_WARN,
                 "nobody got the %llu results: %s%s, and nothing was printed (--print table)",
                 n_results,

@@ -456,7 +456,10 @@ int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_chann
                      pnr_setup **out, pnr_error *error)
 {
     pnr_setup *setup;
-    int code = pnr_setup_create_codes(
+    int code;
+
+    format = pnr_format_in_memory(format);
+    code = pnr_setup_create_codes(
         config, pnr_format_get(format)->is_complex ? PNR_BAND_RECEIVED : PNR_BAND_RECEIVED_REAL,
         &setup, error);
 

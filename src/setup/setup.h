@@ -51,7 +51,7 @@ typedef struct pnr_setup {
 } pnr_setup;
 
 /*
- * format, n_channels: the layout of samples in memory, from the source. The plan's depth is
+ * format, n_channels: the layout of samples, from the source; pnr_format_in_memory is applied. The plan's depth is
  * engine.depth, its batch engine.batch. If engine.batch is 0, the batch is 1 to 4096 dwells, with
  * about 2^23 samples and at most 256 MiB of powers; with publisher.profile both are as small as
  * pnr_plan_maps() wants.

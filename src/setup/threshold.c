@@ -148,11 +148,12 @@ static double both_above(double t, double rho2, size_t n_looks)
     return sum;
 }
 
-static double false_alarms(double t, double n_cells, double rho2, size_t n_looks)
+/* The expected number of false alarms above t, as the logarithm of its ratio to `wanted`. */
+static double log_excess(double t, double n_cells, double rho2, size_t n_looks, double wanted)
 {
     const double alone = pnr_gamma_q((double)n_looks, t);
 
-    return n_cells * (alone - both_above(t, rho2, n_looks));
+    return log(n_cells * (alone - both_above(t, rho2, n_looks)) / wanted);
 }
 
 double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_looks)
@@ -160,23 +161,35 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    if (rho2 > 0.9999) /* the grid is so fine that the difference in `false_alarms` loses its
-                        * digits */
+    if (rho2 >
+        0.9999) /* the grid is so fine that the difference in `log_excess` loses its digits */
         rho2 = 0.9999;
-    /* Above the mean the expected number of upcrossings falls with t. */
-    double low = k, high = k + 50 + 40 * sqrt(k);
+    /* Above the mean the number of upcrossings falls with t, and its logarithm is nearly straight:
+     * false position in the Illinois variant. A number too small for a double is bisected. */
+    double low = k, high = k + 50 + 40 * sqrt(k), t = low, last = high;
+    double above = log_excess(low, n_cells, rho2, n_looks, wanted), below;
 
-    while (false_alarms(high, n_cells, rho2, n_looks) > wanted)
+    while ((below = log_excess(high, n_cells, rho2, n_looks, wanted)) > 0)
         high *= 2;
-    for (int i = 0; i < 100 && high - low > 1e-12 * high; i++) {
-        const double middle = (low + high) / 2;
+    for (int i = 0; i < 100 && above > 0 && fabs(t - last) > 1e-12 * high; i++) {
+        const double share = isfinite(below) ? above / (above - below) : 0.5;
 
-        if (false_alarms(middle, n_cells, rho2, n_looks) > wanted)
-            low = middle;
-        else
-            high = middle;
+        last = t;
+        t = low + (high - low) * share;
+
+        const double value = log_excess(t, n_cells, rho2, n_looks, wanted);
+
+        if (value > 0) {
+            below /= low == last ? 2 : 1;
+            low = t;
+            above = value;
+        } else {
+            above /= high == last ? 2 : 1;
+            high = t;
+            below = value;
+        }
     }
-    return pnr_gamma_q(k, (low + high) / 2);
+    return pnr_gamma_q(k, t);
 }
 
 /* Returns the x with P(Beta(a, b) > x) = p. */

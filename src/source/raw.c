@@ -15,7 +15,8 @@ enum { PATIENCE_MS = 50, MAX_CHANNELS = 4096, MAX_READ_BYTES = 1 << 30 };
 typedef struct raw {
     const pnr_source_input *input;
     pnr_source_info *info;
-    size_t sample_bytes; /* of all channels */
+    size_t sample_bytes; /* of all channels, in the input */
+    bool is_packed;      /* ci4: a byte of the input becomes two in memory */
     uint64_t n_left;     /* samples not read yet; of a pipe: no limit */
     uint64_t n_read;     /* samples */
     bool ended;
@@ -104,7 +105,7 @@ static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr
         return pnr_refuse(error, "source.channels is %zu, at most %d are read", n_channels,
                           MAX_CHANNELS);
     size_t sample_bytes = words->bytes * n_channels;
-    info->format = format;
+    info->format = pnr_format_in_memory(format);
     info->n_channels = n_channels;
     info->n_samples = UINT64_MAX;
     if (input->is_regular) {
@@ -123,10 +124,25 @@ static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr
     raw *r = calloc(1, sizeof *r + sample_bytes);
     if (!r)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a raw source");
-    *r = (raw){
-        .input = input, .info = info, .sample_bytes = sample_bytes, .n_left = info->n_samples};
+    *r = (raw){.input = input,
+               .info = info,
+               .sample_bytes = sample_bytes,
+               .is_packed = format == PNR_FORMAT_CI4,
+               .n_left = info->n_samples};
     *state = r;
     return PNR_OK;
+}
+
+/* Unpacks the first n bytes, ci4 samples, to ci8 in place: 16 times the integers. The last byte is
+ * first, so that none is overwritten. */
+static void unpack_nibbles(unsigned char *bytes, size_t n)
+{
+    while (n-- > 0) {
+        const unsigned char both = bytes[n];
+
+        bytes[2 * n] = both & 0xf0;
+        bytes[2 * n + 1] = (unsigned char)(both << 4);
+    }
 }
 
 /* Handles the end of the input: an error when a file is shorter than when it was opened. */
@@ -182,6 +198,8 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
     size_t n = n_bytes / r->sample_bytes;
     r->n_carry = n_bytes % r->sample_bytes;
     memcpy(r->carry, bytes + n * r->sample_bytes, r->n_carry);
+    if (r->is_packed)
+        unpack_nibbles(bytes, n * r->sample_bytes);
     r->n_read += n;
     if (r->n_left != UINT64_MAX)
         r->n_left -= n;

@@ -25,7 +25,8 @@ struct pnr_source {
     const pnr_run *lost; /* [n_lost] of the configuration */
     size_t n_lost, next_lost;
     pnr_plausible statistics;
-    const char *doubt; /* about the format; not yet logged */
+    const char *doubt;      /* about the format; not yet logged */
+    uint64_t least_samples; /* of pnr_source_pad */
 };
 
 /* Returns the number of positions that the lost runs add to n_samples recorded samples. *n_beyond:
@@ -224,6 +225,13 @@ static void doubt_format(pnr_source *source, const void *data, size_t n_samples)
     source->doubt = NULL;
 }
 
+void pnr_source_pad(pnr_source *source, uint64_t n_samples)
+{
+    source->least_samples = n_samples;
+    if (source->info.n_samples < n_samples)
+        source->info.n_samples = n_samples;
+}
+
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
                     uint64_t *gap, pnr_error *error)
 {
@@ -243,6 +251,11 @@ int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *
             max_samples = (size_t)(run->first - source->position);
     }
     int rc = source->kind->read(source->state, data, max_samples, n_samples, error);
+    if (rc == PNR_EEND && source->position < source->least_samples) {
+        *gap = source->least_samples - source->position;
+        source->position = source->least_samples;
+        return PNR_OK;
+    }
     if (rc != PNR_OK)
         return rc;
     source->position += *n_samples;

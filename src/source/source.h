@@ -47,9 +47,13 @@ int pnr_source_complete(pnr_config *config, pnr_error *error);
 void pnr_source_close(pnr_source *source);
 const pnr_source_info *pnr_source_get_info(const pnr_source *source);
 
+/* Makes a stream that ends before position n_samples go on to it: what is missing is one lost run
+ * at the end. Call before the first read. */
+void pnr_source_pad(pnr_source *source, uint64_t n_samples);
+
 /*
  * Reads up to max_samples >= 1 samples and sets *n_samples >= 1; or reads nothing and sets
- * *gap >= 1: this number of positions is lost here (source.lost). Joins a sample that is split
+ * *gap >= 1: this number of positions is lost here (source.lost, pnr_source_pad). Joins a sample that is split
  * between two reads. PNR_OK; PNR_EAGAIN: no whole sample within 50 ms (check the stop flag and call
  * again); PNR_EEND: the end; PNR_EIO: read error; PNR_EDATA: the file is shorter than its size or
  * header stated, or a pipe ended before its first sample; PNR_ECONFIG: a pipe carries a container.

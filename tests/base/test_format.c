@@ -16,6 +16,7 @@ TEST(sizes_and_scales)
         double scale, offset;
     } expected[] = {
         {PNR_FORMAT_NONE, "none", 0, false, false, 1, 0},
+        {PNR_FORMAT_CI4, "ci4", 1, true, false, 1.0 / 8, 0},
         {PNR_FORMAT_CI8, "ci8", 2, true, false, 1.0 / 128, 0},
         {PNR_FORMAT_CU8, "cu8", 2, true, false, 1.0 / 128, -127.5},
         {PNR_FORMAT_CI16, "ci16", 4, true, false, 1.0 / 32768, 0},
@@ -118,7 +119,7 @@ TEST(extensions_of_paths)
 
 TEST(names_lists_all)
 {
-    assert_string_equal(pnr_format_names(), "ci8 cu8 ci16 cf32 cf64 i8 u8 i16 f32 f64");
+    assert_string_equal(pnr_format_names(), "ci4 ci8 cu8 ci16 cf32 cf64 i8 u8 i16 f32 f64");
 }
 
 /* Every code of an integer format, read, compared with its formula, and written back. */
@@ -155,6 +156,26 @@ TEST(every_code_of_every_integer_format)
     check_all_codes(PNR_FORMAT_U8, 0, 255);
     check_all_codes(PNR_FORMAT_CI16, -32768, 32767);
     check_all_codes(PNR_FORMAT_I16, -32768, 32767);
+}
+
+TEST(every_byte_of_packed_samples)
+{
+    for (int byte = 0; byte < 256; byte++) {
+        const int i = (byte >> 4) - (byte & 0x80 ? 16 : 0), q = (byte & 15) - (byte & 8 ? 16 : 0);
+        const bool is_end = i == -8 || i == 7 || q == -8 || q == 7;
+        const unsigned char raw = (unsigned char)byte;
+        unsigned char back[3] = {9, 9, 9};
+        double iq[2];
+
+        assert_int_equal(pnr_format_read(PNR_FORMAT_CI4, &raw, iq),
+                         is_end ? PNR_SAMPLE_CLIPPED : 0);
+        assert_true(iq[0] == i / 8.0 && iq[1] == q / 8.0);
+        assert_int_equal(pnr_format_write(PNR_FORMAT_CI4, iq, back + 1), 0);
+        assert_int_equal(back[1], byte);
+        assert_true(back[0] == 9 && back[2] == 9);
+    }
+    assert_int_equal(pnr_format_in_memory(PNR_FORMAT_CI4), PNR_FORMAT_CI8);
+    assert_int_equal(pnr_format_in_memory(PNR_FORMAT_CF32), PNR_FORMAT_CF32);
 }
 
 TEST(one_component_at_its_end_is_enough)

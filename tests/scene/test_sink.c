@@ -30,12 +30,12 @@ static void set_all(pnr_config *config, const char *const *settings)
             fail_msg("%s", error.text);
 }
 
-/* A spiral inside full scale: all samples are different. */
+/* A spiral inside full scale, also of 4 bits: all samples are different. */
 static void spiral(double (*x)[2], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        x[i][0] = 0.98 * (double)i / (double)n * cos(0.1 * (double)i);
-        x[i][1] = 0.98 * (double)i / (double)n * sin(0.1 * (double)i);
+        x[i][0] = 0.8 * (double)i / (double)n * cos(0.1 * (double)i);
+        x[i][1] = 0.8 * (double)i / (double)n * sin(0.1 * (double)i);
     }
 }
 

@@ -85,6 +85,35 @@ TEST(test_fifo_dribble)
     remove_file("x.fifo");
 }
 
+/* Each byte of ci4 is I and Q of ci8, 16 times as great, however the bytes arrive. */
+TEST(test_fifo_of_packed_samples)
+{
+    static const size_t pieces[] = {1, 3, 4096};
+    static taken got;
+    unsigned char bytes[1603], unpacked[2 * sizeof bytes];
+    pnr_config config = source_config("x.fifo");
+
+    fill_bytes(bytes, sizeof bytes);
+    unpack_bytes(bytes, sizeof bytes, unpacked);
+    config.source.format = PNR_FORMAT_CI4;
+    config.source.channels = 2;
+    assert_int_equal(mkfifo(config.source.input, 0600), 0);
+    for (size_t p = 0; p < sizeof pieces / sizeof pieces[0]; p++) {
+        writer w;
+        pnr_source *source = open_source(&config);
+
+        assert_int_equal(pnr_source_get_info(source)->format, PNR_FORMAT_CI8);
+        start_writer(&w, &config, bytes, sizeof bytes, pieces[p]);
+        take_all(source, 100, &got);
+        end_writer(&w);
+        assert_int_equal(got.end, PNR_EEND);
+        expect_bytes(&got, unpacked, sizeof unpacked - 2);
+        assert_int_equal(pnr_source_get_info(source)->n_trailing_bytes, 1);
+        pnr_source_close(source);
+    }
+    remove_file("x.fifo");
+}
+
 static double seconds(void)
 {
     struct timespec now;

@@ -35,6 +35,7 @@ reference="-s engine.name=reference -s engine.batch=2"
 bad=0
 status 64 "$bench" || bad=1
 status 64 "$bench" nothing || bad=1
+status 64 "$bench" stream -n 127 --echoes 33 || bad=1
 for sizes in 0 2^25 16777217 '12,' ',12' abc 2^ 2^4- 1e3 -5 2^3-8; do
     status 64 "$bench" chain "-n" "$sizes" || bad=1
 done
@@ -151,6 +152,17 @@ status 0 "$bench" --csv publish -n 63 --seconds 0.1 $reference && csv 4 "$work/o
     [ "$(column pack "$work/out" | tr '\n' ' ')" = "1 16 256 4096 " ] && all_positive detect_ns "$work/out" &&
     all_positive publish_ns "$work/out" && all_positive results_ps "$work/out" && all_positive received_ps "$work/out"
 report $? "publish: what a result costs, by pack"
+
+# result_bytes FILE: of a message with one result
+result_bytes() {
+    awk -F, '/^#/ { next } !head++ { next } $3 == 1 { print int(1e6 * $9 / $7) }' "$1"
+}
+# shellcheck disable=SC2086
+[ "$(column echoes "$work/out" | sort -u)" = 7 ] && status 0 "$bench" --csv publish -n 255 --seconds 0.1 $reference &&
+    [ "$(column echoes "$work/out" | sort -u)" = 8 ] && eight=$(result_bytes "$work/out") &&
+    status 0 "$bench" --csv publish -n 255 --echoes 1 --seconds 0.1 $reference &&
+    [ "$(column echoes "$work/out" | sort -u)" = 1 ] && [ "$eight" -gt $((2 * $(result_bytes "$work/out"))) ]
+report $? "publish: eight echoes, or as many as there is room for or are asked for"
 
 no_cpu=$(grep -c '^# engine cpu: no: ' "$work/out")
 # shellcheck disable=SC2086

@@ -85,6 +85,19 @@ status 0 "$pnradar" -c "$work/sonar.conf" -s "source.input=$work/iq.wav" --list-
     grep -q 'would take' "$work/out"
 report $? "--list-engines takes it, too"
 
+# --- packed samples ---
+
+for format in ci4 cf64; do
+    "$bin/pnradar-echo" -c "$work/scene.conf" -s echo.noise_rms=0.5 -s target.1.amplitude=0.3 \
+        -s source.format=$format "$work/$format" 2>"$work/err"
+done
+mv "$work/ci4" "$work/packed.ci4" && mv "$work/cf64" "$work/exact.cf64" && inputs packed
+report $? "ci4: the generator's bytes are those that numpy packs"
+status 0 "$pnradar" -c "$work/sonar.conf" -s source.rate_hz=96k --print csv "$work/packed.ci4" && near "$work/out" &&
+    mv "$work/out" "$work/csv" && status 0 "$pnradar" -c "$work/sonar.conf" -s source.rate_hz=96k --print csv \
+        "$work/unpacked.ci8" && cut -d, -f1-11,13- "$work/csv" >"$work/a" && cut -d, -f1-11,13- "$work/out" | cmp - "$work/a"
+report $? "ci4: the results are those of the same samples in ci8"
+
 # --- codes from files ---
 
 inputs codes

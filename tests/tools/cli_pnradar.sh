@@ -104,6 +104,17 @@ status 65 $long=79 "$work/short.sc16" &&
     status 65 $long=78 -s code.epoch=100 "$work/short.sc16" && says ' 10006 samples' &&
     status 0 $long=79 -s source.lost=10+33 "$work/short.sc16"
 report $? "65: a file shorter than a dwell, with both sizes"
+# 127 samples a period; results of 100 samples are those of a gap that the user names
+for n in 100 63; do
+    head -c $((4 * n)) "$work/echo.sc16" >"$work/part$n.sc16"
+done
+one="-s ring.bytes=0 -s dwell.periods=1 -s dwell.combine=coherent --print csv"
+# shellcheck disable=SC2086 # a list of options
+status 0 $one -s source.lost=100+27 "$work/part100.sc16" && cut -d, -f1-11,13- "$work/out" >"$work/named" &&
+    PNR_LOG=info status 0 $one "$work/part100.sc16" && says '100 samples are less than a period: the other 27 of 127' &&
+    says '127 samples = 100 used + .*27 .*lost' && cut -d, -f1-11,13- "$work/out" | cmp - "$work/named" &&
+    [ "$(wc -l <"$work/named")" -ge 2 ] && status 65 $one "$work/part63.sc16" && says 'shorter than one dwell'
+report $? "a recording of less than a period is searched with what is there"
 status 66 "$work/none.sc16" && says 'none.sc16' && status 66 "$work" && status 66 &&
     status 66 -c "$work/none.conf"
 report $? "66: no such file, a folder, no input at all"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Makes the inputs of cli_inputs.sh as other programs do, and checks what pnradar reads of them.
-usage: inputs_numpy.py sound|codes|m-sequence FOLDER [DEGREE TAPS STATE]"""
+usage: inputs_numpy.py sound|packed|codes|m-sequence FOLDER [DEGREE TAPS STATE]"""
 import struct
 import sys
 import wave
@@ -46,6 +46,14 @@ if what == "sound":
     write_aiff("iq.aiff", iq, 96000)
     write_wav("real.wav", real, 96000)
     write_wav("both.wav", np.hstack([noise, real]), 96000)
+elif what == "packed":
+    exact = np.fromfile(f"{folder}/exact.cf64", "<c16")
+    packed = np.fromfile(f"{folder}/packed.ci4", "u1")
+    iq = np.column_stack([packed >> 4, packed & 15]).astype("i1")
+    iq[iq > 7] -= 16
+    wanted = np.clip(np.rint(8 * np.column_stack([exact.real, exact.imag])), -8, 7)
+    assert (iq == wanted).all() and iq.min() == -8 and iq.max() == 7
+    (16 * iq).tofile(f"{folder}/unpacked.ci8")
 elif what == "codes":
     random = np.random.default_rng(2)
     signs = 2 * random.integers(0, 2, 127) - 1

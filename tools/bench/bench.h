@@ -28,6 +28,7 @@ typedef struct bench {
     bool *lost;           /* set when a part lost samples, windows or results */
     double every_s;       /* latency: time between two windows; 0: the part chooses */
     const char *endpoint; /* latency: address; NULL: the part chooses */
+    size_t echoes;        /* stream, latency, soak, publish: echoes of each window */
     const char *only;     /* scene: text that the names must contain; NULL: all */
     const char *plot;     /* path of a picture; NULL: none */
     const char *dump;     /* serve: path for the code and the samples; NULL: none */

@@ -67,8 +67,8 @@ static int check_dwell(const contest *c, const contest_entry *e, size_t d, pnr_e
                              "%s/%s, N = %zu, dwell %zu of %zu: %u candidates, cell %u, row %u, "
                              "code %u; the echo is at %zu, %zu, %zu",
                              c->subject->ops->name, e->choice.method, plan->n_samples, d,
-                             plan->batch, dwell->n_candidates, best->cell, best->row, best->code,
-                             lag, row, code);
+                             plan->batch, dwell->n_candidates, best->cell, best->row,
+                             best->code + 1, lag, row, code + 1);
     if (dwell->n_periods != pnr_plan_windows(plan) || dwell->n_nonfinite != 0 ||
         dwell->n_valid != pnr_plan_dwell_samples(plan))
         return pnr_error_set(error, PNR_EENGINE,

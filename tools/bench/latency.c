@@ -2,6 +2,7 @@
 /* bench latency: measures the time from the last sample in the ring to the message at a subscriber,
  * stage by stage. */
 #include "tools/bench/bench.h"
+#include "tools/bench/planted.h"
 #include "tools/bench/run.h"
 
 #include "base/clock.h"
@@ -18,13 +19,13 @@
 
 /* Long windows need more time. The default pace does not exceed default_samples_per_s. */
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
-enum { WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
+enum { DWELLS = 64, WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
 enum { CHUNKS = 16 /* for each window, unless source.chunk is set */, HIGH_WATER = 100000 };
 static const uint64_t late_ns = 5000; /* a window committed later than this counts as late */
 static const uint64_t start_ns = 20 * 1000 * 1000; /* from the filled ring to the first sample */
 
 static const char columns[] =
-    "N every_us engine: wait: way: windows p50_us p99_us p999_us max_us lost missed "
+    "N echoes every_us engine: wait: way: windows p50_us p99_us p999_us max_us lost missed "
     "late late_p999_us";
 
 static const char stage_columns[] = "N stage: p50_us p99_us p999_us max_us what:";
@@ -74,6 +75,7 @@ typedef struct tables {
 typedef struct latency_run {
     pnr_config config;
     bench_subject subject;
+    planted echoes;
     uint64_t every_ns;
     size_t n_chunks;                /* for each window */
     uint64_t (*windows)[N_MOMENTS]; /* [n_windows], by seq */
@@ -102,7 +104,7 @@ static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, vo
     latency_run *run = context;
     const size_t n = pnr_plan_dwell_samples(plan), n_chunks = run->n_chunks;
 
-    pnr_measure_fill(run->subject.setup, memory, capacity);
+    planted_copy(&run->echoes, plan, memory, capacity);
 
     const uint64_t begin_ns = pnr_clock_ns() + start_ns;
 
@@ -268,9 +270,9 @@ static int add_rows(const latency_run *run, const tables *t, pnr_error *error)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", run->n_windows);
     snprintf(kind, sizeof kind, "%.*s", (int)strcspn(way, ":"), way);
     n = gather_stage(run, &stages[ALL], ns);
-    bench_table_add(t->latency, "%zu %g %s %s %s %zu", n_samples, (double)run->every_ns * 1e-3,
-                    run->subject.engine, config->engine.wait == PNR_WAIT_SPIN ? "spin" : "sleep",
-                    kind, n);
+    bench_table_add(t->latency, "%zu %zu %g %s %s %s %zu", n_samples, run->echoes.n_echoes,
+                    (double)run->every_ns * 1e-3, run->subject.engine,
+                    config->engine.wait == PNR_WAIT_SPIN ? "spin" : "sleep", kind, n);
     add_quantiles(t->latency, ns, n);
     bench_table_add(t->latency, "%g %g %g %g", (double)run->outcome.account.lost_ring_full,
                     (double)(run->outcome.account.results - run->outcome.received.results),
@@ -302,7 +304,7 @@ static int configure_run(const bench *b, size_t n_samples, latency_run *run, pnr
                          (pnr_rational){PNR_NS_PER_S, 1}, &config->source.rate_hz) != PNR_OK)
         return pnr_error_set(error, PNR_EUSAGE, "--every: %zu samples every %g s are no rate",
                              n_samples, every_s);
-    config->source.format = PNR_FORMAT_CI16;
+    run->echoes = planted_begin(b->echoes, config);
     config->engine.batch = 1;
     if (b->endpoint != NULL)
         snprintf(config->publisher.endpoint, sizeof config->publisher.endpoint, "%s", b->endpoint);
@@ -321,6 +323,8 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
     t->latency = table;
     if ((rc = configure_run(b, n_samples, &run, error)) == PNR_OK &&
         (rc = bench_prepare(&run.config, n_samples, 1, &run.subject, error)) == PNR_OK &&
+        (rc = planted_fill(&run.echoes, &run.config, run.subject.setup, run.subject.ops,
+                           planted_dwells(&run.subject.setup->plan, DWELLS), error)) == PNR_OK &&
         (rc = pace_windows(&run, b->seconds, error)) == PNR_OK &&
         (rc = add_rows(&run, t, error)) == PNR_OK) {
         bench_warn_open(&run.outcome, n_samples);
@@ -333,6 +337,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
                     run.outcome.received.results != run.outcome.account.results;
         rc = add_alone(&run.subject, b->runs, t->stages, error);
     }
+    planted_clear(&run.echoes);
     pnr_setup_destroy(run.subject.setup);
     free(run.windows);
     return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench publish: the time of a result after the engine, and the rate of results at a subscriber. */
 #include "tools/bench/bench.h"
-#include "tools/bench/resident.h"
+#include "tools/bench/planted.h"
 #include "tools/bench/run.h"
 
 #include "base/clock.h"
@@ -18,10 +18,11 @@
 #include <string.h>
 
 static const size_t packs[] = {1, 16, 256, 4096};
-enum { N_PACKS = sizeof packs / sizeof packs[0], DWELLS = 256, COPIES = 64, BLOCKS = 1000 };
+enum { N_PACKS = sizeof packs / sizeof packs[0], DWELLS = 256, COPIES = 64, BLOCKS = 200 };
 static const double patience_s = 5.0;
 
-static const char columns[] = "N pack detect_ns publish_ns results_ps received_ps missed MBps";
+static const char columns[] =
+    "N echoes pack detect_ns publish_ns results_ps received_ps missed MBps";
 
 static const bench_picture picture = {
     .title = "Results a second after the engine",
@@ -42,16 +43,16 @@ typedef struct work {
     pnr_dwell *dwells;         /* [DWELLS * COPIES]: too many for a cache, as in a real run */
     pnr_candidate *candidates; /* [DWELLS * COPIES][max_candidates] */
     pnr_report report;
+    size_t n_echoes;
     uint64_t n; /* number of results so far; gives the position of the next one */
 } work;
 
-/* Correlates one submit that has an echo in each dwell. Stores COPIES copies of its results. */
-static int correlate(work *w, const pnr_engine_ops *ops, pnr_error *error)
+/* Correlates one submit. Stores COPIES copies of its results. */
+static int correlate(work *w, const pnr_engine_ops *ops, const planted *echoes, pnr_error *error)
 {
     const pnr_plan *plan = &w->setup->plan;
     const size_t n_candidates = DWELLS * plan->max_candidates;
-    uint32_t lags[DWELLS];
-    resident *engine = NULL;
+    pnr_trial trial = {0};
     pnr_result result;
     int rc;
 
@@ -59,17 +60,14 @@ static int correlate(work *w, const pnr_engine_ops *ops, pnr_error *error)
     w->candidates = calloc(COPIES * n_candidates, sizeof *w->candidates);
     if (w->dwells == NULL || w->candidates == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for results");
-    for (size_t d = 0; d < DWELLS; d++)
-        lags[d] = (uint32_t)(d * plan->n_samples / DWELLS);
-    if ((rc = resident_create(ops, plan, 1, &engine, error)) == PNR_OK &&
-        (rc = resident_fill(engine, 0, 1, lags, error)) == PNR_OK)
-        rc = resident_run(engine, 0, &result, error);
+    if ((rc = pnr_trial_open(ops, plan, &trial, error)) == PNR_OK)
+        rc = pnr_trial_run(&trial, echoes->samples, DWELLS, &result, error);
     for (size_t i = 0; i < COPIES && rc == PNR_OK; i++) {
         memcpy(w->dwells + i * DWELLS, result.dwells, DWELLS * sizeof *w->dwells);
         memcpy(w->candidates + i * n_candidates, result.candidates,
                n_candidates * sizeof *w->candidates);
     }
-    resident_destroy(engine);
+    pnr_trial_close(&trial);
     return rc;
 }
 
@@ -85,14 +83,21 @@ static void destroy_work(work *w)
 static int create_work(const bench *b, size_t n_samples, size_t pack, work *w, pnr_error *error)
 {
     bench_subject subject;
+    planted echoes;
     int rc;
 
     pnr_measure_configure(b->config, n_samples, &w->config);
+    echoes = planted_begin(b->echoes, &w->config);
     w->config.publisher.pack = pack;
     bench_set_endpoint(&w->config);
     rc = bench_prepare(&w->config, n_samples, DWELLS, &subject, error);
     w->setup = subject.setup;
-    if (rc != PNR_OK || (rc = correlate(w, subject.ops, error)) != PNR_OK ||
+    if (rc == PNR_OK &&
+        (rc = planted_fill(&echoes, &w->config, w->setup, subject.ops, DWELLS, error)) == PNR_OK)
+        rc = correlate(w, subject.ops, &echoes, error);
+    w->n_echoes = echoes.n_echoes;
+    planted_clear(&echoes);
+    if (rc != PNR_OK ||
         (rc = pnr_detector_create(&w->config, w->setup, &w->detector, error)) != PNR_OK ||
         (rc = pnr_publisher_create(&w->config, &w->publisher, error)) != PNR_OK)
         return rc;
@@ -194,8 +199,8 @@ static int measure_pack(const bench *b, size_t n_samples, size_t pack, work *w, 
 
     const double received_s = (double)(came.last_ns - start_ns) * 1e-9;
 
-    bench_table_add(table, "%zu %zu %g %g %g %g %g %g", n_samples, pack, detect_ns, publish_ns,
-                    (double)n / seconds, (double)came.results / received_s,
+    bench_table_add(table, "%zu %zu %zu %g %g %g %g %g %g", n_samples, w->n_echoes, pack, detect_ns,
+                    publish_ns, (double)n / seconds, (double)came.results / received_s,
                     (double)n - (double)came.results, (double)came.bytes / received_s * 1e-6);
     *b->lost |= came.results != n;
     return PNR_OK;
@@ -222,6 +227,6 @@ int bench_publish(const bench *b, pnr_error *error)
         .columns = columns, .picture = &picture, .measure = measure_size};
 
     return bench_sweep_run(b, &sweep, NULL, error,
-                           "publish: one echo a result, ipc, by publisher.pack; the two times are "
+                           "publish: ipc, by publisher.pack; the two times are "
                            "of one thread, the first without a subscriber");
 }

@@ -6,13 +6,11 @@
 
 #include "base/clock.h"
 #include "base/format.h"
-#include "base/random.h"
 #include "base/stats.h"
 #include "cli.h"
 #include "detector/detector.h"
 #include "engine/plan.h"
 #include "publisher/publisher.h"
-#include "scene/scene.h"
 #include "tools/common/measure.h"
 
 #include <math.h>
@@ -20,13 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ECHOES = 32, SETS = 16 /* new target positions per submit */, CHUNK = 4096, PACK = 256 };
-enum { LONG_DWELL = 1 << 16 /* samples; results of shorter dwells are packed */ };
-static const double weakest_db = 20;     /* SNR of one look */
-static const double leak_db = 10;        /* above the strongest echo */
-static const double noise_rms = 1e-3;    /* full scale = 1 */
-static const double gap_chips = 2;       /* least distance of two echoes */
-static const double doppler_share = 0.8; /* targets use this share of the searched Doppler */
+enum { PACK = 256, LONG_DWELL = 1 << 16 /* samples; results of shorter dwells are packed */ };
 
 #define RADAR(code)                                                                                \
     "[source]\nrate_hz = 1e6\n[radar]\ncarrier_hz = 10e9\n[code]\nchip_rate_hz = 250e3\n" code
@@ -74,13 +66,6 @@ static const char columns[] =
     "whole_us Msps link_pct busy_pct found_pct false_a_result delay_variance velocity_variance "
     "amp_variance account:";
 
-/* A planted echo in one dwell. */
-typedef struct planted {
-    uint32_t code;
-    bool found;
-    double delay_samples, velocity_mps, amplitude;
-} planted;
-
 /* Sums over the echoes found: delay, velocity and amplitude sum (error / sigma)^2. */
 typedef struct tally {
     double n_found, n_false, delay, velocity, amplitude;
@@ -88,13 +73,9 @@ typedef struct tally {
 
 typedef struct work {
     const struct scene_case *own;
-    size_t n_echoes;
     stream_subject stream;
     pnr_detector *detector;
     pnr_publisher *publisher;
-    void *samples;                           /* [batch] dwells, in memory of the engine */
-    planted *truths;                         /* [batch][n_echoes] */
-    uint64_t state;                          /* state of the random numbers */
     double engine_ns, detect_ns, publish_ns; /* times of one result */
     tally tally;
 } work;
@@ -104,7 +85,7 @@ typedef struct work {
 static int configure(const bench *b, const struct variant *form, work *w, pnr_error *error)
 {
     pnr_config *config = &w->stream.config;
-    const size_t max_echoes = w->n_echoes > 4 ? 2 * w->n_echoes : 8;
+    const size_t n_echoes = w->stream.echoes.n_echoes, max_echoes = n_echoes > 4 ? 2 * n_echoes : 8;
     char text[160];
     int rc = pnr_config_parse(config, w->own->text, strlen(w->own->text), w->own->name, error);
 
@@ -113,11 +94,6 @@ static int configure(const bench *b, const struct variant *form, work *w, pnr_er
     for (size_t i = 1; i <= w->own->n_codes && w->own->n_codes > 1 && rc == PNR_OK; i++) {
         snprintf(text, sizeof text, "code.%zu.%s=%zu", i, w->own->key, i);
         rc = pnr_config_set(config, text, error);
-    }
-    for (size_t i = 1; i <= w->n_echoes && rc == PNR_OK; i++) {
-        snprintf(text, sizeof text, "target.%zu.code=%zu", i, (i - 1) % w->own->n_codes + 1);
-        if ((rc = pnr_config_set(config, text, error)) == PNR_OK)
-            config->targets[i - 1].amplitude = 1; /* place_targets sets the true amplitude */
     }
     if (rc != PNR_OK)
         return rc;
@@ -128,7 +104,6 @@ static int configure(const bench *b, const struct variant *form, work *w, pnr_er
     config->detector.threads = b->config->detector.threads;
     bench_set_endpoint(config);
     config->detector.max_echoes = max_echoes;
-    config->echo.noise_rms = noise_rms;
     config->echo.noise_bandwidth_hz = form->bandwidth * pnr_rational_double(config->source.rate_hz);
     return pnr_format_get(config->source.format)->is_complex
                ? PNR_OK
@@ -136,116 +111,20 @@ static int configure(const bench *b, const struct variant *form, work *w, pnr_er
                                   &config->source.tune_hz);
 }
 
-/* Returns a random lag that is at least gap_chips from those of the first n echoes. */
-static double draw_lag(work *w, const double *lags, size_t n)
-{
-    const pnr_radar *radar = &w->stream.engine.setup->radar;
-    const double period = (double)radar->n_samples;
-    const double gap = gap_chips * period / (double)radar->n_chips;
-
-    for (;;) {
-        const double lag = pnr_random_uniform(&w->state) * period;
-        size_t i = 0;
-
-        while (i < n && fabs(remainder(lag - lags[i], period)) >= gap)
-            i++;
-        if (i == n)
-            return lag;
-    }
-}
-
-/* Moves the targets to new places. In a scene with a leak and several echoes the first target is
- * the leak. */
-static void place_targets(work *w)
-{
-    const pnr_setup *setup = w->stream.engine.setup;
-    const double gain = (double)setup->plan.n_samples * (double)setup->plan.n_periods;
-    const double mps_per_hz = setup->radar.metres_per_second / w->stream.config.radar.carrier_hz;
-    const size_t first = w->own->leaks && w->n_echoes > 1;
-    const size_t last = w->n_echoes - 1;
-    double lags[MAX_ECHOES];
-
-    for (size_t i = 0; i < w->n_echoes; i++) {
-        pnr_target *target = &w->stream.config.targets[i];
-        const bool leak = i < first;
-        const double share = last > first ? (double)(i - first) / (double)(last - first) : 0.5;
-        const double db = weakest_db + (leak ? w->own->span_db + leak_db : w->own->span_db * share);
-
-        lags[i] = leak ? 0 : draw_lag(w, lags, i);
-        target->range_m =
-            lags[i] / pnr_rational_double(setup->radar.rate_hz) * setup->radar.metres_per_second;
-        target->velocity_mps = leak ? 0
-                                    : doppler_share * w->own->max_doppler_hz * mps_per_hz *
-                                          (2 * pnr_random_uniform(&w->state) - 1);
-        target->amplitude = noise_rms * pow(10, db / 20) / sqrt(gain);
-        target->phase_rad = 2 * M_PI * pnr_random_uniform(&w->state);
-    }
-}
-
-/* Writes the samples of dwell d. Stores the truth of each echo at the centre of the dwell. */
-static void fill_dwell(work *w, const pnr_scene *scene, size_t d)
-{
-    const pnr_plan *plan = &w->stream.engine.setup->plan;
-    const size_t n = pnr_plan_dwell_samples(plan), bytes = pnr_plan_sample_bytes(plan);
-    const uint64_t first = (uint64_t)d * n, periods = n / plan->n_samples;
-    double x[CHUNK][2];
-
-    for (size_t done = 0; done < n; done += CHUNK) {
-        const size_t count = n - done < CHUNK ? n - done : CHUNK;
-
-        pnr_scene_generate(scene, 0, first + done, count, x);
-        for (size_t i = 0; i < count; i++)
-            pnr_format_write(plan->format, x[i],
-                             (unsigned char *)w->samples + (first + done + i) * bytes);
-    }
-    for (size_t i = 0; i < w->n_echoes; i++) {
-        const pnr_target *target = &w->stream.config.targets[i];
-        pnr_truth a, b;
-
-        pnr_scene_truth(scene, i, d * periods + (periods - 1) / 2, &a);
-        pnr_scene_truth(scene, i, d * periods + periods / 2, &b);
-        w->truths[d * w->n_echoes + i] =
-            (planted){.code = (uint32_t)(target->code - 1),
-                      .delay_samples =
-                          a.delay_samples +
-                          remainder(b.delay_samples - a.delay_samples, (double)plan->n_samples) / 2,
-                      .velocity_mps = a.velocity_mps,
-                      .amplitude = target->amplitude};
-    }
-}
-
-static int fill_samples(work *w, pnr_error *error)
-{
-    const size_t batch = w->stream.engine.setup->plan.batch;
-    const size_t in_set = (batch + SETS - 1) / SETS;
-    int rc = PNR_OK;
-
-    for (size_t d = 0; d < batch && rc == PNR_OK && !pnr_stop; d += in_set) {
-        pnr_scene *scene;
-
-        place_targets(w);
-        rc = pnr_scene_create(&w->stream.config, PNR_SCENE_ECHOES, &scene, error);
-        for (size_t i = d; i < d + in_set && i < batch && rc == PNR_OK; i++)
-            fill_dwell(w, scene, i);
-        pnr_scene_destroy(scene);
-    }
-    return rc;
-}
-
 /* --- the measurement --- */
 
 /* Matches an echo with the nearest planted echo that is within a chip and a Doppler row and is not
  * yet matched. Adds the errors to the tally. Counts an echo without a match as false. */
-static void judge_echo(work *w, const pnr_echo *echo, planted *truths)
+static void judge_echo(work *w, const pnr_echo *echo, planted_echo *truths)
 {
     const pnr_setup *setup = w->stream.engine.setup;
     const double n = (double)setup->radar.n_samples;
     const double row_mps = setup->radar.metres_per_second / w->stream.config.radar.carrier_hz /
                            (setup->radar.period_s * (double)setup->plan.n_periods);
     double best = n / (double)setup->radar.n_chips;
-    planted *match = NULL;
+    planted_echo *match = NULL;
 
-    for (planted *p = truths; p < truths + w->n_echoes; p++) {
+    for (planted_echo *p = truths; p < truths + w->stream.echoes.n_echoes; p++) {
         const double apart = fabs(remainder(echo->delay_samples - p->delay_samples, n));
 
         if (p->found || p->code != echo->code || !(apart < best) ||
@@ -285,7 +164,8 @@ static void detect_all(work *w, const pnr_result *result)
         w->publish_ns += (double)(pnr_clock_ns() - found_ns) / (double)result->n_dwells;
         w->detect_ns += (double)(found_ns - start_ns) / (double)result->n_dwells;
         for (size_t i = 0; i < report.detection.n_echoes; i++)
-            judge_echo(w, &report.detection.echoes[i], w->truths + d * w->n_echoes);
+            judge_echo(w, &report.detection.echoes[i],
+                       w->stream.echoes.truths + d * w->stream.echoes.n_echoes);
     }
 }
 
@@ -302,7 +182,7 @@ static int time_parts(const bench *b, work *w, pnr_error *error)
     for (size_t i = 0; i <= b->runs && rc == PNR_OK && !pnr_stop; i++) {
         const uint64_t start_ns = pnr_clock_ns();
 
-        rc = pnr_trial_run(&trial, w->samples, plan->batch, &result, error);
+        rc = pnr_trial_run(&trial, w->stream.echoes.samples, plan->batch, &result, error);
         ns[i] = (double)(pnr_clock_ns() - start_ns) / (double)plan->batch;
     }
     if (rc == PNR_OK && !pnr_stop) {
@@ -323,18 +203,12 @@ static int prepare(work *w, pnr_error *error)
         return rc;
 
     const pnr_plan *plan = &w->stream.engine.setup->plan;
-    const size_t bytes = pnr_plan_view_samples(plan, plan->batch) * pnr_plan_sample_bytes(plan);
 
     if (config->publisher.pack == 1 && pnr_plan_dwell_samples(plan) < LONG_DWELL)
         config->publisher.pack = PACK;
     stream_measure_link(&w->stream);
-    w->samples = w->stream.engine.ops->alloc(bytes);
-    w->truths = calloc(plan->batch * w->n_echoes, sizeof *w->truths);
-    if (w->samples == NULL || w->truths == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu dwells", plan->batch);
-    w->stream.samples = w->samples;
-    w->stream.n_dwells = plan->batch;
-    rc = fill_samples(w, error);
+    rc = planted_fill(&w->stream.echoes, config, w->stream.engine.setup, w->stream.engine.ops,
+                      plan->batch, error);
     if (rc == PNR_OK)
         rc = pnr_detector_create(config, w->stream.engine.setup, &w->detector, error);
     return rc == PNR_OK ? pnr_publisher_create(config, &w->publisher, error) : rc;
@@ -345,13 +219,13 @@ static int add_row(const bench *b, work *w, const struct variant *form, const st
 {
     const pnr_plan *plan = &w->stream.engine.setup->plan;
     const double n = w->tally.n_found > 0 ? w->tally.n_found : (double)NAN;
-    const double n_planted = (double)(plan->batch * w->n_echoes);
+    const double n_planted = (double)(plan->batch * w->stream.echoes.n_echoes);
     const double rate = (double)run->outcome.account.used / run->seconds;
     const double link = w->stream.link_bytes_per_s > 0 ? w->stream.link_bytes_per_s : (double)NAN;
 
     bench_table_add(table, "%s %s %s %zu %zu %zu %zu %zu %s", w->own->name, form->form, form->noise,
-                    w->n_echoes, plan->n_samples, pnr_plan_windows(plan), plan->n_codes,
-                    plan->batch, w->stream.engine.engine);
+                    w->stream.echoes.n_echoes, plan->n_samples, pnr_plan_windows(plan),
+                    plan->n_codes, plan->batch, w->stream.engine.engine);
     bench_table_add(table, "%g %g %g %g %g %g %g", w->engine_ns * 1e-3, w->detect_ns * 1e-3,
                     w->publish_ns * 1e-3, (double)pnr_plan_dwell_samples(plan) / rate * 1e6,
                     rate * 1e-6, 100 * rate * w->stream.sample_bytes / link, 100 * run->busy);
@@ -369,7 +243,11 @@ static int add_row(const bench *b, work *w, const struct variant *form, const st
 static int measure_scene(const bench *b, const struct scene_case *own, const struct variant *form,
                          size_t n_echoes, bench_table *table, pnr_error *error)
 {
-    work w = {.own = own, .n_echoes = n_echoes};
+    work w = {.own = own,
+              .stream.echoes = {.n_echoes = n_echoes,
+                                .span_db = own->span_db,
+                                .max_doppler_hz = own->max_doppler_hz,
+                                .leaks = own->leaks}};
     stream_result run;
     int rc;
 
@@ -381,10 +259,7 @@ static int measure_scene(const bench *b, const struct scene_case *own, const str
     if (rc == PNR_OK && !pnr_stop &&
         (rc = stream_run(&w.stream, b->seconds, 0, NULL, NULL, &run, error)) == PNR_OK)
         rc = add_row(b, &w, form, &run, table, error);
-    if (w.samples != NULL)
-        w.stream.engine.ops->free(w.samples);
-    free(w.truths);
-    pnr_setup_destroy(w.stream.engine.setup);
+    stream_release(&w.stream);
     pnr_config_clear(&w.stream.config);
     return rc;
 }
@@ -404,9 +279,9 @@ static int measure_size(const bench *b, void *context, size_t n_echoes, bench_ta
     int rc = PNR_OK;
 
     (void)context;
-    if (n_echoes > MAX_ECHOES)
+    if (n_echoes > PLANTED_MAX)
         return pnr_error_set(error, PNR_EUSAGE, "scene: -n %zu: 1 to %d echoes", n_echoes,
-                             MAX_ECHOES);
+                             PLANTED_MAX);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++)
             if (rc == PNR_OK && !pnr_stop && is_chosen(b, i, v))

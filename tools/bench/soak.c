@@ -23,7 +23,7 @@ static const uint64_t poll_ns = 10 * 1000 * 1000;
 enum { MAX_INTERVALS = 64 };
 
 static const char columns[] =
-    "elapsed_s N results results_ps lost p50_us p99_us p999_us max_us rss_MiB "
+    "elapsed_s N echoes results results_ps lost p50_us p99_us p999_us max_us rss_MiB "
     "device_MiB";
 
 static const bench_picture picture = {.title = "Latency over the run",
@@ -105,7 +105,8 @@ static void add_row(const watch *w, interval *s)
     s->rss = resident_bytes();
     s->device = device_bytes(&w->subject);
     s->p99_us = (double)pnr_histogram_quantile(&s->latency_ns, 0.99) * 1e-3;
-    bench_table_add(w->table, "%g %zu %g %g %g", elapsed_s, n_samples, (double)s->latency_ns.n,
+    bench_table_add(w->table, "%g %zu %zu %g %g %g", elapsed_s, n_samples,
+                    w->subject.echoes.n_echoes, (double)s->latency_ns.n,
                     (double)s->latency_ns.n * 1e9 / (double)(s->end_ns - s->start_ns),
                     (double)s->lost);
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
@@ -223,7 +224,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
             fmin(fmax(b->seconds / most_intervals, least_interval_s), b->seconds / least_intervals);
         rc = run_watched(b, &w, b->pace * ceiling_hz, error);
     }
-    pnr_setup_destroy(s->engine.setup);
+    stream_release(&w.subject);
     return rc;
 }
 

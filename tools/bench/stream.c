@@ -32,7 +32,7 @@ static const double space_share = 0.5; /* share of the free bytes for the file *
 static const uint64_t patience_ns = 20000000;
 
 static const char columns[] =
-    "N batch engine: pack way: Msps GBps ceiling_GBps share_pct results_ps p50_us "
+    "N echoes batch engine: pack way: Msps GBps ceiling_GBps share_pct results_ps p50_us "
     "p99_us ring_drops unsent received missed busy_pct account: file_Msps file_GBps";
 
 static const bench_picture picture = {
@@ -90,19 +90,6 @@ static void feed_live(path *p, pnr_ring *ring, size_t chunk, const volatile int 
     }
 }
 
-/* Fills the memory of the ring, which has space for whole dwells. */
-static void fill_ring(const stream_subject *s, void *memory, size_t n_samples)
-{
-    const size_t dwell = pnr_plan_dwell_samples(&s->engine.setup->plan);
-    const size_t bytes = dwell * pnr_plan_sample_bytes(&s->engine.setup->plan);
-
-    if (s->samples == NULL)
-        pnr_measure_fill(s->engine.setup, memory, n_samples);
-    for (size_t d = 0; s->samples != NULL && d < n_samples / dwell; d++)
-        memcpy((char *)memory + d * bytes, (const char *)s->samples + d % s->n_dwells * bytes,
-               bytes);
-}
-
 /* Fills the whole ring once, then commits its samples repeatedly without a copy. */
 static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                       size_t capacity, const volatile int *stop)
@@ -113,7 +100,7 @@ static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void 
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t chunk = plan->batch > 1 ? (plan->batch / 2) * dwell : dwell;
 
-    fill_ring(p->subject, memory, capacity);
+    planted_copy(&p->subject->echoes, plan, memory, capacity);
     p->start_ns = pnr_clock_ns();
     if (p->rate_hz > 0)
         feed_live(p, ring, chunk, stop);
@@ -198,16 +185,17 @@ static double free_bytes(const char *in)
 }
 
 /* Fills a file with this number of samples. Returns 0 or errno. */
-static int fill_file(int fd, const pnr_setup *setup, size_t n_samples)
+static int fill_file(int fd, const stream_subject *s, size_t n_samples)
 {
-    const size_t bytes = n_samples * pnr_plan_sample_bytes(&setup->plan);
+    const pnr_plan *plan = &s->engine.setup->plan;
+    const size_t bytes = n_samples * pnr_plan_sample_bytes(plan);
     const int code = posix_fallocate(fd, 0, (off_t)bytes);
     void *memory =
         code == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
 
     if (memory == MAP_FAILED)
         return code != 0 ? code : errno;
-    pnr_measure_fill(setup, memory, n_samples);
+    planted_copy(&s->echoes, plan, memory, n_samples);
     return munmap(memory, bytes) == 0 ? 0 : errno;
 }
 
@@ -262,7 +250,7 @@ static int stream_file_rate(const stream_subject *s, uint64_t n_samples, double 
     fd = mkstemp(name);
     if (fd < 0)
         return pnr_error_set(error, PNR_EIO, "stream: %s: %s", name, strerror(errno));
-    code = fill_file(fd, s->engine.setup, block * n_blocks);
+    code = fill_file(fd, s, block * n_blocks);
     close(fd);
     if (code != 0)
         rc = pnr_error_set(error, PNR_EIO, "stream: %s: %s", name, strerror(code));
@@ -281,8 +269,8 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
     const double samples_per_s = (double)r->outcome.account.used / r->seconds;
     const double bytes_per_s = samples_per_s * s->sample_bytes;
 
-    bench_table_add(table, "%zu %zu %s %zu %s", plan->n_samples, plan->batch, s->engine.engine,
-                    s->config.publisher.pack, way);
+    bench_table_add(table, "%zu %zu %zu %s %zu %s", plan->n_samples, s->echoes.n_echoes,
+                    plan->batch, s->engine.engine, s->config.publisher.pack, way);
     bench_table_add(
         table, "%g %g %g %g %g %g %g %g %g %g %g %g", samples_per_s * 1e-6, bytes_per_s * 1e-9,
         ceiling_bytes_per_s * 1e-9, 100.0 * bytes_per_s / ceiling_bytes_per_s,
@@ -325,15 +313,22 @@ int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_erro
 {
     int rc;
 
-    s->samples = NULL;
     pnr_measure_configure(b->config, n_samples, &s->config);
-    s->config.source.format = PNR_FORMAT_CI16;
+    s->echoes = planted_begin(b->echoes, &s->config);
     bench_set_endpoint(&s->config);
     rc = bench_prepare(&s->config, n_samples, 0, &s->engine, error);
     if (rc != PNR_OK)
         return rc;
     stream_measure_link(s);
-    return choose_pack(s, error);
+    rc = planted_fill(&s->echoes, &s->config, s->engine.setup, s->engine.ops,
+                      planted_dwells(&s->engine.setup->plan, s->engine.setup->plan.batch), error);
+    return rc == PNR_OK ? choose_pack(s, error) : rc;
+}
+
+void stream_release(stream_subject *s)
+{
+    planted_clear(&s->echoes);
+    pnr_setup_destroy(s->engine.setup);
 }
 
 static void take_result(const bench *b, bool *open, const stream_subject *s, const stream_result *r)
@@ -382,7 +377,7 @@ static int measure_size(const bench *b, void *context, size_t n_samples, bench_t
 
     if (rc == PNR_OK)
         rc = measure_ways(b, &s, context, table, error);
-    pnr_setup_destroy(s.engine.setup);
+    stream_release(&s);
     return rc;
 }
 

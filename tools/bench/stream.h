@@ -5,6 +5,7 @@
 #define PNR_TOOLS_BENCH_STREAM_H
 
 #include "tools/bench/bench.h"
+#include "tools/bench/planted.h"
 #include "tools/bench/run.h"
 
 #include <stdint.h>
@@ -24,16 +25,17 @@ typedef struct stream_subject {
     bench_subject engine;
     double sample_bytes;
     double link_bytes_per_s; /* of the engine's link to its device; 0: no link */
-    const void *samples;     /* [n_dwells] dwells that fill the ring; NULL: pnr_measure_fill does */
-    size_t n_dwells;
+    planted echoes;          /* its dwells fill the ring */
 } stream_subject;
 
 /* Fills sample_bytes and link_bytes_per_s from the prepared engine. */
 void stream_measure_link(stream_subject *s);
 
-/* Prepares one size, and chooses publisher.pack if there are many results a second. The caller
- * destroys engine.setup, also after an error. */
+/* Prepares one size and its samples, and chooses publisher.pack if there are many results a second.
+ * The caller releases *s, also after an error. */
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error);
+
+void stream_release(stream_subject *s);
 
 /* Runs the pipeline for `seconds` on the samples of its ring, which is filled once. The feed then
  * commits these samples repeatedly. rate_hz 0: as fast as the ring accepts samples; else live at
