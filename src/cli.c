@@ -30,11 +30,11 @@ typedef struct reading {
     int argc;
     char **argv;
     int next;
-    const char **files;    /* [n_files], in order */
-    const char **settings; /* [n_settings] */
+    const char **files;    /* [n_files] arguments of -c, in order */
+    const char **settings; /* [n_settings] arguments of -s, in order */
     int n_files, n_settings;
     bool prints, helps, tells_version;
-    pnr_cli_option common[N_COMMON]; /* the first two fill the lists above */
+    pnr_cli_option common[N_COMMON]; /* the first two fill files and settings */
     pnr_error *error;
 } reading;
 
@@ -183,7 +183,8 @@ static int take_option(reading *r, const pnr_cli_option *o, const char *attached
     return PNR_OK;
 }
 
-/* Reads "--name", "--name=ARGUMENT", "-h", "-c FILE" or "-cFILE". Letters are never joined. */
+/* Reads "--name", "--name=ARGUMENT", "-h", "-c FILE" or "-cFILE". One-letter options cannot be
+ * joined: "-hV" is an error. */
 static int read_option(reading *r, const char *word)
 {
     const bool is_long = word[1] == '-';
@@ -236,8 +237,9 @@ static int read_words(reading *r)
 
 /* --- help --- */
 
-/* Prints the words of a text from column `at` on, in lines of at most TEXT_WIDTH that begin at
- * column `indent`. A longer word stays whole. Returns the column after the last word. */
+/* Prints the words of a text from column `at` on, in lines of at most TEXT_WIDTH characters that
+ * begin at column `indent`. A word longer than a line stays whole. Returns the column after the
+ * last word. */
 static size_t print_words(const char *text, size_t at, size_t indent)
 {
     for (;;) {
@@ -258,7 +260,7 @@ static size_t print_words(const char *text, size_t at, size_t indent)
     }
 }
 
-/* Prints a text that begins at this column. */
+/* Prints a text whose lines all begin at this column. */
 static void print_text(const char *text, size_t column)
 {
     print_words(text, column, column);
@@ -425,8 +427,8 @@ void pnr_cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = note_signal};
 
-    /* Without SA_RESTART a signal ends a read that waits. The caller of that read checks the
-     * flag. */
+    /* Without SA_RESTART a signal ends a read that waits. The caller of that read then checks
+     * pnr_stop. */
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

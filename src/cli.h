@@ -13,15 +13,15 @@
  * the value. */
 typedef struct pnr_cli_option {
     const char *name;     /* "truth" for --truth */
-    const char *argument; /* "FILE"; NULL: a flag */
-    const char *help;     /* one sentence */
+    const char *argument; /* "FILE"; NULL: the option takes none */
+    const char *help;     /* one sentence for --help */
     const char **value;   /* receives the argument, which lies in argv */
-    bool *flag;           /* becomes true */
-    size_t *count;        /* a whole number, min to max, as pnr_cli_read_count reads it */
-    double *number;       /* min to max: digits, with or without a point */
-    double *seconds;      /* min to max: a number with the unit ns, us, ms or s, as 62ms */
+    bool *flag;           /* set to true if the option is given */
+    size_t *count;        /* a whole number from min to max, read by pnr_cli_read_count */
+    double *number;       /* a number from min to max: digits, with or without a point */
+    double *seconds;      /* a time from min to max, with the unit ns, us, ms or s: 62ms */
     double min, max;
-    char letter; /* 'n' for -n; '\0': none */
+    char letter; /* 'n' for -n; '\0': no letter */
 } pnr_cli_option;
 
 typedef struct pnr_cli {
@@ -31,11 +31,11 @@ typedef struct pnr_cli {
     const char *examples; /* complete command lines for --help, each on its own line */
     const pnr_cli_option *options;
     int max_operands;
-    bool helps_alone; /* without any word it prints the help */
+    bool helps_alone; /* prints the help if there is no argument */
     /* filled by pnr_cli_parse: */
     const char *operands[8];
     int n_operands;
-    bool strict; /* --strict */
+    bool strict; /* --strict was given */
 } pnr_cli;
 
 /*
@@ -44,7 +44,7 @@ typedef struct pnr_cli {
  * Reads first the files, then the settings, each in order. Always initialises config, so call
  * pnr_config_clear at the end; the program calls pnr_config_check after it has read its operands.
  * PNR_OK: the program continues; PNR_EEND: help, version or configuration was printed, and the
- * program ends; PNR_EUSAGE, PNR_ECONFIG, PNR_ENOINPUT and the reason.
+ * program ends. Other codes, such as PNR_EUSAGE, PNR_ECONFIG or PNR_ENOINPUT, are errors.
  */
 int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_error *error);
 

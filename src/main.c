@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar: echo stream in, ranges out. */
+/* The program pnradar: reads an echo stream and publishes ranges. */
 #include "base/log.h"
 #include "cli.h"
 #include "correlator/engines.h"
@@ -30,8 +30,8 @@ static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
 }
 
 /* Prints which engines work here, best first, and why the others do not. With a configuration, also
- * prints the method that each engine chooses. The sample format is ci16 if only the input would
- * determine it. */
+ * prints the method that each engine chooses. The sample format is ci16 if neither source.format
+ * nor the extension of the input gives one. */
 static int list_engines(const pnr_config *config, pnr_error *error)
 {
     pnr_setup *setup = NULL;
@@ -183,7 +183,8 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
     return strict && (!pnr_account_lossless(&account) || account.windows == 0) ? PNR_EXIT_LOST : 0;
 }
 
-/* Chooses what to print: `print` as given, the table on a terminal, nothing for NULL. */
+/* Chooses the table if neither --print nor --quiet is given and stdout is a terminal. If *print
+ * stays NULL, nothing is printed. */
 static int choose_print(const char **print, bool is_quiet, pnr_error *error)
 {
     if (is_quiet && *print != NULL)

@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK = 8192 };                         /* samples computed at a time */
-static const double send_every_s = 0.01;       /* the longest chunk in real time */
-static const uint64_t progress_ns = 500000000; /* between two progress lines */
+enum { CHUNK = 8192 };                   /* samples computed at a time */
+static const double send_every_s = 0.01; /* longest chunk, seconds, with source.pace = real-time */
+static const uint64_t progress_ns = 500000000; /* time between two progress lines */
 
 /* The first line of the truth, and the mark by which its file may be replaced. */
 static const char truth_header[] =
@@ -28,22 +28,22 @@ static const char truth_what[] = "cannot write --truth"; /* of messages */
 /* The state of the program. */
 typedef struct work {
     const pnr_config *config;
-    const char *truth_path, *output; /* of the command line; truth_path NULL: not given */
+    const char *truth_path, *output; /* paths on the command line; truth_path NULL: no --truth */
     bool transmit;
     pnr_scene *scene;
     pnr_sink *sink;
     FILE *truth;             /* NULL: the truth is not written */
     pnr_new_file truth_file; /* none: the truth goes to standard output, or nowhere */
     size_t n_channels;
-    size_t chunk;         /* samples */
-    double gain;          /* of the transmit waveform; 1 for echoes */
+    size_t chunk;         /* length of a chunk in samples */
+    double gain;          /* gain of the transmit waveform; 1 for echoes */
     double (*channel)[2]; /* [chunk] */
     double (*samples)[2]; /* [chunk][n_channels] */
     uint64_t end;         /* position after the last sample; UINT64_MAX: until stopped */
     uint64_t position;    /* number of samples written or lost so far */
     uint64_t n_lost;
     uint64_t n_truths; /* periods whose truth is written */
-    uint64_t start_ns; /* CLOCK_MONOTONIC of sample 0 */
+    uint64_t start_ns; /* time of sample 0 by CLOCK_MONOTONIC */
     uint64_t progress_ns;
     bool shows_progress;
 } work;
@@ -67,8 +67,8 @@ static int plan_length(work *w, pnr_error *error)
     return PNR_OK;
 }
 
-/* Returns the gain, at most 1, with which the transmit waveform fits the format. Integer formats
- * end just below 1. A sample at an end counts as clipped. */
+/* Returns the gain, at most 1, with which the transmit waveform fits the format. The range of
+ * integer formats ends just below 1. A sample at an end of the range counts as clipped. */
 static double transmit_gain(const work *w, pnr_format format)
 {
     const pnr_format_info *info = pnr_format_get(format);
@@ -240,7 +240,7 @@ static void show_progress(work *w, bool last)
             last ? "\n" : "");
 }
 
-/* Writes all samples. PNR_OK; PNR_EEND: stopped, or the reader has closed its end. */
+/* Writes all samples. PNR_OK; PNR_EEND: stopped, or the reader has closed the pipe. */
 static int stream(work *w, pnr_error *error)
 {
     int rc = PNR_OK;
@@ -314,7 +314,7 @@ static int finish(work *w, int rc, pnr_error *error)
                 info.n_written, info.n_clipped, w->n_lost);
         rc = PNR_OK;
     } else if (rc == PNR_EEND) {
-        /* The reader closed its end before it had all samples. */
+        /* The reader closed the pipe before it had all samples. */
         error->code = rc = PNR_EIO;
     }
     pnr_scene_destroy(w->scene);

@@ -54,7 +54,7 @@ typedef struct listener {
     char others[MAX_OTHERS][PNR_TEXT_LEN]; /* [n_others] the other streams so far */
     size_t n_others;
 
-    /* The ways to see results besides the table. NULL: not wanted. */
+    /* Views of the results besides the table. NULL: not wanted. */
     pnr_picture *picture;
     listen_live *live;
     listen_profiles *profiles; /* for picture and live */
@@ -172,7 +172,7 @@ static int take_summary(listener *l, const char *text, size_t length, bool is_en
     return PNR_OK;
 }
 
-/* Processes a message of any topic. PNR_OK; PNR_EDATA: it cannot be read; PNR_EIO. */
+/* Processes a message of any topic. PNR_OK; PNR_EDATA: the message cannot be read; PNR_EIO. */
 static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error)
 {
     size_t length;
@@ -187,8 +187,8 @@ static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error
     return code == PNR_OK ? take_result(l, text, length, error) : code;
 }
 
-/* Gives the next profile to the views. PNR_OK; PNR_EAGAIN: none has arrived; PNR_EDATA: it cannot
- * be read; PNR_ENOMEMORY. */
+/* Gives the next profile to the views. PNR_OK; PNR_EAGAIN: no profile has arrived; PNR_EDATA: the
+ * profile cannot be read; PNR_ENOMEMORY. */
 static int take_profile(listener *l, pnr_error *error)
 {
     const int code =

@@ -57,7 +57,7 @@ static int fill_sheet(plan_sheet *sheet, const pnr_config *config, double budget
 
 int main(int argc, char **argv)
 {
-    double budget_s = 0; /* 0: no budget */
+    double budget_s = 0; /* 0: --budget was not given */
     plan_sheet sheet = {.root = json_object()};
     const pnr_cli_option options[] = {
         {"budget", "TIME", "Measure the longest code within TIME a period (62ms; ns, us, ms, s).",

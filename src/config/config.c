@@ -16,10 +16,10 @@ enum {
     FILE_MAX_BYTES = 16 << 20 /* a limit, because /dev/zero has no end */
 };
 
-/* The current position, for messages. */
+/* The current position in the input, for messages. */
 typedef struct place {
-    const char *name; /* of the file, or "-s" */
-    size_t line;      /* 0: no line */
+    const char *name; /* path of the file, or "-s" */
+    size_t line;      /* number of the line; 0: no line */
     pnr_error *error;
 } place;
 
@@ -66,7 +66,7 @@ static const pnr_key *guess_key(const char *section, const char *name)
 }
 
 /* Refuses an unknown key, and suggests another. title: the name of the section in the file;
- * section: its name in the table. */
+ * section: the name of the same section in pnr_config_sections. */
 static int refuse_key(const place *at, const char *title, const char *section, const char *name)
 {
     const pnr_key *elsewhere = pnr_key_find(NULL, name), *best = guess_key(section, name);
@@ -102,8 +102,8 @@ static int refuse_section(const place *at, const char *name)
 /* A section as it is written in a file. */
 typedef struct section {
     const pnr_section *table;
-    size_t number; /* n of [target.<n>]; 0: not numbered */
-    size_t line;   /* line of its title */
+    size_t number; /* n of [target.<n>]; 0: the section is not numbered */
+    size_t line;   /* line of the title in the file */
 } section;
 
 static int find_section(const place *at, const char *name, section *out)
@@ -177,8 +177,8 @@ static void cut_comment(char *text)
         }
 }
 
-/* Reads the value after "=" in place. A quoted value may contain "\"" and "\\". Any other value is
- * plain. */
+/* Reads the value after "=" in place. A quoted value may contain "\"" and "\\". A value without
+ * quotes has no escapes. */
 static int read_value(const place *at, char *text, bool has_comments, char **out)
 {
     char *from, *to;
@@ -218,13 +218,13 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
 
 /* --- a whole text --- */
 
-/* The sections and keys of a text read so far. A repeated section or key is refused. */
+/* The sections and keys read so far from one text. A repeated section or key is refused. */
 typedef struct reader {
     place at;
     pnr_config *config;
-    section section;  /* its table is NULL before the first section */
-    size_t *key_line; /* [n keys] line of the key in this section; 0: not set */
-    section *seen;    /* [n_seen] */
+    section section;  /* the present section; its table is NULL before the first title */
+    size_t *key_line; /* [pnr_config_n_keys] line of each key in this section; 0: not set */
+    section *seen;    /* [n_seen] sections read so far */
     size_t n_seen;
 } reader;
 
@@ -335,7 +335,7 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
         size_t next = at + n + (end != NULL);
 
         r.at.line++;
-        if (end && n > 0 && text[at + n - 1] == '\r') /* a line end of Windows */
+        if (end && n > 0 && text[at + n - 1] == '\r') /* the line ends with CR LF */
             n--;
         if (n > LINE_MAX_BYTES) {
             rc = refuse_at(&r.at, PNR_ECONFIG, "a line of %zu bytes: at most %d, please", n,
@@ -355,7 +355,7 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
 /* Reads the whole file. The caller owns *text, also after an error. */
 static int load_file(const place *at, FILE *file, char **text, size_t *length)
 {
-    *text = malloc(FILE_MAX_BYTES); /* only the file's own pages use memory */
+    *text = malloc(FILE_MAX_BYTES); /* only pages that the file fills use memory */
     if (!*text)
         return refuse_at(at, PNR_ENOMEMORY, "no memory for a file of %d bytes", FILE_MAX_BYTES);
     *length = fread(*text, 1, FILE_MAX_BYTES, file);

@@ -76,21 +76,21 @@ typedef struct pnr_run {
 /* A point in time: a sample index or UTC. */
 typedef struct pnr_epoch {
     bool is_utc;
-    int64_t sample; /* when !is_utc; may be negative */
-    int64_t utc_ns; /* when is_utc */
+    int64_t sample; /* valid if !is_utc; may be negative */
+    int64_t utc_ns; /* valid if is_utc */
 } pnr_epoch;
 
 /* One point target of the synthetic scene, section [target.<n>]. */
 typedef struct pnr_target {
-    double range_m;      /* at sample 0 */
-    double velocity_mps; /* radial, positive towards the radar */
-    double amplitude;    /* of the echo, full scale = 1; 0: from snr_db */
-    double snr_db;       /* per sample, against echo.noise_rms; used when amplitude is 0 */
-    double phase_rad;    /* at sample 0 */
-    size_t code;         /* n of the [code.<n>] that the target reflects; 1 without such sections */
-    size_t data_bit_periods; /* 0: no data */
+    double range_m;      /* range at sample 0 */
+    double velocity_mps; /* radial velocity, positive towards the radar */
+    double amplitude;    /* amplitude of the echo, full scale = 1; 0: computed from snr_db */
+    double snr_db;       /* SNR of one sample against echo.noise_rms; used if amplitude is 0 */
+    double phase_rad;    /* phase at sample 0 */
+    size_t code; /* n of the [code.<n>] that the target reflects; 1 if there is only [code] */
+    size_t data_bit_periods; /* periods of the code in one data bit; 0: no data */
     bool has_snr;
-    size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
+    size_t number; /* n of the section's name; the array is sorted by n, and pnr_config_check
                     * refuses missing numbers */
 } pnr_target;
 
@@ -115,19 +115,19 @@ typedef struct pnr_config {
         char name[PNR_TEXT_LEN];
     } stream;
     struct {
-        char input[PNR_PATH_LEN]; /* "-" is stdin; "" is none */
-        pnr_format format;        /* NONE: from the extension of the file */
+        char input[PNR_PATH_LEN]; /* "-": stdin; "": no input */
+        pnr_format format;        /* PNR_FORMAT_NONE: given by the extension of the file */
         pnr_rational rate_hz;
         pnr_rational tune_hz;          /* frequency that is mixed to zero before correlation */
         int spectrum;                  /* pnr_spectrum */
         int layout;                    /* pnr_layout */
-        size_t channels;               /* interleaved channels in a raw file */
-        size_t channel;                /* correlated channel, from 0 */
+        size_t channels;               /* number of interleaved channels in a raw file */
+        size_t channel;                /* the correlated channel, counted from 0 */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
-        size_t chunk;                  /* samples of a read; 0: automatic */
-        pnr_run *lost; /* [n_lost] positions that the recorder lost and the file does not contain.
-                        * The runs ascend, none is empty, and samples lie between them */
+        size_t chunk;                  /* samples per read; 0: chosen by the program */
+        pnr_run *lost; /* [n_lost] runs of positions that the recorder lost and the file does not
+                        * contain: not empty, ascending, and with samples between them */
         size_t n_lost;
     } source;
     struct {
@@ -144,11 +144,11 @@ typedef struct pnr_config {
         bool invert;          /* changes the sign of every chip */
         size_t bits;          /* periods of a bit of data; 0: no data */
         bool has_bits;        /* false: as the type has it */
-        pnr_rational tune_hz; /* carrier of this code, besides source.tune_hz */
+        pnr_rational tune_hz; /* carrier of this code relative to source.tune_hz */
         char path[PNR_PATH_LEN];
         int pulse;        /* pnr_pulse */
-        double rolloff;   /* of rrc */
-        double cutoff_hz; /* of filtered */
+        double rolloff;   /* excess bandwidth of the rrc pulse, in chip rates */
+        double cutoff_hz; /* cutoff frequency of the filtered pulse */
         char pulse_path[PNR_PATH_LEN];
         pnr_rational chip_rate_hz; /* {0,0}: a chip is one sample */
         pnr_epoch epoch;
@@ -157,7 +157,7 @@ typedef struct pnr_config {
         int correlation;          /* pnr_correlation_kind */
         int filter;               /* pnr_filter */
         int dc;                   /* pnr_dc */
-        char notch[PNR_TEXT_LEN]; /* "50e3+-200,-125e3+-1e3" Hz; "": none */
+        char notch[PNR_TEXT_LEN]; /* "50e3+-200,-125e3+-1e3" Hz; "": no notch */
     } window;
     struct {
         double speed_mps;
@@ -166,22 +166,22 @@ typedef struct pnr_config {
         double zero_delay_s;
         int zero;                           /* pnr_zero_kind */
         double zero_search_m;               /* half width of the search for the direct path */
-        double zero_alarm_m;                /* drift that raises an alarm; 0: never */
-        char zero_state_path[PNR_PATH_LEN]; /* "": none */
+        double zero_alarm_m;                /* drift that raises an alarm; 0: no alarm */
+        char zero_state_path[PNR_PATH_LEN]; /* "": no file */
         double min_range_m;
-        double max_range_m; /* 0: the unambiguous range above min_range_m */
+        double max_range_m; /* 0: min_range_m plus the unambiguous range */
     } radar;
     struct {
         size_t periods;
         int combine; /* pnr_combine */
         size_t looks;
-        int taper;                /* pnr_taper, in slow time */
-        double taper_sidelobe_db; /* of dolph-chebyshev */
+        int taper;                /* pnr_taper over the periods of a dwell */
+        double taper_sidelobe_db; /* level of the sidelobes of dolph-chebyshev */
         int clutter;              /* pnr_clutter */
     } dwell;
     struct {
-        double min_hz, max_hz; /* both 0: +-1 / (2 Tr) in Doppler dwells, else no search */
-        int step;              /* distance between the rotations of the samples, in bins of 1/Tr */
+        double min_hz, max_hz; /* both 0: +-1 / (2 period_s) in Doppler dwells, else no search */
+        int step; /* pnr_step: step of the rotations of the samples, in repetition rates */
     } doppler;
     struct {
         double pfa; /* expected false alarms of a search */
@@ -189,7 +189,7 @@ typedef struct pnr_config {
         size_t oversample;
         int cfar;                               /* pnr_cfar_kind of plan.h */
         int cfar_axis;                          /* pnr_cfar_axis of plan.h */
-        size_t cfar_guard, cfar_training;       /* cells on either side */
+        size_t cfar_guard, cfar_training;       /* cells on either side of the tested cell */
         size_t exclusion_cells, exclusion_rows; /* no weaker cell within this distance is an echo */
         size_t subtract; /* number of further searches, each without the echoes found so far */
         size_t threads;  /* that detect; 0: one for each core */
@@ -198,26 +198,26 @@ typedef struct pnr_config {
         char name[PNR_TEXT_LEN];
         char method[PNR_TEXT_LEN];
         size_t device;
-        size_t depth;    /* most submits in flight */
-        size_t batch;    /* most dwells in a submit; 0: automatic */
-        size_t threads;  /* of the cpu engine; 0: one for each core */
+        size_t depth;    /* greatest number of submits in flight */
+        size_t batch;    /* most dwells in a submit; 0: chosen by the program */
+        size_t threads;  /* threads of the cpu engine; 0: one for each core */
         int wait;        /* pnr_wait */
-        double deadline; /* s; 0: one period of a live stream */
+        double deadline; /* age of a late result, s; 0: one period of a live stream */
     } engine;
     struct {
-        double seconds; /* 0: automatic */
-        size_t bytes;   /* 0: from seconds */
+        double seconds; /* length in time; 0: chosen by the program */
+        size_t bytes;   /* length in memory; 0: follows from seconds */
     } ring;
     struct {
         bool lock_memory;
-        int acquisition_cpu; /* -1: any */
-        int processing_cpu;  /* -1: any */
+        int acquisition_cpu; /* -1: any processor */
+        int processing_cpu;  /* -1: any processor */
         size_t priority;     /* SCHED_FIFO priority of acquisition; processing gets one less; 0:
-                              * neither thread gets one */
+                              * neither thread gets such a priority */
     } realtime;
     struct {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
-        bool expose;                 /* yes: may bind beyond loopback without CURVE */
+        bool expose;                 /* true: may bind beyond loopback without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
         size_t pack;
         int profile;       /* pnr_profile */
@@ -227,19 +227,19 @@ typedef struct pnr_config {
     } publisher;
     struct {
         size_t seed;
-        size_t periods; /* 0: until stopped */
+        size_t periods; /* periods to write; 0: until stopped */
         double noise_rms;
-        double noise_bandwidth_hz; /* 0: white */
-        double leak_amplitude;     /* direct path at zero range */
+        double noise_bandwidth_hz; /* 0: white noise */
+        double leak_amplitude;     /* amplitude of the direct path at range 0 */
         double cw_hz;
         double cw_amplitude;
         double clock_ppm; /* relative error of the sampling clock against that of the transmitter */
         double phase_noise_rad; /* rms of the oscillator's random walk in one second */
         double iq_gain_db, iq_phase_rad;
         double dc_amplitude, dc_phase_rad;
-        pnr_run *slips; /* [n_slips] samples that vanish, ascending, as source.lost */
+        pnr_run *slips; /* [n_slips] runs of samples that the receiver loses unseen, ascending */
         size_t n_slips;
-        size_t bits; /* of the ADC; 0: the bits of the format */
+        size_t bits; /* bits of the ADC; 0: the bits of the format */
     } echo;
     pnr_code_section *codes; /* [n_codes]; if there are none, [code] is the only code */
     size_t n_codes;
@@ -252,17 +252,17 @@ void pnr_config_init(pnr_config *config);
 void pnr_config_clear(pnr_config *config);
 
 /* Reads an INI file; its values replace the present ones. PNR_ENOINPUT: the file cannot be opened.
- * PNR_ECONFIG: unknown or repeated key or section, text after a value, a value out of range, NUL, a
- * line over 4096 bytes, a directory. The message is "file:line: ..." with the value and the nearest
- * known name. */
+ * PNR_ECONFIG: unknown or repeated key or section, text after a value, a value out of range, a NUL
+ * byte, a line over 4096 bytes, a directory. The message is "file:line: ..." with the value and the
+ * nearest known name. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
-/* Reads the text of an INI file from memory. Messages call it `name`. */
+/* Reads the text of an INI file from memory. Error messages call this text `name`. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
                      pnr_error *error);
 /* Sets one key to a new value. The assignment is "section.key=value", as after -s. */
 int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error);
 
-/* Returns the number of codes in the stream: the [code.<n>] sections, or 1. */
+/* Returns the number of codes in the stream: n_codes, or 1 if there are no [code.<n>] sections. */
 size_t pnr_config_codes(const pnr_config *config);
 /* Sets *out to a configuration whose only code is code c of config, counted from 0. config still
  * owns the arrays of *out. */

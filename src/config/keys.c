@@ -60,7 +60,7 @@ const pnr_section pnr_config_sections[] = {
 #define ABOVE(from) .min = (from), .max = INFINITY, .open = PNR_OPEN_MIN
 #define FROM(from) .min = (from), .max = INFINITY
 
-/* The keys, in the order of the sections above. All prints use the same order. */
+/* The keys, in the order of the sections above. All printed lists have this order. */
 const pnr_key pnr_config_keys[] = {
     {KEY(stream, name, TEXT, "pnradar",
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},

@@ -14,14 +14,14 @@ typedef enum {
     PNR_KEY_TIME,     /* char[size]: UTC, or empty */
     PNR_KEY_SIZE,     /* size_t */
     PNR_KEY_INT,      /* int, may be negative */
-    PNR_KEY_BYTES,    /* size_t, with K, M or G */
+    PNR_KEY_BYTES,    /* size_t; the text may end in K, M or G */
     PNR_KEY_DOUBLE,   /* double */
-    PNR_KEY_RATIONAL, /* pnr_rational; {0, 0} if empty, where the default is empty */
+    PNR_KEY_RATIONAL, /* pnr_rational; {0, 0}: empty text, if the default is empty too */
     PNR_KEY_CHOICE,   /* int: index into choices */
     PNR_KEY_YES_NO,   /* bool */
     PNR_KEY_FORMAT,   /* pnr_format; "auto" is PNR_FORMAT_NONE */
     PNR_KEY_EPOCH,    /* pnr_epoch */
-    PNR_KEY_RUNS      /* pnr_run *; their number is a size_t at the offset `also` */
+    PNR_KEY_RUNS      /* pnr_run *; the number of runs is a size_t at the offset `also` */
 } pnr_key_type;
 
 /* The ends of a range that the range does not include. */
@@ -31,15 +31,15 @@ typedef struct pnr_key {
     const char *section; /* a name in pnr_config_sections */
     const char *name;
     pnr_key_type type;
-    size_t offset;              /* in pnr_config, or in an item of a numbered section */
-    size_t size;                /* of the member */
+    size_t offset;              /* offset in pnr_config, or in an item of a numbered section */
+    size_t size;                /* bytes of the member */
     size_t also;                /* offset of the second member that the type needs */
     size_t given;               /* offset of a bool that tells if the value is set; 0: no bool */
-    const char *unit;           /* NULL: none */
+    const char *unit;           /* NULL: no unit */
     const char *initial;        /* the default as text */
     double min, max;            /* both 0: any value; max INFINITY: no upper end */
-    unsigned open;              /* PNR_OPEN_... */
-    const char *const *choices; /* NULL-terminated, in the order of the enum */
+    unsigned open;              /* PNR_OPEN_... of the ends that are excluded */
+    const char *const *choices; /* words, NULL-terminated, in the order of the enum */
     const char *help;           /* one sentence */
 } pnr_key;
 
@@ -59,9 +59,9 @@ const char *pnr_config_word(const pnr_config *config, const char *section, const
 typedef struct pnr_section {
     const char *name;
     const char *help;      /* one sentence */
-    size_t item_bytes;     /* size of an item; 0: not numbered */
-    size_t items, n_items; /* offsets in pnr_config of the array (sorted by n) and of its length */
-    size_t number;         /* offset of n in an item */
+    size_t item_bytes;     /* bytes of an array item; 0: the section is not numbered */
+    size_t items, n_items; /* offsets in pnr_config: of the array of items, and of its length */
+    size_t number;         /* offset of n in an item; the array is sorted by n */
 } pnr_section;
 extern const pnr_section pnr_config_sections[];
 
@@ -81,25 +81,27 @@ void pnr_section_reset(const pnr_section *numbered, void *base);
 const void *pnr_section_item(const pnr_section *section, const pnr_config *config, size_t i);
 
 enum {
-    PNR_VALUE_MAX = 4000, /* bytes of a value, so that it can be printed in a line */
+    PNR_VALUE_MAX = 4000, /* most bytes of a value, so that every value fits in a line of a file */
     PNR_WHY_LEN = 320
 };
 
-/* Reads the text of a key into its members of *base, a pnr_config or an item of a numbered section.
- * PNR_OK; on PNR_ECONFIG or PNR_ENOMEMORY `why` gets the reason, and *base is unchanged. */
+/* Reads the value of a key from text and stores it in *base, a pnr_config or an item of a numbered
+ * section. PNR_OK; on PNR_ECONFIG or PNR_ENOMEMORY `why` gets the reason, and *base is
+ * unchanged. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
-/* Writes the value as a text from which pnr_value_parse reads the same value; "" for no value.
- * Returns out. */
+/* Writes the value as a text from which pnr_value_parse reads the same value; "" if the key has no
+ * value. Returns out. */
 char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1]);
-/* Writes "1 to 64", "more than 0", "iq | channels" or "yes | no"; "" for any value. Returns out. */
+/* Writes the values that a key allows, as "1 to 64", "more than 0", "iq | channels" or "yes | no";
+ * "" if all are allowed. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 
 /* The optimal string alignment distance: insertions, deletions, replacements and swaps of
  * neighbouring letters. Only the first 63 bytes of a name count. */
 size_t pnr_name_distance(const char *a, const char *b);
-/* Returns the name that pnradar has for a word of other programs or of the textbook: "m-sequence"
- * for "mls" as the value of code.type, "rate_hz" for "fs" as a key of source (key: NULL). Ignores
- * the case of the word. NULL: the word is not known. */
+/* Returns the name that pnradar has for a word of other programs or of textbooks: "m-sequence" for
+ * "mls" as the value of code.type, "rate_hz" for "fs" as a key of source (key: NULL). Ignores the
+ * case of the word. NULL: the word is not known. */
 const char *pnr_name_synonym(const char *section, const char *key, const char *word);
 
 #endif

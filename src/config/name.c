@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The message about an unknown name suggests another: what a synonym means, or the nearest name. */
+/* Suggests a name for an unknown one: the name that a synonym means, or the nearest name. */
 #include "config/keys.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ static const struct synonym {
     {"engine.name", "fftw host", "cpu"},
 };
 
-/* True if the list, separated by spaces, has the word. */
+/* True if the list, whose words are separated by spaces, contains the word. Ignores case. */
 static bool has_word(const char *list, const char *word)
 {
     const size_t length = strlen(word);

@@ -36,7 +36,7 @@ void pnr_config_print(const pnr_config *config, FILE *stream)
     }
 }
 
-/* Writes "Hz, more than 0", or "" without a unit and a range. */
+/* Writes the unit and the range, as "Hz, more than 0"; "" if the key has neither. */
 static const char *describe_key(const pnr_key *key, char out[PNR_WHY_LEN])
 {
     char range[PNR_WHY_LEN];

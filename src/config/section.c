@@ -59,7 +59,7 @@ void pnr_section_reset(const pnr_section *numbered, void *base)
 {
     char why[PNR_WHY_LEN];
 
-    /* A test checks that every default is valid. */
+    /* The result is ignored: a test checks that every default is valid. */
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
         const pnr_key *key = &pnr_config_keys[i];
         const pnr_section *of = pnr_section_of(key);

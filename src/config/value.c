@@ -68,7 +68,7 @@ static const char *const si_units[] = {"Hz", "s", "m", "m/s", "rad"};
 
 static const struct prefix {
     const char *text;
-    int exponent; /* of 10 */
+    int exponent; /* the prefix means 10^exponent */
 } prefixes[] = {{"", 0},   {"k", 3},  {"M", 6},         {"G", 9},
                 {"m", -3}, {"u", -6}, {"\xc2\xb5", -6}, {"n", -9}};
 
@@ -190,7 +190,7 @@ static int refuse_range(const pnr_key *key, char why[PNR_WHY_LEN])
 /* One key of one configuration. */
 typedef struct member {
     const pnr_key *key;
-    void *field, *also; /* at key->offset and key->also */
+    void *field, *also; /* the members at key->offset and key->also */
     char *why;          /* [PNR_WHY_LEN] the reason of a refusal */
 } member;
 
@@ -212,7 +212,7 @@ static int parse_time(const member *to, const char *text)
     return parse_text(to, text);
 }
 
-/* Reads digits only; *end: the text after them. */
+/* Reads digits only; *end: the text after the digits. */
 static int parse_digits(const char *text, const char **end, uint64_t *out, char *why)
 {
     char *after;
@@ -275,7 +275,7 @@ static int parse_double(const member *to, const char *text)
         return refuse_value(to->why, "too large or too small for double precision");
     if (!in_range(to->key, value))
         return refuse_range(to->key, to->why);
-    *(double *)to->field = value == 0 ? 0 : value; /* no negative zero */
+    *(double *)to->field = value == 0 ? 0 : value; /* -0 becomes 0 */
     return PNR_OK;
 }
 
@@ -355,7 +355,7 @@ static const char *skip_space(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* Reads one "first+count" and the comma after it. */
+/* Reads one "first+count" and the comma after it, if there is one. */
 static int parse_run(const char **at, pnr_run *run, char *why)
 {
     const char *text = skip_space(*at);
@@ -482,8 +482,8 @@ static void format_bytes(size_t value, char out[PNR_VALUE_MAX + 1])
     snprintf(out, PNR_VALUE_MAX + 1, "%zu%.1s", value >> suffix->shift, &suffix->letter);
 }
 
-/* Writes runs as "first+count,...". Without spaces the text is never longer than the text that was
- * read, so it fits in a line. */
+/* Writes runs as "first+count,...". Without spaces the result is never longer than the text that
+ * was read, so the result fits in a line. */
 static void format_runs(const pnr_run *runs, size_t n, char out[PNR_VALUE_MAX + 1])
 {
     size_t used = 0;

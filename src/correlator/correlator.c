@@ -12,7 +12,7 @@ struct pnr_correlator {
     pnr_engine *engine;
     char name[48];
     size_t depth;
-    pnr_windows in_flight[PNR_MAX_DEPTH]; /* a queue */
+    pnr_windows in_flight[PNR_MAX_DEPTH]; /* queue; the oldest is in_flight[first] */
     size_t first, n_in_flight;
     uint64_t next_tag;
 };

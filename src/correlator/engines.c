@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const names[] = {"cuda", "cpu", "reference", NULL}; /* best first */
+static const char *const names[] = {"cuda", "cpu", "reference", NULL}; /* the best engine first */
 
 const char *const *pnr_engine_names(void)
 {

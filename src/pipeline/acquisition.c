@@ -12,7 +12,7 @@ static bool is_stopped(const pnr_acquisition *a)
            atomic_load(&a->cancel) != 0;
 }
 
-/* Returns the most samples to read at `position`. */
+/* Returns the greatest number of samples that a read at `position` may take. */
 static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
 {
     if (!a->is_live || a->dwell == 0)
@@ -26,7 +26,7 @@ static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
 }
 
 /* Returns memory for the next samples: in the ring, or spare memory when the source is live and the
- * ring is full. NULL: stopped. */
+ * ring is full. NULL: the acquisition was stopped. */
 static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples, bool *is_spare)
 {
     const size_t chunk = next_chunk(a, position);

@@ -10,19 +10,19 @@
 
 #include <stdatomic.h>
 
-/* Shared by the acquisition thread and the processing thread. */
+/* The state that the acquisition thread and the processing thread share. */
 typedef struct pnr_acquisition {
     pnr_source *source;
     pnr_ring *ring;
-    size_t chunk; /* most samples of a read */
+    size_t chunk; /* greatest number of samples in one read */
     uint64_t first_window;
-    size_t
-        dwell; /* samples of a dwell: no live read goes beyond the end of a dwell, so that the dwell
-                * is ready at once; 0: no such limit */
+    /* Samples of a dwell: a live read stops at the end of a dwell, so that the dwell is ready at
+     * once. 0: reads have no such limit. */
+    size_t dwell;
     void *spare; /* [chunk] for samples of a live source when the ring is full */
     pnr_rational rate_hz;
     bool is_live;                 /* the source cannot wait: a full ring drops samples */
-    bool is_paced;                /* a recording that plays in real time */
+    bool is_paced;                /* the source is a recording that plays in real time */
     const volatile int *stop;     /* may be NULL */
     _Atomic int cancel;           /* stop flag of the pipeline itself */
     _Atomic int64_t start_utc_ns; /* host time of sample 0; 0 before the first samples */

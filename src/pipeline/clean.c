@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATCH = 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS }; /* floats */
+enum { PATCH = 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS }; /* number of floats in a patch */
 
 /* A subtracted echo may leave a remnant within this distance. */
 static const double remnant_lags = 1.5, remnant_rows = 1.5;
@@ -18,12 +18,12 @@ struct pnr_clean {
     const pnr_radar *radar;
     const pnr_plan *plan;
     size_t n_searches, n_copies;
-    float (**copies)[2];       /* [n_copies][N]: the code and its slope for each echo */
-    double complex *work;      /* [2 N] */
-    pnr_removal *removals;     /* [max_echoes][PNR_MAX_REMOVALS] */
-    size_t n_candidates;       /* candidates: the given ones, then the new ones */
-    pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES] */
-    float *patches;            /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: one row */
+    float (**copies)[2];   /* [n_copies][n_samples]: the code of each echo, and its slope */
+    double complex *work;  /* [2 n_samples] */
+    pnr_removal *removals; /* [max_echoes][PNR_MAX_REMOVALS] */
+    size_t n_candidates;
+    pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES]: the given ones, then the new ones */
+    float *patches;            /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: the map has one row */
 };
 
 int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr_detector *detector,
@@ -117,7 +117,8 @@ static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
     return false;
 }
 
-/* Keeps the new candidates, and adds the echoes to their values again. Returns their number. */
+/* Keeps the new candidates, and adds the removed echoes to their values again. Returns the number
+ * of new candidates. */
 static size_t keep_new(pnr_clean *clean, const pnr_observed *observed, const pnr_result *found,
                        const pnr_detection *detection)
 {

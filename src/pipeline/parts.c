@@ -17,7 +17,7 @@
 enum { MAX_DETECTION_THREADS = 16 };
 
 /* Finds how many dwells a submit may hold so that the ring has space for all submits in flight and
- * for the source. Also finds the number of samples of that ring. */
+ * for the source. Also finds the number of samples in that ring. */
 static int shape_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
@@ -113,8 +113,8 @@ static size_t ahead_samples(const pnr_pipeline *p)
     return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
 }
 
-/* Returns the most samples of a live read, a fraction of a dwell. Earlier reads are uploaded ahead,
- * so only the last one remains at the end of the dwell. */
+/* Returns the greatest length of a live read in samples, a fraction of a dwell. Earlier reads are
+ * uploaded ahead, so only the last read remains at the end of the dwell. */
 static size_t live_chunk(size_t dwell)
 {
     enum { CHUNK_SAMPLES = 4096, PARTS = 8 };
@@ -151,8 +151,9 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Splits the rows of the map into runs with one step of Doppler each. K is plan.n_periods, and Tr
- * is the period. In units of 1 / (4 K Tr) the Doppler of each row is an integer. */
+/* Splits the rows of the map into runs; the rows of a run have equal steps of Doppler. K is
+ * plan.n_periods, and Tr is the period. In units of 1 / (4 K Tr) the Doppler of each row is an
+ * integer. */
 static int fill_doppler(const pnr_pipeline *p, pnr_map_info *map, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -250,8 +251,8 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     if (p->config->detector.subtract == 0)
         return PNR_OK;
     for (size_t h = 0; h < plan->n_hypotheses; h++)
-        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a stretched code is not periodic in N
-                                                        * samples */
+        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a stretched code does not repeat after
+                                                        * n_samples */
             return pnr_refuse(
                 error,
                 "detector.subtract = %zu: the codes are resampled, as radar.carrier_hz = %.10g and "

@@ -100,8 +100,8 @@ static int collect_result(pnr_pipeline *p, bool wait)
 
 /* --- before the engine --- */
 
-/* Submits a view. If that fails, the older submits are finished first, because the ring takes views
- * back in order. */
+/* Submits a view. If the submit fails, the older submits are finished first, because the ring takes
+ * views back in order. */
 static int feed_engine(pnr_pipeline *p, const pnr_windows *windows)
 {
     int code = pnr_correlator_submit(p->correlator, windows);
@@ -118,7 +118,7 @@ static int feed_engine(pnr_pipeline *p, const pnr_windows *windows)
     return count_failure(p, code);
 }
 
-/* --- both --- */
+/* --- the loop --- */
 
 /* Uploads the part of the next dwell that has already arrived. */
 static int upload_ahead(pnr_pipeline *p)
@@ -132,8 +132,7 @@ static int upload_ahead(pnr_pipeline *p)
 }
 
 /* Waits for a result or for samples. With engine.wait = spin, the function waits for the engine
- * only if the engine cannot take more samples now or no more will come. is_over: no more samples
- * will arrive. */
+ * only if the engine cannot take more samples now, or if no more samples will arrive (is_over). */
 static int wait_for_work(pnr_pipeline *p, bool is_over)
 {
     const bool spins = p->setup->plan.spin;
@@ -236,7 +235,7 @@ static int run_stream(pnr_pipeline *p, pnr_error *error)
         ;
     pthread_join(p->thread, NULL);
     pnr_realtime_end(&p->realtime);
-    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* these results count as sent */
+    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* these results were counted as sent */
         const uint64_t n = pnr_publisher_waiting(p->publisher);
 
         p->account.sent -= n;

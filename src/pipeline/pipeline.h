@@ -46,14 +46,14 @@ typedef struct pnr_pipeline_options {
     void *tap_context;                /* of both */
     pnr_pipeline_watch watch;         /* may be NULL */
     void *watch_context;
-    pnr_pipeline_feed feed; /* NULL: source.input */
+    pnr_pipeline_feed feed; /* NULL: the samples come from source.input */
     void *feed_context;
 } pnr_pipeline_options;
 
-/* Runs the whole stream; the account always closes. PNR_OK: the stream ended or was stopped, and
- * every window was finished. PNR_EENGINE: the engine failed on some windows; PNR_ELOST: the engine
- * is lost, and the program must be restarted. PNR_EDATA: bad data, or a file shorter than a
- * dwell. Other codes are the errors of the parts. */
+/* Runs the whole stream, and accounts for every sample also after an error. PNR_OK: the stream
+ * ended or was stopped, and every window was finished. PNR_EENGINE: the engine failed on some
+ * windows; PNR_ELOST: the engine is lost, and the program must be restarted. PNR_EDATA: bad data,
+ * or a file shorter than a dwell. Other codes are the errors of the parts. */
 int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *options,
                      pnr_account *account, pnr_error *error);
 

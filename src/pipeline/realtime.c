@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the operating system to let the two threads keep time. A refusal is never fatal. */
+/* Asks the operating system for locked memory, processors and priorities for the two threads. A
+ * refusal is never fatal. */
 #include "pipeline/realtime.h"
 
 #include "base/log.h"
@@ -76,7 +77,7 @@ static void set_processor(const pnr_realtime *r, pthread_t thread, int cpu, cons
         snprintf(words, PNR_REALTIME_LEN, "%d", cpu);
 }
 
-/* Acquisition has the higher priority: if it is late, samples are lost; a result may wait. */
+/* Acquisition has the higher priority: if it is late, samples are lost, while a result may wait. */
 static void set_priorities(pnr_realtime *r, pthread_t acquisition, int priority)
 {
     const struct sched_param first = {.sched_priority = priority};

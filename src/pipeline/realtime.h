@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the operating system to let the two threads keep time. A refusal is never fatal. */
+/* Asks the operating system for locked memory, processors and priorities for the two threads. A
+ * refusal is never fatal. */
 #ifndef PNR_REALTIME_H
 #define PNR_REALTIME_H
 
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 
 typedef struct pnr_realtime {
-    pnr_realtime_outcome outcome; /* for status and log */
+    pnr_realtime_outcome outcome; /* outcome of each request, for status and log */
 
     /* The state of the processing thread before begin; end restores it. */
     bool is_locked;
@@ -26,9 +27,9 @@ typedef struct pnr_realtime {
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
 /* Sets the processors and priorities of both threads. The processing thread calls this when the
  * acquisition thread runs. The threads of libzmq and of the engine are not changed: libzmq has
- * options for its own, but ends the program if the system refuses them. */
+ * options for its own threads, but ends the program if the system refuses these options. */
 void pnr_realtime_enter(pnr_realtime *realtime, const pnr_config *config, pthread_t acquisition);
-/* Restores the state before begin. The processing thread calls this. */
+/* Restores the state from before begin. The processing thread calls this. */
 void pnr_realtime_end(pnr_realtime *realtime);
 
 /* Touches the stack that the calling thread may need, so that no page fault occurs later. */

@@ -92,7 +92,7 @@ static void flag_detection(const pnr_pipeline *p, pnr_report *report)
 }
 
 /* Fills floor and threshold of the cells. If a dwell has several looks, complex values are those of
- * the last look. They have the noise of one look, and no threshold. */
+ * the last look. These values have the noise of one look, and no threshold. */
 static void fill_levels(const pnr_pipeline *p, const pnr_dwell *dwell, pnr_profile_info *info)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -134,7 +134,8 @@ static void give_cells(pnr_pipeline *p, const pnr_result *result, size_t d)
 
     fill_levels(p, &result->dwells[d], &map->row);
     place_gate(p, &map->row);
-    /* A profile or map only accompanies the result: a refused one is not a loss. */
+    /* A profile or map only accompanies the result: if the publisher refuses it, no result is
+     * lost. */
     if (p->config->publisher.profile != PNR_PROFILE_OFF)
         (void)pnr_publisher_send_cells(p->publisher, &p->report, map, cells);
     if (p->options->tap_cells != NULL)
@@ -192,7 +193,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_pending_result *of, size_t d
     pnr_team_take(p->team, &report->detection);
     if (d == 0)
         p->unreported += windows->lost_before;
-    if (dwell->n_periods == 0) { /* too many samples were not finite */
+    if (dwell->n_periods == 0) { /* every window has too many lost or non-finite samples */
         p->unreported += n_dwell;
         return;
     }

@@ -36,9 +36,8 @@ typedef struct pnr_pipeline {
     size_t pending_dwell; /* of the oldest pending result: the next to report */
     pnr_clean *clean;     /* NULL: detector.subtract is 0 */
     pnr_publisher *publisher;
-    void *memory; /* of the ring; owner: the engine */
-    size_t capacity,
-        max_dwells; /* samples of the ring; dwells of a submit, as many as the ring has space for */
+    void *memory;                /* memory of the ring; the engine owns it */
+    size_t capacity, max_dwells; /* samples of the ring; most dwells of a submit in that ring */
     pnr_ring *ring;
     size_t ahead; /* smallest part of a dwell to upload ahead, in samples; 0: none */
     pnr_acquisition acquisition;
@@ -48,26 +47,26 @@ typedef struct pnr_pipeline {
     /* The submits in the engine are n_back .. n_fed - 1. Submit i is at fed[i mod
      * PNR_MAX_DEPTH]. */
     pnr_windows fed[PNR_MAX_DEPTH];
-    uint64_t n_fed, n_back; /* number of submits given to the engine; number finished */
+    uint64_t n_fed, n_back; /* number of submits given to the engine; number of finished ones */
     unsigned n_failed;      /* submits and collects that failed since the last result */
     int failure;            /* the code of the last of them */
     uint64_t n_told;        /* dropped windows that the log has */
     char given_up[128];     /* why the engine counts as lost; "": it says so itself */
 
-    pnr_report report;       /* of the present dwell */
-    pnr_map_info map;        /* of the present dwell; a profile is its row */
-    const char **code_names; /* [plan.n_codes] of the map */
-    double gate_delay_s;     /* of gate_first_cell, if the zero delay is radar.zero_delay_s */
+    pnr_report report;       /* report of the present dwell */
+    pnr_map_info map;        /* map of the present dwell; its row alone describes a profile */
+    const char **code_names; /* [plan.n_codes] names of the codes in the map */
+    double gate_delay_s;     /* delay of gate_first_cell if the zero delay is radar.zero_delay_s */
     size_t gate_first_cell;
     pnr_zero_tracker zero;
     pnr_slip_tracker slip;
     bool is_zero_kept;    /* the zero delay is kept in radar.zero_state_path */
     bool is_zero_refused; /* a write of the state failed */
-    pnr_account account;  /* without the part that the ring keeps */
+    pnr_account account;  /* without the counts that the ring keeps */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
-    uint64_t n_echoes;   /* of all results */
-    bool is_heard;       /* a subscriber was there at the start or at a status */
+    uint64_t n_echoes;   /* echoes of all results */
+    bool is_heard;       /* a subscriber was connected at the start or at a status */
     uint64_t unreported; /* positions without a result, since the last result */
     uint64_t began_ns;   /* time of the first sample */
     uint64_t status_ns;  /* time of the last status; at first began_ns */
@@ -95,7 +94,7 @@ void pnr_pipeline_send_status(pnr_pipeline *p);
  * start, a pipe at its end. */
 void pnr_pipeline_log_trailing(uint64_t n_bytes);
 /* Checks the account at the end, and reports it to subscribers and to the log. Returns code, or
- * PNR_EINTERNAL: the account does not close. */
+ * PNR_EINTERNAL: the sums of the account do not hold. */
 int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_account *account);
 
 #endif

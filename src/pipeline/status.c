@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The status of the pipeline, sent once a second, and the account at the end, which must close. */
+/* The status of the pipeline, sent once a second, and the account at the end, whose sums must
+ * hold. */
 #include "pipeline/state.h"
 
 #include "base/clock.h"

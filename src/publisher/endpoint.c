@@ -27,7 +27,8 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Returns the reach by the text of the host alone: a name may resolve to another address later. */
+/* Judges the reach from the text of the host alone, because a name may later resolve to another
+ * address. */
 static pnr_reach reach_of(const char *host, bool is_v6)
 {
     struct in_addr v4;
@@ -137,8 +138,8 @@ static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
                                   : zmq_strerror(reason));
 }
 
-/* Refuses an ipc path where a file or a used socket exists: ZeroMQ would remove this file or socket
- * and then bind. */
+/* Refuses an ipc path where a file or a socket in use exists: ZeroMQ would remove this file or
+ * socket and then bind. */
 static int check_ipc(const char *endpoint, pnr_error *error)
 {
     const char *path = endpoint + strlen("ipc://");

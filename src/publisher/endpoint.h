@@ -10,7 +10,7 @@ enum { PNR_ENDPOINT_LEN = 512 };
 
 typedef enum {
     PNR_REACH_LOOPBACK, /* this machine only: 127/8, [::1], ipc, inproc */
-    PNR_REACH_WIDER     /* an interface, a name, or every address */
+    PNR_REACH_WIDER     /* other machines too: an interface, a host name, or every address */
 } pnr_reach;
 
 /* bind: the endpoint for ZeroMQ, with 127.0.0.1 for localhost (ZeroMQ binds no names). place: the
@@ -37,8 +37,8 @@ int pnr_endpoint_find(const char *place, const char *endpoint, char address[PNR_
 int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_ENDPOINT_LEN],
                       pnr_error *error);
 
-/* PNR_OK, or PNR_EUNAVAILABLE: too few file descriptors are free. libzmq aborts the process if it
- * has none left while it opens a socket. */
+/* PNR_OK, or PNR_EUNAVAILABLE: too few file descriptors are free. libzmq aborts the process if no
+ * descriptor is left when it opens a socket. */
 int pnr_endpoint_enough_files(pnr_error *error);
 
 #endif

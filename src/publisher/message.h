@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The wire: range, status and end messages as JSON (and packed records). Writing allocates nothing;
- * reading checks everything. */
+/* The wire format: messages as JSON, and packed records. Writing allocates nothing; reading checks
+ * everything. */
 #ifndef PNR_MESSAGE_H
 #define PNR_MESSAGE_H
 
@@ -46,39 +46,39 @@ enum {
 #undef PNR_FLAG_VALUE
 };
 
-extern const char *const pnr_flag_words[PNR_N_FLAGS]; /* by bit */
+extern const char *const pnr_flag_words[PNR_N_FLAGS]; /* indexed by flag bit */
 
 /* Origins of a time, as words on the wire. */
 #define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host")
 enum { PNR_N_TIME_SOURCES = 3 };
-extern const char *const pnr_time_source_words[PNR_N_TIME_SOURCES]; /* by pnr_time_source */
+extern const char *const pnr_time_source_words[PNR_N_TIME_SOURCES]; /* indexed by pnr_time_source */
 
 /* One dwell as it is published: the range message. */
 typedef struct pnr_report {
-    char run[17]; /* 16 hex digits */
+    char run[17]; /* identity of the run, 16 hex digits */
     char stream[PNR_TEXT_LEN];
     char engine[48]; /* "cuda/library" */
     uint64_t seq;    /* number of the message in its topic */
     uint64_t sample; /* first sample of the dwell */
     bool has_time;
-    int64_t time_ns; /* UTC of that sample */
+    int64_t time_ns; /* UTC of the first sample */
     pnr_time_source time_source;
-    uint32_t periods; /* windows used */
+    uint32_t periods; /* number of windows used */
     uint64_t lost, lost_before;
     uint32_t slip; /* samples that vanished uncounted, seen in this dwell; 0: none (slip.h) */
     unsigned flags;
     double rate_hz;    /* samples a second */
-    double latency_us; /* from the last sample in the ring to the message */
+    double latency_us; /* time from the last sample in the ring to the message */
     double pfa_cell;
-    uint32_t cells_above; /* cells above the threshold, before the limit max_echoes */
-    pnr_zero zero;        /* on the wire if the zero delay is tracked */
+    uint32_t cells_above; /* cells above the threshold, before the limit max_echoes applies */
+    pnr_zero zero;        /* sent only if the zero delay is tracked */
     /* Times of CLOCK_MONOTONIC, not on the wire: when the last sample was in the ring, when the
      * engine got the dwell, and when the engine had finished the dwell. */
     uint64_t ready_ns, submitted_ns, collected_ns;
     pnr_detection detection;
 } pnr_report;
 
-enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text: max_echoes echoes */
+enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text, with max_echoes echoes */
 enum { PNR_CELLS_MAX = 1 << 28 }; /* bytes of the largest map that pnradar-listen receives */
 
 /* All writers write NUL-terminated JSON: null for NaN and infinities, numbers with 12 significant
@@ -86,14 +86,14 @@ enum { PNR_CELLS_MAX = 1 << 28 }; /* bytes of the largest map that pnradar-liste
  * when capacity is too small. They never allocate. */
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
 
-/* The cells of a profile. Cell g lies at lag g / oversample and holds a little-endian float32: a
- * power, or an (I, Q) pair of them. The gate is n_gate cells from first_cell on, modulo n_cells. */
+/* The cells of a profile. Cell g, at lag g / oversample, is a little-endian float32 power, or two
+ * such floats for I and Q. The gate is n_gate cells from first_cell on, modulo n_cells. */
 typedef struct pnr_profile_info {
     bool is_complex;
     size_t n_cells, oversample;
     size_t first_cell, n_gate;
-    double delay_s;           /* of first_cell */
-    double step_s;            /* from one cell to the next */
+    double delay_s;           /* delay of first_cell */
+    double step_s;            /* delay from one cell to the next */
     double metres_per_second; /* range for a delay of 1 s */
     uint64_t dwell_samples;   /* from the first sample of a dwell to that of the next one */
     char code[96];            /* name of the code; "": several codes, or not known */
@@ -103,14 +103,14 @@ typedef struct pnr_profile_info {
 
 /* Rows of a map at equal steps of Doppler. */
 typedef struct pnr_doppler_run {
-    double first_hz, step_hz; /* step: above 0 if there is more than one row */
+    double first_hz, step_hz; /* step_hz: above 0 if there is more than one row */
     size_t n_rows;
 } pnr_doppler_run;
 
 enum { PNR_MAX_DOPPLER_RUNS = 512 };
 
-/* The cells of a map, [n_codes][n_rows][row.n_cells], at ascending Doppler: each row is a profile.
- * All rows have the same floor and threshold. */
+/* The cells of a map, [n_codes][n_rows][row.n_cells]. Each row is a profile; Doppler rises from row
+ * to row. All rows have the same floor and threshold. */
 typedef struct pnr_map_info {
     pnr_profile_info row;
     size_t n_codes, n_rows;
@@ -133,14 +133,15 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
 
 /*
  * Packed results: a JSON header (dtype, counts, first seq, run, stream, ...) and an array of
- * records, one for each echo. X(C type, numpy type, name), the widest first, so that the struct has
- * no padding; FIRST replaces X for the first field.
+ * records, one for each echo. A field is X(C type, numpy type, name). The widest fields come first,
+ * so that the struct has no padding. FIRST replaces X for the first field.
  *   time_ns   INT64_MIN: unknown
  *   flags     PNR_FLAG_... bits
  *   code      number of the code, from 1; 0: no echo
- *   zero_...  as in pnr_zero; zero_delay_s is NaN when it is not tracked
- *   n_echoes  of the dwell; its records are consecutive, echo = 0 .. n_echoes - 1;
- *             0: one record whose echo values are NaN
+ *   zero_...  as in pnr_zero; zero_delay_s is NaN if the zero delay is not tracked
+ *   n_echoes  number of echoes in the dwell, whose records are consecutive; a dwell without an echo
+ *             has one record, in which the values of the echo are NaN
+ *   echo      0 .. n_echoes - 1
  */
 #define PNR_RECORD_FIELDS(FIRST, X)                                                                \
     FIRST(uint64_t, "<u8", seq)                                                                    \
@@ -179,8 +180,9 @@ void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *
 size_t pnr_message_write_pack(const pnr_report *first, size_t n_results, size_t n_records,
                               char *text, size_t capacity);
 
-/* The outcome of each key of [realtime]. The configuration asks for nothing: "no", "any" or "none".
- * The system grants it: "yes" or the number. The system refuses it: "refused: " and the reason. */
+/* The outcome of each key of [realtime]. If the configuration asks for nothing: "no", "any" or
+ * "none". If the system grants the request: "yes" or the number. If the system refuses the request:
+ * "refused: " and the reason. */
 enum { PNR_REALTIME_LEN = 160 };
 typedef struct pnr_realtime_outcome {
     char lock_memory[PNR_REALTIME_LEN];
@@ -197,15 +199,14 @@ typedef struct pnr_status {
     double elapsed_s;
     pnr_account account;
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
-    double deadline_s; /* 0: none */
+    double deadline_s; /* 0: no deadline */
     size_t subscribers;
-    const char *reason; /* end message: "end of input", "stopped" or the text of an error; else
-                         * NULL */
-    int exit_status;    /* in an end message only */
+    const char *reason; /* end: "end of input", "stopped" or the text of an error; status: NULL */
+    int exit_status;    /* valid in an end message only */
     const pnr_radar *radar;
-    const pnr_config *config; /* the radar's configuration */
+    const pnr_config *config;
     const pnr_realtime_outcome *realtime;
-    const pnr_zero_tracker *zero; /* NULL: not tracked */
+    const pnr_zero_tracker *zero; /* NULL: the zero delay is not tracked */
     uint64_t slips;               /* so far (slip.h) */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
@@ -216,9 +217,9 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
 typedef struct pnr_end_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];
-    char reason[160]; /* "" in a status; a longer one is cut */
+    char reason[160]; /* "" in a status; a longer reason is cut */
     pnr_account account;
-    double deadline_s; /* NAN: none */
+    double deadline_s; /* NAN: no deadline */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
 /* Each function reads one kind of message. At most PNR_MAX_CANDIDATES echoes are read. The lag and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The reader of the wire: finds values by name and checks every one; the header of a profile or map
- * must describe the bytes that came with it. */
+ * must fit the bytes of its cells. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "publisher/message.h"
@@ -90,7 +90,7 @@ static double get_finite(reader *r, const char *name, bool is_positive)
     return value;
 }
 
-/* Copies a string without control characters. */
+/* Copies a string, and refuses control characters. */
 static void get_string(reader *r, const json_t *object, const char *name, char *out, size_t size)
 {
     const char *text = json_string_value(get_member(r, object, name));
@@ -255,7 +255,7 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
     return close_message(&r);
 }
 
-/* Reads the members that a status and an end share. */
+/* Reads the members that status and end messages share. */
 static void read_summary(reader *r, const char *text, size_t length, pnr_end_summary *out)
 {
     const json_t *account;
@@ -325,7 +325,7 @@ static void read_codes(reader *r, const json_t *codes, size_t n_codes, pnr_profi
         snprintf(out->code, sizeof out->code, "%s", json_string_value(json_array_get(codes, 0)));
 }
 
-/* Reads the last members of profiles and maps; n_cells is known. */
+/* Reads the last members of profiles and maps; out->n_cells must be set. */
 static void read_cells(reader *r, pnr_profile_info *out)
 {
     out->oversample = (size_t)get_u64(r, r->root, "oversample", UINT32_MAX);
@@ -431,7 +431,7 @@ int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_repo
 
 static pnr_record record_at(const void *records, size_t index)
 {
-    pnr_record record; /* copied: the array need not be aligned */
+    pnr_record record; /* a copy, since the array may be unaligned */
 
     memcpy(&record, (const char *)records + index * sizeof record, sizeof record);
     return record;

@@ -151,7 +151,7 @@ static void add_echoes(pnr_text *t, const pnr_detection *detection)
     pnr_text_add(t, "]");
 }
 
-/* Writes the zero delay. The caller closes the object. */
+/* Writes the zero delay. The caller closes the JSON object. */
 static void open_zero(pnr_text *t, const pnr_zero *zero)
 {
     add_json(t, "zero", "{");

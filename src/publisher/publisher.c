@@ -22,7 +22,7 @@
 enum {
     TOPIC_LEN = PNR_TEXT_LEN + 16,
     MAX_INBOUND = 1024, /* bytes of a subscription; a peer that sends more is disconnected */
-    MAX_DRAIN = 1024,   /* subscription messages read in one call */
+    MAX_DRAIN = 1024,   /* most subscription messages read in one call */
     POLL_MS = 50,
     PAUSE_NS = 200000 /* between two looks for a free buffer */
 };
@@ -39,12 +39,12 @@ static const char *const topic_names[] = {"range", "profile", "map", "status", "
 
 typedef struct topic {
     char name[TOPIC_LEN]; /* "range/<stream>" */
-    uint64_t seq;         /* of the next message */
+    uint64_t seq;         /* number of the next message */
 } topic;
 
 struct pnr_publisher {
     void *context;
-    void *socket; /* NULL: sends nothing */
+    void *socket; /* NULL: the publisher sends nothing */
     char endpoint[PNR_ENDPOINT_LEN];
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -116,7 +116,7 @@ static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const att
     else if (attached != NULL && attached->buffer != NULL) /* the last part was not made */
         pnr_buffers_release(attached->buffer->data, attached->buffer);
     for (size_t i = 0; i < n; i++)
-        zmq_msg_close(&messages[i]); /* a message that was sent is empty */
+        zmq_msg_close(&messages[i]); /* does nothing for a message that was sent */
     return code;
 }
 
@@ -305,7 +305,7 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         int option, value;
         const char *name;
     } options[] = {
-        /* For ZeroMQ 0 means no limit, so the least limit is 1. */
+        /* ZMQ_SNDHWM = 0 would mean no limit, so positive_int returns at least 1. */
         {ZMQ_SNDHWM, positive_int((double)config->publisher.high_water), "publisher.high_water"},
         {ZMQ_LINGER, positive_int(config->publisher.linger_s * 1e3), "publisher.linger_s"},
         {ZMQ_XPUB_VERBOSER, 1, "ZMQ_XPUB_VERBOSER"},

@@ -9,8 +9,8 @@
 
 typedef struct pnr_publisher pnr_publisher;
 
-/* Binds to publisher.endpoint; errors as pnr_endpoint_bind. With an empty endpoint it sends
- * nothing, and every send succeeds. */
+/* Binds to publisher.endpoint; the errors are those of pnr_endpoint_bind. If the endpoint is empty,
+ * the publisher sends nothing, and every send succeeds. */
 int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error);
 /* Waits at most publisher.linger_s for the last messages. */
 void pnr_publisher_destroy(pnr_publisher *publisher);
@@ -38,6 +38,7 @@ int pnr_publisher_flush(pnr_publisher *publisher);
 size_t pnr_publisher_waiting(const pnr_publisher *publisher);
 /* Returns the number of subscriptions to range/<stream> or to a prefix of it. */
 size_t pnr_publisher_subscribers(pnr_publisher *publisher);
-const char *pnr_publisher_endpoint(const pnr_publisher *publisher); /* as bound */
+/* Returns the bound endpoint, with the real port instead of "*". */
+const char *pnr_publisher_endpoint(const pnr_publisher *publisher);
 
 #endif

@@ -369,7 +369,7 @@ static void csv_zero(pnr_text *t, const pnr_zero *zero)
     }
 }
 
-/* Prints the row of echo i. truth: that of this echo, or NULL. */
+/* Prints the row of echo i. truth: the true values of this echo, or NULL. */
 static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                     size_t i)
 {
@@ -391,7 +391,7 @@ static void csv_row(pnr_printer *p, const pnr_report *report, const pnr_report_t
     fwrite(row, 1, pnr_text_end(&t), p->stream);
 }
 
-/* --- all three --- */
+/* --- all formats --- */
 
 static int print_json(pnr_printer *p, const pnr_report *report)
 {

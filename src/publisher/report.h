@@ -17,14 +17,14 @@ typedef enum { PNR_PRINT_TABLE, PNR_PRINT_CSV, PNR_PRINT_JSON } pnr_print;
 /* name: "table", "csv" or "json", from an option. PNR_OK, or PNR_EUSAGE with these three names. */
 int pnr_print_find(const char *option, const char *name, pnr_print *out, pnr_error *error);
 
-/* The true values of an echo in a synthetic scene. NAN: the dwell has no target for it. */
+/* The true values of an echo in a synthetic scene. NAN: the dwell has no target for the echo. */
 typedef struct pnr_report_truth {
     unsigned target;
     double range_m;
     double error_m; /* measured minus true value */
 } pnr_report_truth;
 
-/* Allocates nothing. Owner of the stream: the caller. */
+/* A printer allocates nothing. The caller owns the stream. */
 typedef struct pnr_printer {
     FILE *stream;
     pnr_print print;
@@ -48,11 +48,11 @@ void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool 
  * - csv: one row for each echo; a dwell without an echo has a row with empty fields.
  * - json: the range message in one line, without truth.
  *
- * truth: [n_echoes], or NULL. PNR_OK, or PNR_EIO: the stream accepts no more.
+ * truth: [n_echoes], or NULL. PNR_OK, or PNR_EIO: the stream accepts no more text.
  */
 int pnr_printer_print(pnr_printer *printer, const pnr_report *report,
                       const pnr_report_truth *truth);
-/* Writes the CSV header if nothing was printed, and flushes. PNR_OK or PNR_EIO. */
+/* Writes the CSV header if nothing was printed, and flushes the stream. PNR_OK or PNR_EIO. */
 int pnr_printer_finish(pnr_printer *printer);
 
 #endif

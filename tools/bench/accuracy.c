@@ -18,13 +18,14 @@
 
 enum { DWELLS_A_RUN = 500, N_OVERSAMPLES = 2, BATCH_SAMPLES = 1 << 18 };
 static const double snrs_db[] = {10, 12.5, 15, 17.5, 20, 25, 30, 35, 40, 45, 50, 55, 60};
-static const double amplitude = 0.1; /* of the echo */
+static const double amplitude = 0.1; /* amplitude of the echo, full scale = 1 */
 
 #define DELAY_COLUMNS                                                                              \
     "snr_db oversample outliers_pct rms_over_bound bias_over_sigma delay_variance amp_variance "   \
     "phase_variance snr_error_db rms_samples bound_samples bound_amp bound_phase_rad"
 static const char delay_columns[] = DELAY_COLUMNS;
-/* Doppler errors are in rows. The width of a row is 1 / (K Tr). */
+/* Doppler errors are in rows. The width of a row is 1 / (K Tr), where K periods of Tr seconds are
+ * combined. */
 static const char doppler_columns[] =
     DELAY_COLUMNS " doppler_rms_over_bound doppler_bias_over_sigma doppler_variance rms_rows "
                   "bound_rows";
@@ -58,19 +59,19 @@ typedef struct chain {
     pnr_detector *detector;
 } chain;
 
-/* The samples of one submit, and its truth. */
+/* The samples of one submit, and the true values of their echoes. */
 typedef struct scene {
-    float (*x)[2];        /* [batch][n_periods][N] */
-    double (*noise)[2];   /* [N] */
-    double complex *echo; /* [N] */
+    float (*x)[2];        /* [batch][n_periods][n_samples] */
+    double (*noise)[2];   /* [n_samples] */
+    double complex *echo; /* [n_samples] */
     double *phase;        /* [batch] */
-    double lag, bins;     /* equal for all echoes; bins in units of 1/Tr */
-    uint64_t position;    /* position in the noise */
-    uint64_t state;       /* state of the other random numbers */
+    double lag, bins;     /* lag in samples, bins in 1/Tr; equal for all echoes of a submit */
+    uint64_t position;    /* position in the noise sequence */
+    uint64_t state;       /* state of the generator of the other random numbers */
 } scene;
 
-/* Sums over the n dwells whose strongest echo is within a sample of the truth. The other n_missed
- * dwells do not count. */
+/* Sums over the n dwells whose strongest echo has a delay within one sample of the true one. The
+ * other n_missed dwells do not count. */
 typedef struct tally {
     double n, n_missed;
     double bias, square;
@@ -234,7 +235,7 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     const double bandwidth = pnr_waveform_bandwidth(c->setup->codes[0].waveform);
     const double bound = 1 / sqrt(2 * snr * bandwidth);
     const double n = t->n > 0 ? t->n : (double)NAN, rms = sqrt(t->square / n);
-    /* turn: mean(w), the mean angular frequency of the code. R'(0) = i mean(w) R(0). */
+    /* turn: Im R'(0), the mean angular frequency of the code, where R is the autocorrelation. */
     const double turn = cimag(pnr_waveform_at(c->setup->codes[0].autocorrelation, 1e-3)) / 1e-3;
 
     bench_table_add(table, "%g %zu %g %g %g %g %g %g %g %g %g %g %g", snr_db,
@@ -245,7 +246,7 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     if (!is_doppler(c))
         return;
 
-    /* The Cramer-Rao bound of a tone of K N samples: sqrt(6 / S) / (2 pi) rows. */
+    /* The Cramer-Rao bound for the frequency of a tone: sqrt(6 / snr) / (2 pi) rows. */
     const double periods = (double)c->setup->plan.n_periods;
     const double bound_rows = sqrt(6 / snr) / (2 * M_PI);
     const double rms_rows = sqrt(t->bins_square / n) * periods;

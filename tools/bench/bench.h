@@ -17,10 +17,10 @@ enum { BENCH_MAX_LOG2_SIZE = 24, BENCH_MAX_SIZES = 64 };
 /* The options of the command line; an option that is not given has the default of the part. */
 typedef struct bench {
     const pnr_config *config;
-    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* n_sizes 0: the sizes of the part */
-    size_t runs;                            /* counted runs */
-    double seconds;                         /* for each size (publish: for each pack) */
-    double pace;   /* stream, soak: share of the ceiling; 0: as fast as the ring takes samples */
+    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* n_sizes 0: the default sizes of the part */
+    size_t runs;                            /* number of counted runs */
+    double seconds;                         /* duration for each size (publish: for each pack) */
+    double pace;   /* stream, soak: share of the top rate; 0: as fast as the ring takes samples */
     size_t points; /* methods: about this number of samples in a submit; 0: the part chooses */
     size_t check;  /* methods: least number of random samples to check */
     bool verbose;  /* methods: also list the kernels */
@@ -111,8 +111,8 @@ int bench_table_show(const bench *b, const bench_table *table, const bench_pictu
 
 /* A measurement that fills one table, size by size. */
 typedef struct bench_sweep {
-    const char *columns;          /* as bench_table_create */
-    const bench_picture *picture; /* NULL: none */
+    const char *columns;          /* as for bench_table_create */
+    const bench_picture *picture; /* NULL: no picture */
     /* Adds the rows of one size. */
     int (*measure)(const bench *b, void *context, size_t n_samples, bench_table *table,
                    pnr_error *error);

@@ -78,7 +78,8 @@ static int check_dwell(const contest *c, const contest_entry *e, size_t d, pnr_e
     return PNR_OK;
 }
 
-/* Fills one set with new samples, correlates it by every method, and checks the results. */
+/* Fills one set with new samples, correlates these samples by every method, and checks the
+ * results. */
 static int check_set(contest *c, size_t set, pnr_error *error)
 {
     const pnr_plan *plan = &c->subject->setup->plan;
@@ -101,7 +102,8 @@ static int check_set(contest *c, size_t set, pnr_error *error)
 }
 
 /* Times the entries in rounds. In a round each entry uses each set once. Ends when each entry has
- * been timed at least `runs` times. Discards the rounds before the clocks have risen. */
+ * been timed at least `runs` times. Discards the rounds of the first 100 ms, in which clock rates
+ * still rise. */
 static int time_entries(contest *c, pnr_error *error)
 {
     const uint64_t start_ns = pnr_clock_ns();

@@ -9,26 +9,26 @@
 
 enum { CONTEST_METHODS = 4 };
 
-/* One method. */
+/* One method and its measurements. */
 typedef struct contest_entry {
     pnr_engine_choice choice;
     resident *resident;
-    pnr_result result; /* of the last checked set */
-    double *ns;        /* [n_times] */
-    double deviation;  /* set by `judge` */
+    pnr_result result; /* result of the last checked set */
+    double *ns;        /* [n_times] measured times */
+    double deviation;  /* greatest deviation so far; set by `judge` */
 } contest_entry;
 
 /* The caller sets subject, runs and judge, zeroes the rest, and always calls contest_end. */
 typedef struct contest {
-    const bench_subject *subject; /* the contest changes its plan: method, depth and want_profile */
+    const bench_subject *subject; /* the contest changes method, depth, want_profile of the plan */
     size_t runs;
     /* Compares the result of an entry in one dwell with the result of the first entry. NULL: no
      * comparison. */
     int (*judge)(const struct contest *c, contest_entry *e, size_t dwell, pnr_error *error);
     contest_entry entries[CONTEST_METHODS];
     size_t n_entries, n_times;
-    uint32_t *lags;   /* [batch] */
-    uint64_t state;   /* of the random delays */
+    uint32_t *lags;   /* [batch] delay of the echo in each dwell, samples */
+    uint64_t state;   /* state of the generator of these delays */
     size_t n_checked; /* checked dwells of each method */
 } contest;
 

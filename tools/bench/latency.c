@@ -20,9 +20,9 @@
 /* Long windows need more time. The default pace does not exceed default_samples_per_s. */
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { DWELLS = 64, WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
-enum { CHUNKS = 16 /* for each window, unless source.chunk is set */, HIGH_WATER = 100000 };
+enum { CHUNKS = 16 /* in each window, unless source.chunk is set */, HIGH_WATER = 100000 };
 static const uint64_t late_ns = 5000; /* a window committed later than this counts as late */
-static const uint64_t start_ns = 20 * 1000 * 1000; /* from the filled ring to the first sample */
+static const uint64_t start_ns = 20 * 1000 * 1000; /* time between filled ring and first sample */
 
 static const char columns[] =
     "N echoes every_us engine: wait: way: windows p50_us p99_us p999_us max_us lost missed "
@@ -77,11 +77,11 @@ typedef struct latency_run {
     bench_subject subject;
     planted echoes;
     uint64_t every_ns;
-    size_t n_chunks;                /* for each window */
-    uint64_t (*windows)[N_MOMENTS]; /* [n_windows], by seq */
+    size_t n_chunks;                /* number of chunks in a window */
+    uint64_t (*windows)[N_MOMENTS]; /* [n_windows] times of each result; index: seq */
     size_t n_windows;
     bench_outcome outcome;
-    pnr_histogram late_ns; /* from a window's due time to the commit of its last chunk */
+    pnr_histogram late_ns; /* time from a window's due time to the commit of its last chunk */
     uint64_t n_late;       /* number of windows that were late by more than the constant late_ns */
 } latency_run;
 
@@ -182,8 +182,8 @@ static int pace_windows(latency_run *run, double seconds, pnr_error *error)
 /* --- the tables --- */
 
 /* Collects the times of one stage, in ns, for all received windows except the first ones. Returns
- * their number. A message may reach the subscriber before the publisher returns, so a time may be
- * negative. */
+ * the number of times. A message may reach the subscriber before the publisher returns, so a time
+ * may be negative. */
 static size_t gather_stage(const latency_run *run, const struct stage *stage, double *out)
 {
     const size_t tenth = run->n_windows / 10;

@@ -47,11 +47,13 @@ typedef struct load {
 
 /* --- answers --- */
 
-/* In the tests a method may deviate from the reference by half of this limit. */
+/* The greatest deviation that is allowed between two methods. The tests allow half of it between a
+ * method and the reference. */
 static const double deviation_limit = 4.0;
 
-/* Returns the unit of a floor's deviation. The floor is the difference of two sums of equal
- * magnitude. One has all powers, the other has those of the excluded echo. */
+/* Returns the unit in which the deviation of a floor is counted. The floor is a mean, from the sum
+ * of all powers minus the sum of the powers of the excluded echo. These two sums may be nearly
+ * equal, so the rounding error of the floor is that of the sum of all powers. */
 static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 {
     return want->noise_sum * FLT_EPSILON * sqrt(log2((double)plan->n_samples) + 1) /
@@ -68,8 +70,8 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
 }
 
 /* Returns the greatest deviation of the values of a dwell from those of the first method. With u =
- * eps sqrt(log2 N + 1), the unit is u sqrt(sum |x|^2 sum |a|^2). For sums of powers the unit is u
- * times the value. */
+ * eps sqrt(log2 N + 1), the unit of a correlation value is u times the root of the energy of the
+ * samples times the energy of the code. The unit of a sum of powers is u times the sum. */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
 {
@@ -110,15 +112,15 @@ static int compare_values(const contest *c, contest_entry *e, size_t d, pnr_erro
 
 /* --- times --- */
 
-/* Returns the least memory traffic in bytes for each sample of the input. A method reads the
- * sample. At each change of kernel it writes and reads a complex value. NAN: not known. */
+/* Returns the least memory traffic in bytes for each sample of the input. A method reads each
+ * sample once. Between two kernels it writes and reads complex values. NAN: not known. */
 static double floor_bytes(const pnr_plan *plan, const pnr_engine_choice *choice)
 {
     static const struct {
         const char *name;
-        size_t most_in_one; /* greatest number of values in one kernel */
+        size_t most_in_one; /* greatest n_transform that one kernel can process */
         size_t most;
-        double between; /* number of changes from kernel to kernel */
+        double between; /* number of changes from one kernel to the next */
     } rules[] = {{"fused", 1 << 14, 1 << 22, 2}, {"walsh", 1 << 13, 1 << 22, 1}};
     const double bytes = (double)pnr_plan_sample_bytes(plan);
     const double values = (double)choice->n_transform / (double)plan->n_samples;
@@ -198,8 +200,8 @@ static size_t count_checks(const bench *b, const pnr_plan *plan)
     return n > RESIDENT_SETS ? n : RESIDENT_SETS;
 }
 
-/* Compares every method that supports this plan, or only the first and the configured one. Adds
- * their rows to the tables. */
+/* Compares every method that supports this plan, or only the first method and the configured one.
+ * Adds the rows of these methods to the tables. */
 static int hold_contest(const bench *b, contest *c, const load *l, bench_table *table,
                         pnr_error *error)
 {
@@ -226,8 +228,9 @@ static int hold_contest(const bench *b, contest *c, const load *l, bench_table *
     return PNR_OK;
 }
 
-/* Measures one load. batch 0: as many dwells as fit in b->points samples, or if that is 0 in
- * HOST_POINTS or DEVICE_POINTS. The length of a window counts as the next power of two. */
+/* Measures one load. batch 0: as many dwells as fit in b->points samples, or, if b->points is 0, in
+ * HOST_POINTS or DEVICE_POINTS samples. For this number, the length of a window is rounded up to a
+ * power of two. */
 static int measure_load(const bench *b, const load *l, size_t n_samples, size_t batch,
                         bench_table *table, pnr_error *error)
 {

@@ -44,7 +44,7 @@ typedef struct work {
     pnr_candidate *candidates; /* [DWELLS * COPIES][max_candidates] */
     pnr_report report;
     size_t n_echoes;
-    uint64_t n; /* number of results so far; gives the position of the next one */
+    uint64_t n; /* number of results so far; sets the position of the next result */
 } work;
 
 /* Correlates one submit. Stores COPIES copies of its results. */
@@ -121,8 +121,8 @@ static void detect_next(work *w)
     pnr_detector_detect(w->detector, &observed, &w->report.detection);
 }
 
-/* Measures the time to detect one result and the time to publish one without a subscriber. Both are
- * medians over blocks of results, in ns. */
+/* Measures the time to detect one result and the time to publish one result without a subscriber.
+ * Both times are medians over blocks of results, in ns. */
 static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error *error)
 {
     double *const out[] = {detect_ns, publish_ns};

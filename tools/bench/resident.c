@@ -15,11 +15,11 @@ enum { COPY_BYTES = 1 << 28 };
 
 struct resident {
     pnr_plan plan;
-    const pnr_resident_ops *device_ops; /* NULL: all is on the host */
+    const pnr_resident_ops *device_ops; /* NULL: the engine computes on the host */
     pnr_resident *device;
     pnr_trial host;
     void (*free)(void *memory);
-    void *sets[RESIDENT_SETS]; /* on the host */
+    void *sets[RESIDENT_SETS]; /* used only if the engine computes on the host */
 };
 
 const pnr_resident_ops *resident_device(const pnr_engine_ops *ops)

@@ -17,11 +17,12 @@ typedef struct resident resident;
 
 /* The operations of the engine's device; NULL: the engine computes in host memory. */
 const pnr_resident_ops *resident_device(const pnr_engine_ops *ops);
-/* Bytes a second that a copy in device memory reads and writes together; NAN without a device. */
+/* Returns the bytes that a copy in device memory reads and writes in one second, added together.
+ * NAN: no device. */
 double resident_copy_rate(const pnr_resident_ops *device, size_t index);
 
-/* n_sets: 1..RESIDENT_SETS; resident_time needs RESIDENT_SETS. plan's pointers must outlive *out.
- * Errors as the engine's create. */
+/* n_sets: 1..RESIDENT_SETS; resident_time needs RESIDENT_SETS. The pointers in plan must outlive
+ * *out. The errors are those of the engine's create. */
 int resident_create(const pnr_engine_ops *ops, const pnr_plan *plan, size_t n_sets, resident **out,
                     pnr_error *error);
 void resident_destroy(resident *r);

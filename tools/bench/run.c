@@ -21,7 +21,7 @@
  * twice this time. */
 static const double hiccup_s = 0.1;
 static const double patience_s = 5.0;
-enum { RING_SAMPLES = 1 << 22 /* of the smallest ring */, LIVE_SUBMITS = 32, POLL_MS = 50 };
+enum { RING_SAMPLES = 1 << 22 /* in the smallest ring */, LIVE_SUBMITS = 32, POLL_MS = 50 };
 enum { RECEIVE_HIGH_WATER = 1000000 };
 static const char *const topics[] = {"range", "end", NULL};
 
@@ -35,7 +35,7 @@ struct bench_subscriber {
     void *seen_context;
     _Atomic uint64_t last_ns; /* time of the last message */
     _Atomic bool stop, ended;
-    uint64_t results, bytes; /* only the thread writes them until it is joined */
+    uint64_t results, bytes; /* only the thread writes these two until it is joined */
 };
 
 static void count_results(bench_subscriber *s, uint64_t first_seq, uint64_t n)

@@ -18,7 +18,7 @@
 /* The counts of the subscriber. */
 typedef struct bench_received {
     uint64_t results;
-    uint64_t bytes;   /* of their messages */
+    uint64_t bytes;   /* bytes of the received messages */
     uint64_t last_ns; /* time of the last message */
     bool ended;       /* the end message came */
 } bench_received;
@@ -35,14 +35,14 @@ int bench_subscriber_start(const char *endpoint, bool spin, bench_seen seen, voi
  * subscriber is NULL, *out is all zero. */
 void bench_subscriber_finish(bench_subscriber *subscriber, double patience_s, bench_received *out);
 
-/* The functions of one run; all get the same context. */
+/* The functions of one run; all functions get the same context. */
 typedef struct bench_run_hooks {
     pnr_pipeline_feed feed; /* in the acquisition thread */
     pnr_pipeline_tap tap;   /* in the processing thread, for each result */
     bench_seen seen;        /* may be NULL */
     void *context;
     size_t high_water; /* lower limit of publisher.high_water */
-    bool spin;         /* of the subscriber */
+    bool spin;         /* the subscriber polls and never sleeps */
 } bench_run_hooks;
 
 typedef struct bench_outcome {
@@ -50,13 +50,13 @@ typedef struct bench_outcome {
     bench_received received;
 } bench_outcome;
 
-/* Runs the pipeline to the end of its feed. rate_hz: samples a second of a live feed; its ring
- * drops samples when it is full. 0: the feed waits for space. publisher.endpoint must be set.
+/* Runs the pipeline to the end of its feed. rate_hz: samples a second of a live feed, which drops
+ * samples when the ring is full. 0: the feed waits for space. publisher.endpoint must be set.
  * Errors are those of the pipeline. */
 int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
               const bench_run_hooks *hooks, bench_outcome *out, pnr_error *error);
 
-/* True if the account closes and the end message arrived. */
+/* True if the sums of the account hold and the end message arrived. */
 bool bench_is_complete(const bench_outcome *outcome);
 /* True if no sample, window or result was lost on the way to the subscriber. */
 bool bench_is_lossless(const bench_outcome *outcome);

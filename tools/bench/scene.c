@@ -30,11 +30,11 @@ enum { PACK = 256, LONG_DWELL = 1 << 16 /* samples; results of shorter dwells ar
     "[detector]\noversample = 2\ncfar = ca\n"
 
 static const struct scene_case {
-    const char *name, *text; /* text: its configuration */
-    const char *key;         /* key that gets the number of a code; NULL: one code */
+    const char *name, *text; /* text: the configuration */
+    const char *key;         /* key that gets the number of a code; NULL: the scene has one code */
     size_t n_codes;
     double span_db;        /* level of the strongest echo above the weakest one */
-    double max_doppler_hz; /* end of the search; 0: no Doppler */
+    double max_doppler_hz; /* greatest Doppler of the search; 0: no search */
     bool leaks;
 } cases[] = {
     {"single-1024", CODE("256"), NULL, 1, 40, 0, true},
@@ -53,7 +53,7 @@ static const struct scene_case {
  * coloured noise pass 5/8 of the band. */
 static const struct variant {
     const char *form, *noise, *text;
-    double bandwidth; /* bandwidth of the noise over the rate; 0: white */
+    double bandwidth; /* bandwidth of the noise / sampling rate; 0: white noise */
 } variants[] = {
     {"complex", "white", "[source]\nformat = ci16\n", 0},
     {"complex", "coloured", "[source]\nformat = ci16\n", 0.625},
@@ -113,8 +113,8 @@ static int configure(const bench *b, const struct variant *form, work *w, pnr_er
 
 /* --- the measurement --- */
 
-/* Matches an echo with the nearest planted echo that is within a chip and a Doppler row and is not
- * yet matched. Adds the errors to the tally. Counts an echo without a match as false. */
+/* Matches an echo with the nearest planted echo that is within one chip and one Doppler row and is
+ * not yet matched. Adds the errors to the tally. Counts an echo without a match as false. */
 static void judge_echo(work *w, const pnr_echo *echo, planted_echo *truths)
 {
     const pnr_setup *setup = w->stream.engine.setup;

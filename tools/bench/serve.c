@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench serve: measures one correlation for each line on stdin. So another program can take turns
- * with it. */
+/* bench serve: measures one correlation for each line on stdin, so that another program can take
+ * turns with this one. */
 #include "tools/bench/bench.h"
 
 #include "tools/common/measure.h"

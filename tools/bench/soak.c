@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench soak: runs the whole pipeline for a long time at a share of its ceiling, and reports
+/* bench soak: runs the whole pipeline for a long time at a share of its greatest rate, and reports
  * losses, memory and drift. */
 #include "tools/bench/resident.h"
 #include "tools/bench/stream.h"
@@ -41,9 +41,9 @@ static const bench_picture picture = {.title = "Latency over the run",
 /* Sums over the results of one interval. */
 typedef struct interval {
     pnr_histogram latency_ns;
-    uint64_t lost; /* samples lost before or in its results */
+    uint64_t lost; /* samples lost before or in the results of the interval */
     uint64_t start_ns, end_ns;
-    double p99_us, rss, device; /* set by the monitor at the interval's end; memory in bytes */
+    double p99_us, rss, device; /* set by the monitor at the end; rss and device in bytes */
 } interval;
 
 typedef struct watch {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench stream: measures the whole pipeline from the ring to a subscriber, and with the file
- * source. Compares the rate with the ceiling of the link. */
+/* bench stream: measures the whole pipeline up to a subscriber, first from samples in the ring,
+ * then from a file. Compares the rate with the rate of the link to the device (the ceiling). */
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"
@@ -28,7 +28,7 @@ enum { PACK = 256, LINK_BYTES = 64 << 20, SUBMITS_BEHIND = 16, MIN_BATCHES = 8 }
 static const double file_seconds = 1.0; /* length of the file at the rate of the ring; the file
                                          * source is slower */
 static const double most_file_bytes = 2e9;
-static const double space_share = 0.5; /* share of the free bytes for the file */
+static const double space_share = 0.5; /* share of the free space that the file may fill */
 static const uint64_t patience_ns = 20000000;
 
 static const char columns[] =
@@ -47,7 +47,7 @@ static const bench_picture picture = {
 /* --- a run from the memory of the ring --- */
 
 typedef struct path {
-    const stream_subject *subject; /* NULL: a file */
+    const stream_subject *subject; /* NULL: the samples come from a file */
     double seconds;
     double rate_hz; /* 0: as fast as the ring accepts samples */
 
@@ -59,8 +59,8 @@ typedef struct path {
     uint64_t stride;      /* samples between two readings of the clock: one submit */
     uint64_t next_sample; /* position of the next reading */
     uint64_t first_ns, last_ns;
-    uint64_t first_sample, last_sample;   /* positions of these readings */
-    uint64_t first_busy_ns, last_busy_ns; /* processor time at these readings */
+    uint64_t first_sample, last_sample;   /* positions at first_ns and last_ns */
+    uint64_t first_busy_ns, last_busy_ns; /* processor time at first_ns and last_ns */
     pnr_pipeline_tap also;                /* may be NULL */
     void *also_context;
 } path;
@@ -339,7 +339,8 @@ static void take_result(const bench *b, bool *open, const stream_subject *s, con
 }
 
 /* Runs the pipeline as fast as the ring accepts samples, then from a file. If the user wants it,
- * also runs the pipeline live at a share of the ceiling. */
+ * also runs the pipeline live at a share of the ceiling: the rate of the link, or, without a link,
+ * the rate of the first run. */
 static int measure_ways(const bench *b, const stream_subject *s, bool *open, bench_table *table,
                         pnr_error *error)
 {

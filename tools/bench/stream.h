@@ -14,8 +14,8 @@
 typedef struct stream_result {
     bench_outcome outcome;
     double seconds;
-    double latency_p50_us, latency_p99_us; /* from the commit of the last sample to the published
-                                            * message */
+    double latency_p50_us, latency_p99_us; /* time from the commit of the last sample to the
+                                            * published message */
     double busy; /* share of the time in which the processing thread ran; 1 when it never sleeps */
 } stream_result;
 

@@ -29,7 +29,7 @@ struct pnr_measure {
     const pnr_setup *setup;
     pnr_measure_mode mode;
     pnr_trial trial; /* closed between the runs of PNR_MEASURE_ANEW */
-    void *memory;    /* from ops->alloc when pinned, else from the C library */
+    void *memory;    /* memory of ops->alloc for PNR_MEASURE_PINNED, else of the C library */
     size_t bytes;
 };
 
@@ -164,7 +164,7 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples)
     const size_t n = plan->n_samples, lag = pnr_measure_lag(setup);
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
     const size_t stride = sample_bytes * plan->n_channels;
-    /* Without a tune the tile repeats without a seam. With a tune all samples are computed. */
+    /* If plan.tune is 0, the tile repeats without a seam. Else all samples are computed. */
     const size_t tile = n * ((TILE_SAMPLES + n - 1) / n);
     const size_t computed = plan->tune.num != 0 || n_samples < tile ? n_samples : tile;
     unsigned char *to = memory;
@@ -213,7 +213,7 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
         for (size_t i = 0; i < n; i++) {
             const double *a = plan->references[code + (i >= lag ? i - lag : i + n - lag)];
             const double moved =
-                bins * (double)(w % plan->n_periods * n + i) / (double)n; /* turns */
+                bins * (double)(w % plan->n_periods * n + i) / (double)n; /* phase in turns */
             const double angle = phase + 2.0 * M_PI * (moved - floor(moved));
             const double re = echo_amplitude * cos(angle), im = echo_amplitude * sin(angle);
 
@@ -282,7 +282,7 @@ void pnr_measure_destroy(pnr_measure *measure)
 }
 
 /* Checks in every dwell that the lag of the strongest candidate is at most one chip from the lag of
- * the echo. If lags is not NULL, stores these lags. */
+ * the echo. If lags is not NULL, stores the lags of the candidates. */
 static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *lags,
                       pnr_error *error)
 {
@@ -363,7 +363,7 @@ int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_meas
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu runs", n);
     rc = pnr_measure_create(ops, setup, mode, &measure, error);
     if (rc == PNR_OK)
-        rc = pnr_measure_run(measure, &run, NULL, error); /* discarded */
+        rc = pnr_measure_run(measure, &run, NULL, error); /* the first run is discarded */
     for (size_t i = 0; i < n && rc == PNR_OK; i++) {
         rc = pnr_measure_run(measure, &run, NULL, error);
         for (size_t s = 0; s < PNR_STAGE_COUNT && rc == PNR_OK; s++) {

@@ -15,7 +15,7 @@ enum { PNR_SUBSCRIBER_PARTS = 3 };
 typedef struct pnr_subscriber_source {
     const char *endpoint;
     const char *stream;    /* NULL: all streams */
-    const char *curve_key; /* the publisher's public key; NULL: none */
+    const char *curve_key; /* the publisher's public key; NULL: no encryption */
 } pnr_subscriber_source;
 
 /* Creates a socket that subscribes to "<topic>/<stream>" but is not connected. topics: ends with
@@ -40,13 +40,14 @@ const char *pnr_subscriber_refusal(const char *endpoint);
 
 typedef struct pnr_subscriber_message {
     zmq_msg_t parts[PNR_SUBSCRIBER_PARTS];
-    int n_parts; /* all received parts, even more than PNR_SUBSCRIBER_PARTS */
+    int n_parts; /* number of received parts, even beyond PNR_SUBSCRIBER_PARTS */
 } pnr_subscriber_message;
 
-/* Receives a message and never waits. PNR_EAGAIN: there is none. The caller releases a message. */
+/* Receives a message and never waits. PNR_EAGAIN: no message has arrived. The caller releases a
+ * received message. */
 int pnr_subscriber_receive(void *socket, pnr_subscriber_message *m);
 void pnr_subscriber_release(pnr_subscriber_message *m);
-/* Returns one part. *bytes: its length. If the message lacks this part, gives "" and 0. */
+/* Returns one part. *bytes: the length of the part. A missing part gives "" and length 0. */
 const char *pnr_subscriber_part(pnr_subscriber_message *m, int part, size_t *bytes);
 /* Tells whether a message has a topic. topic: with its slash, as "range/". */
 int pnr_subscriber_has_topic(pnr_subscriber_message *m, const char *topic);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts for each stream the received results, the results lost by their seq, and the restarts.
+/* Counts for each stream the received results, the results lost according to seq, and the restarts.
  * Tells whether the stream is complete. */
 #include "tools/listen/count.h"
 

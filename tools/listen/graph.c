@@ -224,8 +224,8 @@ static void draw_profile(const listen_graph *g, listen_screen *screen, const lis
 
 /* --- profiles and maps --- */
 
-/* Returns the column of a range; -1: outside the profile. A cell is as wide as the step, with its
- * range in the middle. */
+/* Returns the column of a range; -1: outside the profile. A cell is one step wide, and its range is
+ * in the middle. */
 static int column_of(const listen_graph *g, const listen_place *at, double range_m)
 {
     const double first_m = pnr_map_range_m(&g->info.row, -0.5);

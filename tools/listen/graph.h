@@ -17,8 +17,8 @@ typedef struct listen_place {
     int left, columns, bottom, rows, scale;
 } listen_place;
 
-/* power: the greatest power over the floor for each Doppler bin and column; NAN: no cell. All zero:
- * no profile has arrived. */
+/* power: the greatest power over the floor for each Doppler bin and column; NAN: no cell. A struct
+ * of zeros: no profile has arrived. */
 typedef struct listen_graph {
     pnr_map_info info;        /* of the last profile or map */
     pnr_doppler_bins doppler; /* a bin has one row or more; a profile has one bin */
@@ -27,12 +27,14 @@ typedef struct listen_graph {
     int top_db;                                           /* top of the scale */
 } listen_graph;
 
-/* Reduces a profile or map to the rows and columns of a place, which has at least one of each. */
+/* Reduces a profile or map to the rows and columns of a place, which has at least one row and one
+ * column. */
 void listen_graph_fill(listen_graph *graph, const pnr_map *profile, const listen_place *at);
 /* Draws the power, its axes, and the marks of the echoes. */
 void listen_graph_draw(listen_graph *graph, listen_screen *screen, const listen_place *at,
                        const pnr_detection *detection);
-/* Returns the mark of an echo: a digit, then a letter, then `many` for all further echoes. */
+/* Returns the mark of an echo: a digit for the first ones, then a letter, then `many` for all
+ * others. */
 char listen_graph_mark(size_t echo, char many);
 
 #endif

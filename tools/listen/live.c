@@ -44,7 +44,8 @@ struct listen_live {
     size_t log_bytes;
 };
 
-/* Returns the place of the graph on the screen. *listed: how many echoes are listed below it. */
+/* Returns the place of the graph on the screen. *listed: how many echoes are listed below the
+ * graph. */
 static listen_place place_of(const listen_live *l, int *listed)
 {
     const listen_size size = listen_screen_size(l->screen);
@@ -140,7 +141,8 @@ static const char *flags_text(unsigned flags, char out[128])
     return out;
 }
 
-/* Writes the delay of the zero range, as "  zero 2.0389 us (held 0.5 s)"; untracked: nothing. */
+/* Writes the delay of the zero range, as "  zero 2.0389 us (held 0.5 s)"; nothing if it is not
+ * tracked. */
 static const char *zero_text(const pnr_zero *zero, char out[96])
 {
     const double delay_us = zero->delay_s * 1e6;

@@ -22,7 +22,7 @@ struct listen_profiles {
     void *monitor; /* NULL: the publisher has been reached */
     pnr_subscriber_message message;
     char run[17], ended_run[17];
-    size_t bytes;  /* of the last profile */
+    size_t bytes;  /* size of the last profile */
     uint64_t last; /* last seq of this run */
     uint64_t n_run, n_received, n_missed;
 };

@@ -13,7 +13,8 @@
 
 typedef struct listen_profiles listen_profiles;
 
-/* Subscribes to profiles. source must outlive *out. PNR_OK, PNR_ENOMEMORY, or as subscriber.h. */
+/* Subscribes to profiles. source must outlive *out. PNR_OK, PNR_ENOMEMORY, or an error of
+ * pnr_subscriber_create. */
 int listen_profiles_open(void *context, const pnr_subscriber_source *source, listen_profiles **out,
                          pnr_error *error);
 void listen_profiles_close(listen_profiles *profiles);
@@ -26,7 +27,7 @@ bool listen_profiles_reached(listen_profiles *profiles);
 /* Gives the next profile of the stream and never waits. PNR_OK, PNR_EAGAIN, or PNR_EDATA: a profile
  * cannot be read. */
 int listen_profiles_next(listen_profiles *profiles, pnr_map *out, pnr_error *error);
-/* True when this subscription has received the end of this run: it will bring no more profiles. */
+/* True when this subscription has received the end of this run: no more profiles will arrive. */
 bool listen_profiles_ended(const listen_profiles *profiles, const char *run);
 /* Processes the end message that arrived with the results. This subscription may have missed it. */
 void listen_profiles_finish(listen_profiles *profiles, const pnr_end_summary *end);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Redraws the terminal in place as a screen. Restores the terminal at every end of the program. */
+/* Draws frames on the whole terminal, each over the previous one. Restores the terminal at every
+ * end of the program. */
 #include "tools/listen/screen.h"
 
 #include "base/text.h"
@@ -56,7 +57,7 @@ struct listen_screen {
     bool is_utf8;
     int keys; /* a file descriptor; -1: no keyboard */
     cell cells[MAX_HEIGHT][MAX_WIDTH];
-    char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)]; /* as text */
+    char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)];
 };
 
 /* Global, since a signal handler cannot reach anything else. */
@@ -121,9 +122,9 @@ static void catch_signals(void)
         sigaction(fatal[i], &action, NULL);
 }
 
-/* Makes keys arrive at once and without echo. Ctrl-C still sends a signal. Ctrl-Z sends none, since
- * the shell would get a terminal that is not restored. Returns the file descriptor of the keyboard,
- * or -1. */
+/* Makes keys arrive at once and without echo. Ctrl-C still sends a signal. Ctrl-Z sends no signal,
+ * since the shell would get a terminal that is not restored. Returns the file descriptor of the
+ * keyboard, or -1. */
 static int take_keyboard(void)
 {
     struct termios now;
@@ -162,7 +163,7 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
         return code;
     if ((s = calloc(1, sizeof *s)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
-    (void)uselocale(newlocale(LC_CTYPE_MASK, "", (locale_t)0)); /* for this thread alone */
+    (void)uselocale(newlocale(LC_CTYPE_MASK, "", (locale_t)0)); /* the locale of this thread only */
     s->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     is_taken = 1;
     catch_signals();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Redraws the terminal in place as a screen. Restores the terminal at every end of the program. */
+/* Draws frames on the whole terminal, each over the previous one. Restores the terminal at every
+ * end of the program. */
 #ifndef LISTEN_SCREEN_H
 #define LISTEN_SCREEN_H
 
@@ -29,14 +30,14 @@ typedef struct listen_screen listen_screen;
 int listen_screen_check(pnr_error *error);
 /* Takes over the terminal, and catches the signals that end the program. The first SIGINT, SIGTERM
  * or SIGHUP sets pnr_stop. The second of these signals, SIGQUIT and a crash restore the terminal
- * before the program ends. PNR_OK, PNR_ENOMEMORY, or as listen_screen_check. */
+ * before the program ends. PNR_OK, PNR_ENOMEMORY, or an error of listen_screen_check. */
 int listen_screen_open(listen_screen **out, pnr_error *error);
 /* Restores the terminal, and leaves the last frame on it. */
 void listen_screen_close(listen_screen *screen);
 
 /* Begins an empty frame of the terminal's present size (80 x 24 when it reports none). */
 void listen_screen_begin(listen_screen *screen);
-bool listen_screen_resized(const listen_screen *screen); /* since the last frame */
+bool listen_screen_resized(const listen_screen *screen); /* true: resized since the last frame */
 listen_size listen_screen_size(const listen_screen *screen);
 /* Draws one character: `glyph` where the terminal shows UTF-8, else `ascii`. Draws nothing outside
  * the screen. */
@@ -53,6 +54,6 @@ int listen_screen_fields(listen_screen *screen, int y, listen_style style, const
 void listen_screen_bar(listen_screen *screen, int x, int bottom, int eighths, listen_style style);
 int listen_screen_show(listen_screen *screen); /* PNR_OK, PNR_EIO */
 
-bool listen_screen_quits(listen_screen *screen); /* q was pressed */
+bool listen_screen_quits(listen_screen *screen); /* true: q was pressed */
 
 #endif

@@ -22,18 +22,18 @@ typedef struct row {
 /* The statistics of one target. */
 typedef struct tally {
     uint64_t n_dwells, n_detected;
-    double sum_m, sum_squares_m2; /* of the errors */
+    double sum_m, sum_squares_m2; /* sums over the errors */
 } tally;
 
 struct listen_truth {
     row *rows; /* [n_rows], sorted by sample */
     size_t n_rows, capacity;
     uint64_t period;      /* samples from one period to the next; 0: only one period */
-    size_t n_periods;     /* for each dwell */
+    size_t n_periods;     /* periods of a dwell */
     double unambiguous_m; /* 0: not known */
     double gate_m;        /* greatest error of a detected target */
     uint64_t n_strays;
-    unsigned n_targets; /* the highest number of a target */
+    unsigned n_targets; /* the highest target number */
     tally tallies[MAX_TARGETS + 1];
     /* For each target in one dwell: mean range, and number of ranges in the mean. */
     double mean_m[MAX_TARGETS + 1];

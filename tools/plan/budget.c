@@ -26,9 +26,9 @@ static const struct {
 /* A kind of code whose length doubles from step to step. */
 typedef struct series {
     const char *key, *label;
-    size_t less;    /* N = 2^k - less */
+    size_t less;    /* the length is N = 2^k - less */
     bool over;      /* longer codes are not tried */
-    size_t longest; /* greatest N within the time; 0: none */
+    size_t longest; /* greatest N that fits in the time; 0: none does */
 } series;
 
 /* Times one correlation of n samples: a submit of one dwell of one period. */

@@ -13,7 +13,7 @@
 /* The searched rows of a plan. */
 typedef struct rows {
     double first_hz, last_hz;
-    double off_bins; /* greatest distance of a searched Doppler from its rotation, in 1/Tr */
+    double off_bins; /* greatest distance of a searched Doppler from its rotation, in 1 / period */
 } rows;
 
 static rows rows_of(const pnr_config *config, const pnr_setup *setup)
@@ -41,7 +41,8 @@ static rows rows_of(const pnr_config *config, const pnr_setup *setup)
     return r;
 }
 
-/* Returns the loss in dB within a period, if the rotation leaves a Doppler of `bins` / Tr. */
+/* Returns the loss in dB within a period if a Doppler of `bins` / period remains after the
+ * rotation. */
 static double within_db(double bins)
 {
     return bins == 0 ? 0 : -20 * log10(sin(M_PI * bins) / (M_PI * bins));

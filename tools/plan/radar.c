@@ -13,9 +13,10 @@
 #include <math.h>
 
 /*
- * Returns the probability that K summed looks of an echo of constant amplitude pass the threshold.
- * snr: S of one look; ratio: threshold over mean noise. The sum of the K powers, divided by the
- * mean noise of one, is a mixture of gamma distributions with Poisson(K S) weights:
+ * Returns the probability Pd that the sum of K looks of an echo of constant amplitude passes the
+ * threshold. snr: S, the SNR of one look; ratio: threshold over mean noise. The sum of the K
+ * powers, divided by the mean noise of one look, is a mixture of gamma distributions with
+ * Poisson(K S) weights. Q is pnr_gamma_q:
  *  Pd = sum_j exp(-K S) (K S)^j / j! Q(K + j, K ratio)
  */
 static double detection_probability(double snr, double ratio, double looks)
@@ -94,7 +95,7 @@ static void range_section(plan_sheet *sheet, const pnr_config *config, const pnr
                       radar->min_delay_s * radar->metres_per_second, "m");
     plan_sheet_number(sheet, "max_m", "searched to", radar->max_delay_s * radar->metres_per_second,
                       "m");
-    /* sigma of delay = 1 / sqrt(2 S B) samples */
+    /* The sigma of the delay is 1 / sqrt(2 snr bandwidth) samples. */
     plan_sheet_number(sheet, "sigma_15db_m", "sigma at 15 dB SNR after correlation",
                       metres_per_sample / sqrt(2.0 * pow(10.0, 1.5) * bandwidth), "m");
     plan_sheet_number(sheet, "sigma_30db_m", "sigma at 30 dB SNR after correlation",

@@ -12,10 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A list of results. The same calls print it at once as lines, or at the end as one JSON object. */
+/* A list of results. The same calls print the results at once as lines, or at the end as one JSON
+ * object. */
 typedef struct plan_sheet {
     bool json;
-    json_t *root;    /* an object; owner: the caller */
+    json_t *root;    /* a JSON object that the caller owns */
     json_t *section; /* borrowed from root */
 } plan_sheet;
 
@@ -27,9 +28,9 @@ void plan_sheet_number(plan_sheet *sheet, const char *key, const char *label, do
                        const char *unit);
 void plan_sheet_count(plan_sheet *sheet, const char *key, const char *label, uint64_t value);
 void plan_sheet_text(plan_sheet *sheet, const char *key, const char *label, const char *value);
-/* Adds row, a new object, to the array `key` of the section. The section then owns it. */
+/* Adds row, a new object, to the array `key` of the section. The section then owns row. */
 void plan_sheet_row(plan_sheet *sheet, const char *key, json_t *row);
-/* Prints a line, but not in JSON. */
+/* Prints a line. For JSON it prints nothing. */
 void plan_sheet_line(const plan_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints the JSON object, if this sheet is one. PNR_OK or PNR_EIO. */
@@ -41,7 +42,7 @@ char *plan_format_si(double value, const char *unit, char out[48]);
 void plan_doppler(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup);
 /* Adds code, range, Doppler, accuracy and detection. */
 void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup);
-/* Adds the link and the memory. choice: the engine that would run; NULL: none. */
+/* Adds the link and the memory. choice: the engine that would run; NULL: no engine. */
 void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                const pnr_engine_choice *choice);
 /* Adds for each engine the method that it would use, or why it cannot run. *ops: the engine that
