@@ -140,8 +140,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Refuses control characters, because they would appear in messages, prints and topics. The message does
- * not quote the text, so that it stays one line. */
+/* Refuses control characters, because they would appear in messages, prints and topics. The
+ * message does not quote the text, so that it stays one line. */
 static int refuse_control(const place *at, const char *text)
 {
     const char *end = text + strlen(text);

@@ -79,7 +79,8 @@ void pnr_pipeline_close(pnr_pipeline *p);
 /* Passes each dwell of a result to the account, the detector and the publisher. With p->pending the
  * dwells wait for the detection threads. */
 void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result);
-/* Reports the oldest dwell that waits. False: none waits, or it is not ready and `wait` is false. */
+/* Reports the oldest dwell that waits. False: none waits, or it is not ready and `wait` is
+ * false. */
 bool pnr_pipeline_report_pending(pnr_pipeline *p, bool wait);
 /* Accounts for windows that the ring lent and that give no result. reason: a member of
  * p->account. */

@@ -233,9 +233,9 @@ static int use_curve(void *socket, const char *path, pnr_error *error)
     return code;
 }
 
-/* Binds so that only the owner may connect to an ipc socket: it has mode 0600 from the first moment,
- * because the umask holds when libzmq makes it. With a wildcard for the
- * path libzmq also makes a folder. */
+/* Binds so that only the owner may connect to an ipc socket. The socket has mode 0600 from the
+ * first moment, because the umask applies when libzmq makes it. With a wildcard for the path,
+ * libzmq also makes a folder. */
 static int bind_private(void *socket, const char *bind)
 {
     const mode_t others = S_IRWXG | S_IRWXO;
