@@ -59,13 +59,12 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     return v;
 }
 
-/* Fills Doppler and velocity of an echo. The stretch of a look also scales its frequencies. */
+/* Fills Doppler and velocity of an echo. */
 static void describe_motion(const pnr_detector *detector, const pnr_track *t, double variance,
                             pnr_echo *echo)
 {
     const pnr_radar *radar = detector->radar;
-    const double scale =
-        1 / ((1 + pnr_fit_patch_stretch(detector->map, t->candidate->row)) * radar->period_s);
+    const double scale = 1 / radar->period_s;
     const double carrier_hz = detector->config->radar.carrier_hz;
     const double ways = detector->config->radar.path == PNR_PATH_ONE_WAY ? 1 : 2;
 
@@ -86,7 +85,7 @@ static double middle_turn(const pnr_detector *detector)
     const double n = (double)detector->plan->n_samples;
     const double middle = (n * (double)detector->plan->n_periods - 1) / (2 * n);
 
-    return 2 * M_PI * remainder(pnr_fit_patch_bins(detector->map, 0) * middle, 1);
+    return 2 * M_PI * remainder(pnr_plan_bins(detector->plan, 0) * middle, 1);
 }
 
 /*

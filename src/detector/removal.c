@@ -7,16 +7,15 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Returns the frequency of an echo in the samples, in bins, converted from the time scale of its
- * row. A map with one row has only the frequency of that row. */
-static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t row)
+/* Returns the frequency of an echo in the samples, in bins. A map with one row has only the frequency
+ * of that row. */
+static double bins_of(const pnr_detector *detector, const pnr_echo *echo)
 {
     if (detector->map == NULL)
         return 0;
     if (!isfinite(echo->doppler_hz))
         return pnr_fit_patch_bins(detector->map, 0);
-    return echo->doppler_hz * detector->radar->period_s *
-           (1 + pnr_fit_patch_stretch(detector->map, row));
+    return echo->doppler_hz * detector->radar->period_s;
 }
 
 /* The complex amplitude A, its phase referred to the first sample of the look. */
@@ -46,7 +45,7 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
 {
     const double n = (double)detector->plan->n_samples;
     const double periods = (double)detector->plan->n_periods, middle = (n * periods - 1) / 2;
-    const double bins = bins_of(detector, echo, echo->row);
+    const double bins = bins_of(detector, echo);
     const double walk = detector->map != NULL ? pnr_fit_patch_walk(detector->map, bins, 0) / n : 0;
     const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* apart in bins; u in rad a
                                                                     * sample */
@@ -115,7 +114,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
 
     for (size_t e = 0; e < removed->n_echoes; e++) {
         const pnr_echo *echo = &removed->echoes[e];
-        const double bins = bins_of(detector, echo, candidate->row);
+        const double bins = bins_of(detector, echo);
         pnr_patch_echo there = {.code = echo->code, .lag = echo->lag, .bins = bins};
         double distance = (double)centre - echo->lag;
         pnr_vector response;

@@ -328,13 +328,28 @@ static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, siz
     return n > detector->max_echoes && n_stronger >= detector->max_echoes;
 }
 
+/* The power in a cell of a candidate that the models of the other echoes do not describe. */
+static double unknown_power(const pnr_detector *detector, const pnr_track *t,
+                            const pnr_track *others, size_t n)
+{
+    double power = 0;
+
+    for (size_t i = 0; i < n && detector->has_rows; i++) {
+        const pnr_patch_place place = pnr_track_place(detector, t);
+        const pnr_patch_echo echo = pnr_track_echo(detector, &others[i]);
+
+        power += pnr_fit_patch_unknown(detector->map, &place, &echo);
+    }
+    return power;
+}
+
 /* Fits a candidate as the next track; returns whether it is an echo. The strongest always is. */
 static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t index,
                     pnr_track *tracks, size_t n)
 {
     const pnr_dwell *dwell = view->observed->dwell;
-    const double least = least_gain(detector, dwell, &view->observed->candidates[index]);
     pnr_track *t = &tracks[n];
+    double least = least_gain(detector, dwell, &view->observed->candidates[index]);
 
     t->n_rows = detector->has_rows ? J : 1;
     t->c = detector->has_rows ? detector->patches[2 * n] : &t->row[0];
@@ -343,6 +358,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     t->signs.changes = 0;
     t->cell = view->cell;
     load_candidate(detector, view, index, t);
+    least += unknown_power(detector, t, tracks, n);
     if (detector->is_sum) {
         if (detector->has_rows && is_sidelobe(detector, view, t, tracks, n))
             return false;
@@ -351,6 +367,8 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
         return detector->has_rows || !is_sidelobe(detector, view, t, tracks, n);
     }
     if (detector->has_rows && n > 0) {
+        if ((double)t->candidate->power < 0.5 * least)
+            return false;
         pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 2);
         if (is_explained(detector, t, least * t->loss))
             return false;

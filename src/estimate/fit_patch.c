@@ -239,18 +239,20 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
 /* The start of the climb in frequency: the vertex over the middle row and its two neighbours. */
 static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int lag)
 {
+    const double scale = 1 + rows->row[MIDDLE].stretch;
     double p[3] = {0};
 
     if (rows->first > MIDDLE - 1 || rows->end < MIDDLE + 2)
-        return rows->row[MIDDLE].bins;
+        return rows->row[MIDDLE].bins / scale;
     for (int i = 0; i < 3; i++)
         p[i] = cabs(patch[MIDDLE - 1 + i][lag]);
 
     const double x = pnr_parabola_vertex(p[0], p[1], p[2]);
 
-    return rows->row[MIDDLE].bins + x * (x > 0
-                                             ? rows->row[MIDDLE + 1].bins - rows->row[MIDDLE].bins
-                                             : rows->row[MIDDLE].bins - rows->row[MIDDLE - 1].bins);
+    const double above = rows->row[MIDDLE + 1].bins - rows->row[MIDDLE].bins;
+    const double below = rows->row[MIDDLE].bins - rows->row[MIDDLE - 1].bins;
+
+    return (rows->row[MIDDLE].bins + x * (x > 0 ? above : below)) / scale;
 }
 
 /* The least energy of a model echo in the patch, relative to the energy at the start of the climb.
@@ -270,7 +272,8 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
                         const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,
                         double *least, fit_state *s)
 {
-    const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
+    const double middle = rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
+    const double lag = (double)place->lag;
     double step[2] = {0}, best = -1;
     pnr_patch_echo at = *echo;
     /* With separate probes the gain has no maximum at the likeliest echo, but the steps converge
