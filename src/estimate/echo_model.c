@@ -199,22 +199,32 @@ static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, 
     }
 }
 
-/* Replaces a row and its lags by those of an echo that bends. chi: of an echo that stands still. Its
- * difference from the smooth one remains, if the echo walks little. */
-static void bend_row(const pnr_echo_model *model, const pnr_echo_row *row,
-                     const pnr_patch_echo *echo, long lag, int i, bool with_slopes, pnr_vector *x,
-                     pnr_vector *chi)
+/* Fills the only row x and the lags of an echo that bends. rough: as in pnr_echo_model_exact. */
+static void fill_bent(const pnr_echo_model *model, const pnr_echo_rows *rows,
+                      const pnr_patch_echo *echo, const pnr_patch_place *place, int i,
+                      pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags)
 {
-    const double complex still = pnr_echo_model_unknown(model, row, echo) > 0 ? 0 : x[0][i];
-    pnr_vector bent[3], smooth[3];
+    const pnr_echo_row *row = &rows->row[i];
+    const double e = echo->bins * (1 + row->stretch) - row->rotation;
+    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0, n = rough != NULL ? 3 : 1;
+    pnr_vector bent[3], own, *self = rough != NULL ? &rough->chi[i][0] : &own;
 
-    pnr_echo_model_bent(model, row, echo, lag, bent);
-    fill_chi(model, echo, echo->bins * (1 + row->stretch) - row->rotation, lag, smooth);
-    for (int k = 0; k < (with_slopes ? 3 : 1); k++)
-        for (int j = 0; j < J; j++)
-            chi[k][j] = bent[k][j] + still * (chi[k][j] - smooth[k][j]);
-    memset(x, 0, 3 * sizeof *x);
+    memset(x, 0, (size_t)n * sizeof *x);
     x[0][i] = 1;
+    pnr_echo_model_bent(model, row, echo, place->lag, bent);
+    if (rows->needs_exact[i] && (rough == NULL || !rough->is_filled)) {
+        memset(*self, 0, sizeof *self);
+        pnr_echo_model_sum_windows(model, place->row + (size_t)i - MIDDLE, row, echo);
+        pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
+                         (size_t)(J - 2 * skip), *self + skip, NULL, NULL);
+        for (int j = skip; j < J - skip; j++)
+            (*self)[j] -= bent[0][j];
+    }
+    for (int j = 0; j < J && rows->needs_exact[i]; j++)
+        bent[0][j] += (*self)[j];
+    if (model->setup->plan.remove_mean)
+        pnr_echo_model_subtract_mean(model, row, echo, place->lag, bent);
+    memcpy(lags, bent, (size_t)n * sizeof *lags);
 }
 
 /* The greatest power of the difference of the exact and the smooth chi. It is about the power of
@@ -259,15 +269,15 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
         bool is_marked;
 
         next = copy_rotation(rows, i, vectors, &out->x[n_x], &is_marked);
-        if (!is_marked && place->code == echo->code)
+        if (rows->bends[i])
+            fill_bent(model, rows, echo, place, i, rough, &out->x[n_x], &out->y[n_y]);
+        else if (!is_marked && place->code == echo->code)
             fill_chi(model, echo, e, place->lag, &out->y[n_y]);
         else if (rough != NULL)
             fill_near(model, echo, e, place->lag, rough, rough->chi[i], &out->y[n_y]);
         else
             fill_exact(model, echo, e, place, is_walking, rows->needs_exact_walk, &out->y[n_y]);
-        if (rows->bends[i] && place->code == echo->code)
-            bend_row(model, row, echo, place->lag, i, with_slopes, &out->x[n_x], &out->y[n_y]);
-        add_rotation(out, n_x, n_y, is_walking, with_slopes);
+        add_rotation(out, n_x, n_y, is_walking && !rows->bends[i], with_slopes);
         out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
         out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
     }
@@ -308,9 +318,12 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     for (int i = rows->first; i < rows->end; i++) {
         const double v = echo->bins * (1 + rows->row[i].stretch), e = v - rows->row[i].rotation;
         const double level = code != echo->code ? most : fmin(rough * e * e, most);
-        const double share = pnr_power(pnr_slow_time_echo(model->slow, v, rows->row[i].bins));
+        const bool is_known =
+            !rows->bends[i] || pnr_echo_model_is_summed(model, &rows->row[i], echo);
+        const double share =
+            rows->bends[i] ? 1 : pnr_power(pnr_slow_time_echo(model->slow, v, rows->row[i].bins));
 
-        rows->needs_exact[i] = power * level * (share + least_share) > tolerance * cell;
+        rows->needs_exact[i] = is_known && power * level * (share + least_share) > tolerance * cell;
         is_any = is_any || rows->needs_exact[i];
     }
     for (int i = rows->first; i < rows->end && is_close; i++)

@@ -109,13 +109,23 @@ void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double comp
 /* True if the linear model of the walk in a row is wrong by more than `least` of the echo's peak. */
 bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least);
+/* Subtracts from them what the removed mean of the windows puts into the row. */
+void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
+                                  const pnr_patch_echo *echo, long lag, pnr_vector *out);
+/* True if an echo walks so little within a window that its self-noise in a row can be summed. */
+bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
+                              const pnr_patch_echo *echo);
+/* Sets the windows of such an echo in a row, whose number in the map is row_index, as the echo of
+ * model->ambiguity. A removed mean is not in them. */
+void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
+                                const pnr_echo_row *row, const pnr_patch_echo *echo);
 /* A bound of the power in a cell of a row that the model does not describe, relative to the echo's
  * peak. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
 /* Fills the lags of an echo of peak 1 in a row, each window with the delay that it has there, and
  * their derivatives with respect to delay and frequency: out[3]. The delay is constant within a
- * quarter of a chip of walk. */
+ * quarter of a chip of walk. A removed mean is not in them. */
 void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
                          const pnr_patch_echo *echo, long lag, pnr_vector *out);
 /* sin(pi e) / (N sin(pi e / N)): the mean over a window of a tone that is e bins off. */

@@ -29,21 +29,41 @@ bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
     return look > 1 && model->codes[echo->code].bandwidth * walk * walk / 24 > least;
 }
 
-/* The self-noise of a code that walks past is known only where it walks by less than half a chip.
- * Elsewhere the walk spreads it over as many rows as there are chips in the walk. A cell then has at
- * most 32 times the mean power, 1 / chips: of 10^13 cells one has more. */
+/* Self-noise is summed with the delays of the windows, each constant within its window. There the
+ * walk may be at most this part of a chip. */
+static const double most_in_window = 0.125;
+
+static double chip_of(const pnr_echo_lags *code) /* of a flat spectrum */
+{
+    return M_PI / sqrt(3 * code->bandwidth);
+}
+
+bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
+                              const pnr_patch_echo *echo)
+{
+    return fabs(pnr_echo_model_walk(model, echo->bins, row->stretch)) <=
+           most_in_window * chip_of(&model->codes[echo->code]);
+}
+
+/* The walk spreads the code's self-noise over as many rows as there are chips in it. A cell then has
+ * at most 32 times the mean power: of 10^13 cells one has more. A delay that is constant within each
+ * window is wrong by up to x / 2 chips, which leaves the part pi^2 x^2 / 36 of the self-noise. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo)
 {
     const pnr_plan *plan = &model->setup->plan;
     const pnr_echo_lags *code = &model->codes[echo->code];
-    const double chip = M_PI / sqrt(3 * code->bandwidth); /* of a flat spectrum */
+    const double chip = chip_of(code);
     const double walk = fabs(pnr_echo_model_walk(model, echo->bins, row->stretch)) / chip;
     const double look = walk * (double)plan->n_periods;
     const double e = fabs(echo->bins * (1 + row->stretch) - row->rotation) + walk;
     const double most = 32 * chip / (double)plan->n_samples;
 
-    return look < 0.5 ? 0 : fmin(pow(code->roughness * e, 2), most) / fmax(look, 1);
+    if (look < 0.5)
+        return 0;
+    if (pnr_echo_model_is_summed(model, row, echo))
+        return most * M_PI * M_PI / 36 * walk * walk / fmax(look, 1);
+    return fmin(pow(code->roughness * e, 2), most) / fmax(look, 1);
 }
 
 /* The pieces of a look in which the delay is constant: a window, or a part of one. */
@@ -51,7 +71,7 @@ typedef struct pieces {
     size_t n, in_window; /* all; those of one window */
     size_t group;        /* so many have so nearly the same delay that R is linear there */
     double e;            /* bins from the rotation of the row to the echo */
-    double share;        /* of a tone that is e bins off, in one piece */
+    double share;        /* of a tone that is e bins off, in one piece; 1: of any tone */
 } pieces;
 
 /* Pieces that differ by less than `step` chips form a group. */
@@ -111,13 +131,14 @@ static double complex turned(double complex x)
  * samples, so its delay does not change from window to window until the row stretches it:
  *     sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(u - w q + N b p) / sum u.
  */
-static void remove_mean(const pnr_echo_model *model, const pnr_echo_row *row,
-                        const pnr_patch_echo *echo, long lag, double chip, pnr_vector *out)
+void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
+                                  const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {
     const double bins = echo->bins * (1 + row->stretch), e = bins - row->rotation;
     const double stretch = -row->stretch * (double)model->setup->plan.n_samples;
     const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch) - stretch;
-    const double step = 0.125, faster = -(1 + row->stretch) * model->rate_over_carrier;
+    const double chip = chip_of(&model->codes[echo->code]), step = 0.125;
+    const double faster = -(1 + row->stretch) * model->rate_over_carrier;
     const pieces in_row = cut_look(model, chip, stretch, 0, step);
     const pieces in_mean = cut_look(model, chip, walk, e, step);
     double complex *of_row = model->windows, *of_mean = of_row + model->setup->plan.n_periods;
@@ -156,7 +177,7 @@ void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
     const double bins = echo->bins * (1 + row->stretch);
     const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch);
     const double faster = -(1 + row->stretch) * model->rate_over_carrier; /* d walk / d bins */
-    const double chip = M_PI / sqrt(3 * code->bandwidth), step = 1.0 / 32;
+    const double chip = chip_of(code), step = 1.0 / 32;
     const pieces all = cut_look(model, chip, walk, bins - row->rotation, step);
 
     pnr_slow_time_windows(model->slow, 1, bins - row->bins, model->windows);
@@ -174,6 +195,22 @@ void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
         }
         first = g.end;
     }
-    if (model->setup->plan.remove_mean)
-        remove_mean(model, row, echo, lag, chip, out);
+}
+
+void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
+                                const pnr_echo_row *row, const pnr_patch_echo *echo)
+{
+    const double bins = echo->bins * (1 + row->stretch), step = 1.0 / 32;
+    const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch);
+    pieces all = cut_look(model, chip_of(&model->codes[echo->code]), walk, 0, step);
+
+    if (!pnr_ambiguity_set_sum(model->ambiguity, echo->code, echo->lag, row_index, echo->bins))
+        return;
+    pnr_slow_time_windows(model->slow, 1, bins - row->bins, model->windows);
+    for (size_t first = 0; first < all.n;) {
+        const piece_group g = sum_group(&all, model->windows, first);
+
+        pnr_ambiguity_add(model->ambiguity, echo->lag + walk * g.middle, g.sum, g.by_time * walk);
+        first = g.end;
+    }
 }

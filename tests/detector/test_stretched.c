@@ -121,6 +121,17 @@ TEST(a_strong_echo_is_one_echo)
     is_one_echo(one, -30.2);
 }
 
+/* 18 dB weaker, two rows and ten chips away. */
+TEST(a_mover_beside_a_strong_echo)
+{
+    static const char *const four[] = {SONAR, "code.degree=7", "code.chip_rate_hz=250e3",
+                                       "radar.carrier_hz=750e3", NULL};
+    static const target targets[] = {{50.3, 0, 0}, {90.6, 1.7, -18}};
+    const counts k = run_targets(four, 55, targets, 2, 40 / SHARE);
+
+    assert_on_average(k.n_found == 2 * k.n && k.n_false <= 1);
+}
+
 /* The mean that is removed holds the code of a mover at many delays. It was taken for an echo at rest,
  * and pulled the Doppler of the mover by many sigmas. */
 TEST(without_clutter_a_mover_keeps_its_doppler)
