@@ -132,6 +132,9 @@ void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, 
 void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                          size_t n, double cell, int reach);
 
+/* True if an echo of this frequency walks so little that it can be subtracted from the samples. */
+bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double bins);
+
 /* --- after a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
 
 /* The noise of a track's restored values divided by that of a cell; 1 without a filter. */

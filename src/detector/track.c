@@ -328,16 +328,21 @@ static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, siz
     return n > detector->max_echoes && n_stronger >= detector->max_echoes;
 }
 
-/* The power in a cell of a candidate that the models of the other echoes do not describe. */
-static double unknown_power(const pnr_detector *detector, const pnr_track *t,
-                            const pnr_track *others, size_t n)
+/* The power in a cell of a candidate that the models of the other echoes do not describe. Echoes that
+ * were subtracted from the samples, and restored by their models, have none. */
+static double unknown_power(const pnr_detector *detector, const pnr_observed *observed,
+                            const pnr_track *t, const pnr_track *others, size_t n)
 {
+    const bool is_restored =
+        observed->is_restored != NULL && observed->is_restored[t->candidate - observed->candidates];
     double power = 0;
 
     for (size_t i = 0; i < n && detector->has_rows; i++) {
         const pnr_patch_place place = pnr_track_place(detector, t);
         const pnr_patch_echo echo = pnr_track_echo(detector, &others[i]);
 
+        if (is_restored && pnr_removal_is_possible(detector, echo.code, echo.bins))
+            continue;
         power += pnr_fit_patch_unknown(detector->map, &place, &echo);
     }
     return power;
@@ -358,7 +363,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     t->signs.changes = 0;
     t->cell = view->cell;
     load_candidate(detector, view, index, t);
-    least += unknown_power(detector, t, tracks, n);
+    least += unknown_power(detector, view->observed, t, tracks, n);
     if (detector->is_sum) {
         if (detector->has_rows && is_sidelobe(detector, view, t, tracks, n))
             return false;
