@@ -317,7 +317,10 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
         return is_bent;
     for (int i = rows->first; i < rows->end; i++) {
         const double v = echo->bins * (1 + rows->row[i].stretch), e = v - rows->row[i].rotation;
-        const double level = code != echo->code ? most : fmin(rough * e * e, most);
+        const double level = code != echo->code ? most
+                             : rows->bends[i]
+                                 ? 8 * pnr_echo_model_self_noise(model, &rows->row[i], echo)
+                                 : fmin(rough * e * e, most);
         const bool is_known =
             !rows->bends[i] || pnr_echo_model_is_summed(model, &rows->row[i], echo);
         const double share =

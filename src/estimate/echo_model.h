@@ -119,6 +119,9 @@ bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *r
  * model->ambiguity. A removed mean is not in them. */
 void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
                                 const pnr_echo_row *row, const pnr_patch_echo *echo);
+/* The mean power of the code's self-noise in one window of a row, relative to the echo's peak. */
+double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
+                                 const pnr_patch_echo *echo);
 /* A bound of the power in a cell of a row that the model does not describe, relative to the echo's
  * peak. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,

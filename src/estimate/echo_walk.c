@@ -33,16 +33,34 @@ bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
  * walk may be at most this part of a chip. */
 static const double most_in_window = 0.125;
 
-static double chip_of(const pnr_echo_lags *code) /* of a flat spectrum */
+/* The shortest shape of the pulse, in samples: a chip if the spectrum is flat. */
+static double shape_of(const pnr_echo_lags *code)
 {
     return M_PI / sqrt(3 * code->bandwidth);
+}
+
+static double chip_of(const pnr_echo_model *model)
+{
+    return (double)model->setup->radar.n_samples / (double)model->setup->radar.n_chips;
 }
 
 bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo)
 {
     return fabs(pnr_echo_model_walk(model, echo->bins, row->stretch)) <=
-           most_in_window * chip_of(&model->codes[echo->code]);
+           most_in_window * chip_of(model);
+}
+
+/* A turn of e cycles over the N / chip independent chips of a window leaves the variance (pi e)^2 / 3,
+ * at most 1, to cells far from the peak. A walk within the window does the same. */
+double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
+                                 const pnr_patch_echo *echo)
+{
+    const double chip = chip_of(model);
+    const double walk = fabs(pnr_echo_model_walk(model, echo->bins, row->stretch)) / chip;
+    const double e = fabs(echo->bins * (1 + row->stretch) - row->rotation) + walk;
+
+    return chip / (double)model->setup->plan.n_samples * fmin(M_PI * M_PI * e * e / 3, 1);
 }
 
 /* The walk spreads the code's self-noise over as many rows as there are chips in it. A cell then has
@@ -51,19 +69,12 @@ bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *r
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo)
 {
-    const pnr_plan *plan = &model->setup->plan;
-    const pnr_echo_lags *code = &model->codes[echo->code];
-    const double chip = chip_of(code);
-    const double walk = fabs(pnr_echo_model_walk(model, echo->bins, row->stretch)) / chip;
-    const double look = walk * (double)plan->n_periods;
-    const double e = fabs(echo->bins * (1 + row->stretch) - row->rotation) + walk;
-    const double most = 32 * chip / (double)plan->n_samples;
+    const double walk = fabs(pnr_echo_model_walk(model, echo->bins, row->stretch)) / chip_of(model);
+    const double look = walk * (double)model->setup->plan.n_periods;
+    const double left =
+        pnr_echo_model_is_summed(model, row, echo) ? M_PI * M_PI / 36 * walk * walk : 1;
 
-    if (look < 0.5)
-        return 0;
-    if (pnr_echo_model_is_summed(model, row, echo))
-        return most * M_PI * M_PI / 36 * walk * walk / fmax(look, 1);
-    return fmin(pow(code->roughness * e, 2), most) / fmax(look, 1);
+    return look < 0.5 ? 0 : 32 * pnr_echo_model_self_noise(model, row, echo) * left / fmax(look, 1);
 }
 
 /* The pieces of a look in which the delay is constant: a window, or a part of one. */
@@ -74,13 +85,14 @@ typedef struct pieces {
     double share;        /* of a tone that is e bins off, in one piece; 1: of any tone */
 } pieces;
 
-/* Pieces that differ by less than `step` chips form a group. */
-static pieces cut_look(const pnr_echo_model *model, double chip, double walk, double e, double step)
+/* Pieces that differ by less than `step` shapes of the pulse form a group. */
+static pieces cut_look(const pnr_echo_model *model, double shape, double walk, double e,
+                       double step)
 {
     enum { MOST = 64 };
     const size_t n_periods = model->setup->plan.n_periods;
-    const double in_window = fmin(1 + floor(4 * fabs(walk) / chip), MOST);
-    const double group = fmin(step * chip / fmax(fabs(walk) / in_window, 1e-9), (double)n_periods);
+    const double in_window = fmin(1 + floor(4 * fabs(walk) / shape), MOST);
+    const double group = fmin(step * shape / fmax(fabs(walk) / in_window, 1e-9), (double)n_periods);
 
     return (pieces){.n = n_periods * (size_t)in_window,
                     .in_window = (size_t)in_window,
@@ -137,10 +149,10 @@ void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_ro
     const double bins = echo->bins * (1 + row->stretch), e = bins - row->rotation;
     const double stretch = -row->stretch * (double)model->setup->plan.n_samples;
     const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch) - stretch;
-    const double chip = chip_of(&model->codes[echo->code]), step = 0.125;
+    const double shape = shape_of(&model->codes[echo->code]), step = 0.125;
     const double faster = -(1 + row->stretch) * model->rate_over_carrier;
-    const pieces in_row = cut_look(model, chip, stretch, 0, step);
-    const pieces in_mean = cut_look(model, chip, walk, e, step);
+    const pieces in_row = cut_look(model, shape, stretch, 0, step);
+    const pieces in_mean = cut_look(model, shape, walk, e, step);
     double complex *of_row = model->windows, *of_mean = of_row + model->setup->plan.n_periods;
 
     pnr_slow_time_windows(model->slow, 1, -row->bins, of_row);
@@ -177,8 +189,8 @@ void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
     const double bins = echo->bins * (1 + row->stretch);
     const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch);
     const double faster = -(1 + row->stretch) * model->rate_over_carrier; /* d walk / d bins */
-    const double chip = chip_of(code), step = 1.0 / 32;
-    const pieces all = cut_look(model, chip, walk, bins - row->rotation, step);
+    const double shape = shape_of(code), step = 1.0 / 32;
+    const pieces all = cut_look(model, shape, walk, bins - row->rotation, step);
 
     pnr_slow_time_windows(model->slow, 1, bins - row->bins, model->windows);
     memset(out, 0, 3 * sizeof *out);
@@ -202,7 +214,7 @@ void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
 {
     const double bins = echo->bins * (1 + row->stretch), step = 1.0 / 32;
     const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch);
-    pieces all = cut_look(model, chip_of(&model->codes[echo->code]), walk, 0, step);
+    pieces all = cut_look(model, shape_of(&model->codes[echo->code]), walk, 0, step);
 
     if (!pnr_ambiguity_set_sum(model->ambiguity, echo->code, echo->lag, row_index, echo->bins))
         return;
