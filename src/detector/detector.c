@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { J = PNR_NEIGHBOURS };
+enum {
+    J = PNR_NEIGHBOURS,
+    MEANS = 4 /* turns of the noise in sums of powers */
+};
 
 /* (kurtosis - 1) / 2 of a uniform distribution: a Doppler is observed uniformly in time. */
 static const double flat_curvature = 0.4;
@@ -59,13 +62,12 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     return v;
 }
 
-/* Fills Doppler and velocity of an echo. The stretch of a look also scales its frequencies. */
+/* Fills Doppler and velocity of an echo. */
 static void describe_motion(const pnr_detector *detector, const pnr_track *t, double variance,
                             pnr_echo *echo)
 {
     const pnr_radar *radar = detector->radar;
-    const double scale =
-        1 / ((1 + pnr_fit_patch_stretch(detector->map, t->candidate->row)) * radar->period_s);
+    const double scale = 1 / radar->period_s;
     const double carrier_hz = detector->config->radar.carrier_hz;
     const double ways = detector->config->radar.path == PNR_PATH_ONE_WAY ? 1 : 2;
 
@@ -86,7 +88,7 @@ static double middle_turn(const pnr_detector *detector)
     const double n = (double)detector->plan->n_samples;
     const double middle = (n * (double)detector->plan->n_periods - 1) / (2 * n);
 
-    return 2 * M_PI * remainder(pnr_fit_patch_bins(detector->map, 0) * middle, 1);
+    return 2 * M_PI * remainder(pnr_plan_bins(detector->plan, 0) * middle, 1);
 }
 
 /*
@@ -114,7 +116,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
     const double cell = noise->cell * t->loss;
     /* The noise estimate is a gamma variable: the mean of its inverse is 1/(1 - variance). */
     const double snr = detector->is_sum
-                           ? t->amplitude2 * scale * scale / cell
+                           ? t->amplitude2 * scale * scale / cell * (1 - noise->variance)
                            : t->fit.power / cell * (1 - noise->variance) - t->fit.cells;
     const double s = snr > 1e-3 ? snr : 1e-3;
     const variances v = find_variances(detector, observed, gains, t, noise, s);
@@ -246,6 +248,16 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     const size_t n_found = pnr_track_all(detector, observed, tracks, &out->is_coarse);
     const pnr_dwell_gains gains = pnr_detector_gains(detector, observed);
     pnr_noise noise = pnr_noise_find(detector, observed, &gains, tracks, n_found);
+    double mean = dwell->floor;
+
+    /* In a sum of powers the noise changes the shape of an echo. The floor holds the sidelobes of
+     * strong echoes, too, so the shapes and the noise are found in turns. */
+    for (int turn = 0; turn < MEANS && detector->is_sum && noise.cell < 0.9 * mean; turn++) {
+        mean = noise.cell;
+        pnr_track_all_again(detector, observed, mean, tracks, n_found);
+        noise = pnr_noise_find(detector, observed, &gains, tracks, n_found);
+    }
+
     const size_t n = drop_noise(detector, dwell, &noise, tracks, n_found);
 
     if (n < n_found)

@@ -94,11 +94,14 @@ typedef struct pnr_observed {
     const uint32_t *lost;      /* [windows of the dwell] samples lost; NULL: none */
     const uint32_t *nonfinite; /* [windows of the dwell] samples not finite; NULL: none */
     uint64_t until_ns; /* CLOCK_MONOTONIC when the detection should end; 0: it may take any time */
+    /* [n_candidates] true if a candidate was found after echoes were subtracted; NULL: none was */
+    const bool *is_restored;
 } pnr_observed;
 
 /* Describes how to subtract an echo from the samples. The first removal subtracts the delayed code.
  * If the delay changes from period to period, two more removals subtract the slope of the code.
- * Returns the number of removals. replica, slope: [N], filled here and referenced by the removals;
+ * Returns the number of removals; 0: the echo walks by more than half a chip in a look, and stays in
+ * the samples. replica, slope: [N], filled here and referenced by the removals;
  * work: [2 N]. The waveforms must be prepared. */
 enum { PNR_MAX_REMOVALS = 3 }; /* of one echo */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,

@@ -265,14 +265,16 @@ static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
 
 /* Combines the estimate of the sum with that of the residual at the strongest echo. The variances
  * of both depend on the noise, so the result is iterated. */
-static void add_residual(const pnr_detector *detector, const sums *s, double holes,
+static void add_residual(const pnr_detector *detector, const sums *s, double holes, double looks,
                          const pnr_track *tracks, size_t n, double least, pnr_noise *noise)
 {
     const double left = fmax(s->cells, 1), of_cells = chance_of(detector, left);
     const double sidelobes = tracks[0].power * holes, sum = s->power / left;
     double cells = 0;
+    /* In a sum of powers the residual is in phase with the echo: it is that of one look. */
     const double near =
-        pnr_track_noise(detector, tracks, n, 0, 0.1 * fmax(noise->cell, least), &cells) - sidelobes;
+        looks * pnr_track_noise(detector, tracks, n, 0, 0.1 * fmax(noise->cell, least), &cells) -
+        sidelobes;
     double cell = fmax(near, least);
 
     for (int i = 0; i < 4; i++) {
@@ -307,10 +309,9 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
                        .variance = fmin(of_cells + error, 0.5),
                        .least = cell * fmax(1 - 2 * sqrt(error), 0)};
 
-    if (n > 0 && !detector->is_sum && (s.cells < 1 || error > fmax(negligible, 0.1 * of_cells)))
-        add_residual(detector, &s, pnr_noise_holes(detector, observed), tracks, n, least, &noise);
-    else /* an estimate below its own uncertainty is no more accurate than that bound */
-        noise.cell = fmax(noise.cell, sqrt(s.error2) / left);
+    if (n > 0 && (s.cells < 1 || error > fmax(negligible, 0.1 * of_cells)))
+        add_residual(detector, &s, pnr_noise_holes(detector, observed), gains->looks, tracks, n,
+                     least, &noise);
     compare_energy(detector, observed->dwell, gains, tracks, n, &noise);
     return noise;
 }

@@ -40,6 +40,16 @@ static void move_echo(const pnr_detector *detector, const pnr_track *from,
     }
 }
 
+/* The walk of an echo over the look in the row of a track, in samples. */
+static double walk_of(const pnr_detector *detector, const pnr_track *from,
+                      const pnr_patch_echo *echo)
+{
+    const double stretch = pnr_fit_patch_stretch(detector->map, from->candidate->row);
+
+    return (double)detector->plan->n_periods *
+           fabs(pnr_fit_patch_walk(detector->map, echo->bins, stretch));
+}
+
 /* A bound of an echo's power in a cell of a track, divided by the power of the echo's peak. At far
  * lags the cell has the code's sidelobes or the end of the pulse. In maps it also has the
  * self-noise of chi there, about 8/N. At far rows the sidelobes of slow time reduce the power by
@@ -50,8 +60,9 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
     enum { NEAR = 3 * MIDDLE };
     const pnr_detector_code *code = &detector->codes[echo->code];
     const double k = (double)detector->plan->n_periods, n = (double)detector->plan->n_samples;
+    const double walk = detector->has_rows ? walk_of(detector, from, echo) : 0;
     const double lags =
-        fabs(pnr_track_distance(detector, (double)from->centre, echo->lag)) - MIDDLE;
+        fabs(pnr_track_distance(detector, (double)from->centre, echo->lag)) - MIDDLE - walk / 2;
     const double tail = fmax(code->lobe.greatest, 0.35 / fmax(lags, 1));
     const double far = fmin(detector->has_rows ? fmax(tail * tail, 8 / n) : tail * tail, 1);
     const double rows = k * fabs(remainder(from->bins - echo->bins, 1)) - MIDDLE - 2;

@@ -7,16 +7,15 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Returns the frequency of an echo in the samples, in bins, converted from the time scale of its
- * row. A map with one row has only the frequency of that row. */
-static double bins_of(const pnr_detector *detector, const pnr_echo *echo, size_t row)
+/* Returns the frequency of an echo in the samples, in bins. A map with one row has only the frequency
+ * of that row. */
+static double bins_of(const pnr_detector *detector, const pnr_echo *echo)
 {
     if (detector->map == NULL)
         return 0;
     if (!isfinite(echo->doppler_hz))
         return pnr_fit_patch_bins(detector->map, 0);
-    return echo->doppler_hz * detector->radar->period_s *
-           (1 + pnr_fit_patch_stretch(detector->map, row));
+    return echo->doppler_hz * detector->radar->period_s;
 }
 
 /* The complex amplitude A, its phase referred to the first sample of the look. */
@@ -35,6 +34,15 @@ static void narrow_to_float(const double complex *from, size_t n, float (*to)[2]
         ((float complex *)to)[i] = (float complex)from[i];
 }
 
+bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double bins)
+{
+    const double chip = M_PI / sqrt(3 * detector->codes[code].bandwidth); /* of a flat spectrum */
+
+    return detector->map == NULL ||
+           fabs(pnr_fit_patch_walk(detector->map, bins, 0)) * (double)detector->plan->n_periods <=
+               0.5 * chip;
+}
+
 /*
  * An echo that walks by w samples a sample about the middle m of the look is
  * a(n - d - w (n - m)) = a(n - d) - w (n - m) a'(n - d) to first order. With
@@ -46,11 +54,14 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
 {
     const double n = (double)detector->plan->n_samples;
     const double periods = (double)detector->plan->n_periods, middle = (n * periods - 1) / 2;
-    const double bins = bins_of(detector, echo, echo->row);
+    const double bins = bins_of(detector, echo);
     const double walk = detector->map != NULL ? pnr_fit_patch_walk(detector->map, bins, 0) / n : 0;
     const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* apart in bins; u in rad a
                                                                     * sample */
     double complex *by_time = work + detector->plan->n_samples;
+
+    if (!pnr_removal_is_possible(detector, echo->code, bins))
+        return 0;
 
     const double complex peak = amplitude_of(detector, echo, bins);
 
@@ -115,7 +126,11 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
 
     for (size_t e = 0; e < removed->n_echoes; e++) {
         const pnr_echo *echo = &removed->echoes[e];
-        const double bins = bins_of(detector, echo, candidate->row);
+        const double bins = bins_of(detector, echo);
+
+        if (!pnr_removal_is_possible(detector, echo->code, bins))
+            continue;
+
         pnr_patch_echo there = {.code = echo->code, .lag = echo->lag, .bins = bins};
         double distance = (double)centre - echo->lag;
         pnr_vector response;

@@ -95,7 +95,7 @@ static void fill_slow_time(const pnr_detector *detector, const pnr_track *t,
         if (row + i < 0 || row + i >= n_rows)
             continue;
 
-        const double bins = pnr_fit_patch_bins(detector->map, (size_t)(row + i));
+        const double bins = pnr_plan_bins(detector->plan, (size_t)(row + i));
 
         for (size_t p = 0; p < n_periods; p++)
             z[p] += patch[MIDDLE + i][lag] *
@@ -129,10 +129,10 @@ static double find_signs(const pnr_detector *detector, const pnr_track *t, const
     const size_t n_periods = detector->plan->n_periods;
     const size_t bits = bits_of(detector, t->candidate->code);
     const double at_change = sign_at_change(detector, t);
-    double best = -1, best_bins = t->bins;
+    double best = -1, best_bins = 0;
 
     for (int at = 0; at < DOPPLERS; at++) {
-        const double bins = pnr_fit_patch_bins(detector->map, t->candidate->row) +
+        const double bins = pnr_plan_bins(detector->plan, t->candidate->row) +
                             (at - DOPPLERS / 2) / (4.0 * (double)n_periods);
         double complex sums[PNR_SIGN_PERIODS + 1] = {0};
 
@@ -153,7 +153,7 @@ static double find_signs(const pnr_detector *detector, const pnr_track *t, const
             }
         }
     }
-    return best_bins;
+    return best_bins / (1 + pnr_fit_patch_stretch(detector->map, t->candidate->row));
 }
 
 /* True if track k may be a lobe of track t: of its code, within half a chip and some rows. */

@@ -110,6 +110,9 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
  * before all candidates and all fits were done. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks,
                      bool *is_coarse);
+/* Fits the echoes of a sum of powers again, without the mean power `cell` of its noise. */
+void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
+                         pnr_track *tracks, size_t n);
 /* The noise power of one cell around track i, and the number of independent cells in this mean.
  * cell: the approximate noise. */
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
@@ -131,6 +134,9 @@ void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, 
  * within `reach` of the centre are complete; 0: all are. */
 void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                          size_t n, double cell, int reach);
+
+/* True if an echo of this frequency walks so little that it can be subtracted from the samples. */
+bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double bins);
 
 /* --- after a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
 

@@ -38,6 +38,7 @@ typedef struct dwell_view {
     const pnr_observed *observed;
     pnr_dwell_gains gains;
     double cell; /* noise power of one cell, without the echoes found so far */
+    double mean; /* the mean power of noise in a sum of powers */
 } dwell_view;
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed)
@@ -54,7 +55,7 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
 }
 
 /* Fills a track from a candidate. An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) /
- * sqrt(P). The mean of the noise in c_j, floor rho(j) / sqrt(P), is subtracted. */
+ * sqrt(P). The mean of the noise in c_j, mean rho(j) / sqrt(P), is subtracted. */
 static void load_candidate(const pnr_detector *detector, const dwell_view *view, size_t index,
                            pnr_track *t)
 {
@@ -67,7 +68,7 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
     t->bins_variance = 0;
     t->loss = pnr_track_loss(detector, t);
 
-    const double floor = view->observed->dwell->floor * t->loss;
+    const double mean = view->mean * t->loss;
 
     if (detector->has_rows) {
         const pnr_patch_place place = pnr_track_place(detector, t);
@@ -78,7 +79,7 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
             pnr_track_restore(detector, t, values, J, restored);
             values = restored;
         }
-        pnr_fit_patch_load(detector->map, &place, values, floor, t->c);
+        pnr_fit_patch_load(detector->map, &place, values, mean, t->c);
         return;
     }
     const float *values = &candidate->value[0][0];
@@ -94,7 +95,7 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
     const double centre = creal(t->c[0][MIDDLE]);
 
     for (int j = 0; j < J && detector->is_sum && centre > 0; j++)
-        t->c[0][j] -= floor / centre * t->code->rho[J + j - MIDDLE];
+        t->c[0][j] -= mean / centre * t->code->rho[J + j - MIDDLE];
 }
 
 /* --- one candidate among others --- */
@@ -147,8 +148,8 @@ static int lags_of(const pnr_detector *detector, const pnr_track *t)
     return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
 }
 
-/* Returns the power of the echo `other` at the fitted peak of track t. In a map the power
- * is taken at the lags of the cell of t's candidate. */
+/* Returns the power of the echo `other` in the cell of t's candidate; in a map, at the lags of this
+ * cell. */
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {
@@ -165,7 +166,8 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 
     const size_t of = (size_t)(other->code - detector->codes);
     const size_t in = (size_t)(t->code - detector->codes);
-    const double distance = pnr_track_distance(detector, (double)t->centre + t->fit.delay, lag);
+    const double half = lags_of(detector, t) > 1 ? 0.5 : 0;
+    const double distance = pnr_track_distance(detector, (double)t->centre + half, lag);
 
     if (!pnr_cross_is_known(detector->cross, of, in))
         return 0;
@@ -173,25 +175,25 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
 }
 
 /* True if the sidelobes of stronger echoes explain a candidate. The function is for sums of powers.
- * They have no phases, so the candidate must exceed the sidelobes by 6 dB. In a map, noise may add
- * to the sidelobes in phase. There the candidate's amplitude must also exceed the amplitude of the
- * sidelobes plus the amplitude of the threshold. */
+ * They have no phases, so the candidate must exceed the sidelobes by 6 dB. Noise may add to the
+ * sidelobes in phase, so its amplitude must also exceed the amplitude of the sidelobes plus the
+ * amplitude of the threshold. */
 static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, const pnr_track *t,
                         const pnr_track *others, size_t n)
 {
     const pnr_dwell *dwell = view->observed->dwell;
     const double least = detector->plan->threshold[dwell->n_periods - 1] * dwell->floor;
-    double seen = detector->has_rows ? 0 : pnr_power(t->fit.peak), power = 0;
+    double seen = detector->has_rows ? 0 : (double)t->candidate->power, power = 0;
 
-    /* In a map both powers are taken in the cell of the candidate: a sidelobe does not have the
-     * shape of an echo, so its fit may climb far away. */
+    /* Both powers are taken in the cell of the candidate: a sidelobe does not have the shape of an
+     * echo, so its fit may climb far away. */
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
         seen += pnr_power(t->c[MIDDLE][MIDDLE + j]);
     if (n == 0)
         return false;
     for (size_t i = 0; i < n; i++)
         power += power_at(detector, t, &others[i], view->cell);
-    if (detector->has_rows && (double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2))
+    if ((double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2))
         return true;
     return seen < 4 * power;
 }
@@ -328,13 +330,33 @@ static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, siz
     return n > detector->max_echoes && n_stronger >= detector->max_echoes;
 }
 
+/* The power in a cell of a candidate that the models of the other echoes do not describe. Echoes that
+ * were subtracted from the samples, and restored by their models, have none. */
+static double unknown_power(const pnr_detector *detector, const pnr_observed *observed,
+                            const pnr_track *t, const pnr_track *others, size_t n)
+{
+    const bool is_restored =
+        observed->is_restored != NULL && observed->is_restored[t->candidate - observed->candidates];
+    double power = 0;
+
+    for (size_t i = 0; i < n && detector->has_rows; i++) {
+        const pnr_patch_place place = pnr_track_place(detector, t);
+        const pnr_patch_echo echo = pnr_track_echo(detector, &others[i]);
+
+        if (is_restored && pnr_removal_is_possible(detector, echo.code, echo.bins))
+            continue;
+        power += pnr_fit_patch_unknown(detector->map, &place, &echo);
+    }
+    return power;
+}
+
 /* Fits a candidate as the next track; returns whether it is an echo. The strongest always is. */
 static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t index,
                     pnr_track *tracks, size_t n)
 {
     const pnr_dwell *dwell = view->observed->dwell;
-    const double least = least_gain(detector, dwell, &view->observed->candidates[index]);
     pnr_track *t = &tracks[n];
+    double least = least_gain(detector, dwell, &view->observed->candidates[index]);
 
     t->n_rows = detector->has_rows ? J : 1;
     t->c = detector->has_rows ? detector->patches[2 * n] : &t->row[0];
@@ -343,14 +365,17 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     t->signs.changes = 0;
     t->cell = view->cell;
     load_candidate(detector, view, index, t);
+    least += unknown_power(detector, view->observed, t, tracks, n);
     if (detector->is_sum) {
-        if (detector->has_rows && is_sidelobe(detector, view, t, tracks, n))
+        if (is_sidelobe(detector, view, t, tracks, n))
             return false;
         pnr_others_subtract(detector, t, tracks, 0, view->cell, 0);
         fit_rest(detector, t, view->cell);
-        return detector->has_rows || !is_sidelobe(detector, view, t, tracks, n);
+        return true;
     }
     if (detector->has_rows && n > 0) {
+        if ((double)t->candidate->power < 0.5 * least)
+            return false;
         pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 2);
         if (is_explained(detector, t, least * t->loss))
             return false;
@@ -369,7 +394,8 @@ static bool is_late(const pnr_observed *observed)
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks,
                      bool *is_coarse)
 {
-    dwell_view view = {observed, pnr_detector_gains(detector, observed), observed->dwell->floor};
+    const double floor = observed->dwell->floor;
+    dwell_view view = {observed, pnr_detector_gains(detector, observed), floor, floor};
     bool taken[PNR_MAX_CANDIDATES] = {false};
     size_t n = 0;
 
@@ -397,6 +423,21 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
     for (size_t i = 0; i < n; i++)
         measure_track(detector, &view.gains, &tracks[i]);
     return n;
+}
+
+void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
+                         pnr_track *tracks, size_t n)
+{
+    const dwell_view view = {observed, pnr_detector_gains(detector, observed), cell, cell};
+
+    for (size_t i = 0; i < n; i++) {
+        const size_t index = (size_t)(tracks[i].candidate - observed->candidates);
+
+        load_candidate(detector, &view, index, &tracks[i]);
+        pnr_others_subtract(detector, &tracks[i], tracks, 0, cell, 0);
+        fit_rest(detector, &tracks[i], cell);
+        measure_track(detector, &view.gains, &tracks[i]);
+    }
 }
 
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,

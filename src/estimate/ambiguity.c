@@ -26,6 +26,9 @@ typedef struct planar {
 typedef struct held_echo {
     size_t code; /* SIZE_MAX: none */
     double delay;
+    size_t
+        row; /* SIZE_MAX: the echo itself, in any row; else the sum of its windows in this row, */
+    double bins;         /* at this frequency */
     uint64_t used;       /* the turn of its last use */
     bool has_slope;      /* slope is filled */
     planar value, slope; /* [N] */
@@ -41,7 +44,7 @@ struct pnr_ambiguity {
     planar code;     /* [N] the other code of the correlation */
     size_t code_held;
     planar turned;        /* [N + PNR_AMBIGUITY_LAGS + LANES] the echo rotated by e */
-    double complex *work; /* [N] */
+    double complex *work; /* [2 N] */
     double *memory;
 };
 
@@ -73,7 +76,7 @@ int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out)
                           : most < PNR_MAX_CANDIDATES ? most
                                                       : (size_t)PNR_MAX_CANDIDATES;
     ambiguity->echoes = calloc(ambiguity->n_echoes, sizeof *ambiguity->echoes);
-    ambiguity->work = malloc(n * sizeof *ambiguity->work);
+    ambiguity->work = malloc(2 * n * sizeof *ambiguity->work);
     ambiguity->memory = malloc(2 * ((2 * ambiguity->n_echoes + 1) * n + longest) * sizeof(double));
     if (!ambiguity->echoes || !ambiguity->work || !ambiguity->memory)
         goto fail;
@@ -112,26 +115,63 @@ static void lay_out(const double complex *x, size_t n, planar out)
     }
 }
 
-void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay)
+/* Finds the echo, or takes the memory of the one unused for longest and returns true. */
+static bool take_echo(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row, double bins)
 {
     held_echo *oldest = ambiguity->echoes, *echo = NULL;
 
     for (held_echo *e = ambiguity->echoes; e < ambiguity->echoes + ambiguity->n_echoes; e++) {
-        if (e->code == code && e->delay == delay)
+        if (e->code == code && e->delay == delay && e->row == row && e->bins == bins)
             echo = e;
         if (e->used < oldest->used)
             oldest = e;
     }
-    if (echo == NULL) {
-        echo = oldest;
-        echo->code = code;
-        echo->delay = delay;
-        pnr_waveform_delay(ambiguity->setup->codes[code].waveform, delay, ambiguity->work, NULL);
-        lay_out(ambiguity->work, ambiguity->n, echo->value);
-        echo->has_slope = false;
+
+    const bool is_new = echo == NULL;
+
+    ambiguity->echo = is_new ? oldest : echo;
+    ambiguity->echo->used = ++ambiguity->turn;
+    if (!is_new)
+        return false;
+    ambiguity->echo->code = code;
+    ambiguity->echo->delay = delay;
+    ambiguity->echo->row = row;
+    ambiguity->echo->bins = bins;
+    ambiguity->echo->has_slope = false;
+    return true;
+}
+
+void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay)
+{
+    if (!take_echo(ambiguity, code, delay, SIZE_MAX, 0))
+        return;
+    pnr_waveform_delay(ambiguity->setup->codes[code].waveform, delay, ambiguity->work, NULL);
+    lay_out(ambiguity->work, ambiguity->n, ambiguity->echo->value);
+}
+
+bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row,
+                           double bins)
+{
+    if (!take_echo(ambiguity, code, delay, row, bins))
+        return false;
+    memset(ambiguity->echo->value.re, 0, ambiguity->n * sizeof(double));
+    memset(ambiguity->echo->value.im, 0, ambiguity->n * sizeof(double));
+    return true;
+}
+
+void pnr_ambiguity_add(pnr_ambiguity *ambiguity, double delay, double complex sum,
+                       double complex by_delay)
+{
+    double complex *value = ambiguity->work, *slope = value + ambiguity->n;
+    const held_echo *echo = ambiguity->echo;
+
+    pnr_waveform_delay(ambiguity->setup->codes[echo->code].waveform, delay, value, slope);
+    for (size_t i = 0; i < ambiguity->n; i++) {
+        const double complex x = sum * value[i] - by_delay * slope[i];
+
+        echo->value.re[i] += creal(x);
+        echo->value.im[i] += cimag(x);
     }
-    ambiguity->echo = echo;
-    echo->used = ++ambiguity->turn;
 }
 
 static void hold_code(pnr_ambiguity *ambiguity, size_t code)

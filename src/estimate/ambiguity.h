@@ -27,8 +27,18 @@ void pnr_ambiguity_destroy(pnr_ambiguity *ambiguity);
 /* Sets the echo: its code, and its delay from the first sample of the window. */
 void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay);
 
+/* The same for an echo whose delay changes from window to window, seen in a row of a map: the sum of
+ * its windows, each with its weight in this row. Returns true if this echo is not held yet; the
+ * caller then adds all parts of its windows. */
+bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row,
+                           double bins);
+/* Adds sum a(n - delay) + by_delay d/d delay a(n - delay) to the echo that is set. */
+void pnr_ambiguity_add(pnr_ambiguity *ambiguity, double delay, double complex sum,
+                       double complex by_delay);
+
 /* Writes chi at the lags first .. first + n_lags - 1 of code `code`, and its derivatives with
- * respect to the delay and to e unless these are NULL. O(N) for each lag. */
+ * respect to the delay and to e unless these are NULL. by_delay: NULL for a sum of windows. O(N) for
+ * each lag. */
 void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long first, size_t n_lags,
                       double complex *chi, double complex *by_delay, double complex *by_e);
 

@@ -33,7 +33,7 @@ static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, do
         const pnr_echo_row *row = &rows->row[i];
 
         for (int side = -1; side <= 1; side++) {
-            const double v = bins + side * h;
+            const double v = bins * (1 + row->stretch) + side * h;
             const double share = with_tone ? pnr_echo_model_tone(model, v - row->rotation) : 1;
 
             if (side == 0)
@@ -44,21 +44,12 @@ static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, do
     }
 }
 
-/* Fills R(k - d)/R(0) at the lags of the patch, k - d = distance + j - MIDDLE, and its derivative
- * with respect to d. */
-static void fill_lags(const pnr_echo_lags *code, double distance, double complex *y,
-                      double complex *slope)
+void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double complex *y,
+                         double complex *slope)
 {
     pnr_waveform_run(code->autocorrelation, distance - MIDDLE, J, y, slope);
     for (int j = 0; j < J && slope != NULL; j++)
         slope[j] = -slope[j];
-}
-
-double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stretch)
-{
-    if (model->rate_over_carrier == 0)
-        return 0;
-    return -bins * model->rate_over_carrier - stretch * (double)model->setup->plan.n_samples;
 }
 
 /* Fills walk[k] = slope[k] w / (2 pi i), where w is the walk in row k. To multiply an echo by the
@@ -72,8 +63,7 @@ static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, do
     bool is_walking = false;
 
     for (int i = rows->first; i < rows->end; i++) {
-        const double stretch = pnr_plan_hypothesis(plan, rows->row[i].hypothesis).stretch;
-        const double here = pnr_echo_model_walk(model, bins, stretch);
+        const double here = pnr_echo_model_walk(model, bins, rows->row[i].stretch);
         const double samples = fmin(fmax(here, -most), most);
 
         walk[i] = CMPLX(cimag(slope[i]), -creal(slope[i])) * samples / (2 * M_PI);
@@ -92,8 +82,8 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
 
     memset(out->x, 0, 3 * sizeof *out->x);
     fill_rows(model, rows, echo->bins, true, out->x[0], is_wide ? out->x[1] : NULL);
-    fill_lags(&model->codes[echo->code], (double)lag - echo->lag, out->y[0],
-              is_wide ? out->y[1] : NULL);
+    pnr_echo_model_lags(&model->codes[echo->code], (double)lag - echo->lag, out->y[0],
+                        is_wide ? out->y[1] : NULL);
     out->n_x = out->n_y = is_wide ? 2 : 1;
     out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     add_term(&out->echo, 0, 0);
@@ -115,7 +105,7 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
     const double slope =
         (pnr_echo_model_tone(model, e + h) - pnr_echo_model_tone(model, e - h)) / (2 * h);
 
-    fill_lags(&model->codes[echo->code], (double)lag - echo->lag, chi[0], chi[1]);
+    pnr_echo_model_lags(&model->codes[echo->code], (double)lag - echo->lag, chi[0], chi[1]);
     for (int j = 0; j < J; j++) {
         chi[2][j] = chi[0][j] * slope;
         chi[0][j] *= share;
@@ -123,8 +113,9 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
     }
 }
 
-/* Copies row i and the next rows of the same rotation to three vectors. Other rows are zero.
- * Returns the row after the copied ones. *is_marked: a copied row needs the exact sums. */
+/* Copies row i and the next rows of the same hypothesis to three vectors. Other rows are zero. A row
+ * that bends comes alone. Returns the row after the copied ones. *is_marked: a copied row needs the
+ * exact sums. */
 static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex *const from[3],
                          pnr_vector *to, bool *is_marked)
 {
@@ -132,11 +123,13 @@ static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex 
 
     *is_marked = false;
     memset(to, 0, 3 * sizeof *to);
-    for (; i < rows->end && rows->row[i].hypothesis == hypothesis; i++) {
+    do {
         *is_marked = *is_marked || rows->needs_exact[i];
         for (int k = 0; k < 3; k++)
             to[k][i] = from[k][i];
-    }
+        i++;
+    } while (i < rows->end && rows->row[i].hypothesis == hypothesis && !rows->bends[i - 1] &&
+             !rows->bends[i]);
     return i;
 }
 
@@ -206,6 +199,34 @@ static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, 
     }
 }
 
+/* Fills the only row x and the lags of an echo that bends. rough: as in pnr_echo_model_exact. */
+static void fill_bent(const pnr_echo_model *model, const pnr_echo_rows *rows,
+                      const pnr_patch_echo *echo, const pnr_patch_place *place, int i,
+                      pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags)
+{
+    const pnr_echo_row *row = &rows->row[i];
+    const double e = echo->bins * (1 + row->stretch) - row->rotation;
+    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0, n = rough != NULL ? 3 : 1;
+    pnr_vector bent[3], own, *self = rough != NULL ? &rough->chi[i][0] : &own;
+
+    memset(x, 0, (size_t)n * sizeof *x);
+    x[0][i] = 1;
+    pnr_echo_model_bent(model, row, echo, place->lag, bent);
+    if (rows->needs_exact[i] && (rough == NULL || !rough->is_filled)) {
+        memset(*self, 0, sizeof *self);
+        pnr_echo_model_sum_windows(model, place->row + (size_t)i - MIDDLE, row, echo);
+        pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
+                         (size_t)(J - 2 * skip), *self + skip, NULL, NULL);
+        for (int j = skip; j < J - skip; j++)
+            (*self)[j] -= bent[0][j];
+    }
+    for (int j = 0; j < J && rows->needs_exact[i]; j++)
+        bent[0][j] += (*self)[j];
+    if (model->setup->plan.remove_mean)
+        pnr_echo_model_subtract_mean(model, row, echo, place->lag, bent);
+    memcpy(lags, bent, (size_t)n * sizeof *lags);
+}
+
 /* The greatest power of the difference of the exact and the smooth chi. It is about the power of
  * the cross-correlation of two different codes. */
 static double unlike(const pnr_echo_model *model, size_t code)
@@ -242,18 +263,21 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
 
     out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     for (int i = rows->first, next; i < rows->end; i = next) {
-        const double e = echo->bins - rows->row[i].rotation;
+        const pnr_echo_row *row = &rows->row[i];
+        const double e = echo->bins * (1 + row->stretch) - row->rotation;
         const int n_x = out->n_x, n_y = out->n_y;
         bool is_marked;
 
         next = copy_rotation(rows, i, vectors, &out->x[n_x], &is_marked);
-        if (!is_marked && place->code == echo->code)
+        if (rows->bends[i])
+            fill_bent(model, rows, echo, place, i, rough, &out->x[n_x], &out->y[n_y]);
+        else if (!is_marked && place->code == echo->code)
             fill_chi(model, echo, e, place->lag, &out->y[n_y]);
         else if (rough != NULL)
             fill_near(model, echo, e, place->lag, rough, rough->chi[i], &out->y[n_y]);
         else
             fill_exact(model, echo, e, place, is_walking, rows->needs_exact_walk, &out->y[n_y]);
-        add_rotation(out, n_x, n_y, is_walking, with_slopes);
+        add_rotation(out, n_x, n_y, is_walking && !rows->bends[i], with_slopes);
         out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
         out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
     }
@@ -273,31 +297,41 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     const bool is_close = rows->spacing < 0.99 / (double)plan->n_periods;
     const double least_share = may_move ? 1e-3 : 0;
     const double tolerance = is_close ? 1e-4 : may_move ? 0.005 : 0.01;
-    const double power = pnr_power(echo->peak);
+    const double power = pnr_power(echo->peak), wrong = sqrt(tolerance * cell / power);
     const double rough = pow(model->codes[echo->code].roughness, 2);
     const double most = unlike(model, echo->code);
     /* pi times the greatest distance from the mean delay */
-    const double stretch = pnr_plan_hypothesis(plan, rows->row[MIDDLE].hypothesis).stretch;
+    const double stretch = rows->row[MIDDLE].stretch;
     const double walk =
         M_PI / 2 * (double)plan->n_periods * pnr_echo_model_walk(model, echo->bins, stretch);
-    bool is_any = false;
+    bool is_any = false, is_bent = false;
+
+    for (int i = rows->first; i < rows->end && code == echo->code; i++) {
+        rows->bends[i] = pnr_echo_model_bends(model, &rows->row[i], echo, fmin(wrong, 0.3));
+        is_bent = is_bent || rows->bends[i];
+    }
 
     rows->needs_exact_walk = power * most * walk * walk > tolerance * cell;
     memset(rows->needs_exact, 0, sizeof rows->needs_exact);
     if (power * most * (1 + least_share) <= tolerance * cell)
-        return false;
+        return is_bent;
     for (int i = rows->first; i < rows->end; i++) {
-        const double e = echo->bins - rows->row[i].rotation;
-        const double level = code != echo->code ? most : fmin(rough * e * e, most);
+        const double v = echo->bins * (1 + rows->row[i].stretch), e = v - rows->row[i].rotation;
+        const double level = code != echo->code ? most
+                             : rows->bends[i]
+                                 ? 8 * pnr_echo_model_self_noise(model, &rows->row[i], echo)
+                                 : fmin(rough * e * e, most);
+        const bool is_known =
+            !rows->bends[i] || pnr_echo_model_is_summed(model, &rows->row[i], echo);
         const double share =
-            pnr_power(pnr_slow_time_echo(model->slow, echo->bins, rows->row[i].bins));
+            rows->bends[i] ? 1 : pnr_power(pnr_slow_time_echo(model->slow, v, rows->row[i].bins));
 
-        rows->needs_exact[i] = power * level * (share + least_share) > tolerance * cell;
+        rows->needs_exact[i] = is_known && power * level * (share + least_share) > tolerance * cell;
         is_any = is_any || rows->needs_exact[i];
     }
     for (int i = rows->first; i < rows->end && is_close; i++)
         rows->needs_exact[i] = is_any;
-    return is_any;
+    return is_any || is_bent;
 }
 
 /* --- the whole --- */
@@ -317,7 +351,7 @@ static double roughness_of(pnr_echo_model *model, size_t code)
         const long lag = (long)(s * n / SEAMS + n / 7);
         pnr_vector smooth, chi;
 
-        fill_lags(&model->codes[code], 0, smooth, NULL);
+        pnr_echo_model_lags(&model->codes[code], 0, smooth, NULL);
         pnr_ambiguity_set(model->ambiguity, code, (double)lag);
         pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
         for (int j = 0; j < J; j++)
@@ -341,6 +375,7 @@ static void fill_code(pnr_echo_model *model, size_t c)
     for (int i = 0; i < J; i++)
         for (int j = 0; j < J; j++)
             code->crowd += pnr_power(code->p[i][j]) / J;
+    code->bandwidth = pnr_waveform_bandwidth(model->setup->codes[c].waveform);
     code->roughness = roughness_of(model, c);
 }
 
@@ -357,7 +392,8 @@ int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_mo
         model->rate_over_carrier = pnr_rational_double(setup->radar.rate_hz) / carrier_hz;
     model->first_row = calloc(plan->n_hypotheses, sizeof *model->first_row);
     model->codes = calloc(setup->n_codes, sizeof *model->codes);
-    if (model->first_row == NULL || model->codes == NULL ||
+    model->windows = malloc(2 * plan->n_periods * sizeof *model->windows);
+    if (model->first_row == NULL || model->codes == NULL || model->windows == NULL ||
         pnr_slow_time_create(plan, &model->slow) != PNR_OK ||
         pnr_ambiguity_create(setup, &model->ambiguity) != PNR_OK) {
         pnr_echo_model_destroy(model);
@@ -384,7 +420,8 @@ int pnr_echo_model_share(const pnr_echo_model *from, pnr_echo_model **out)
     model->is_shared = true;
     model->slow = NULL;
     model->ambiguity = NULL;
-    if (pnr_slow_time_share(from->slow, &model->slow) != PNR_OK ||
+    model->windows = malloc(2 * model->setup->plan.n_periods * sizeof *model->windows);
+    if (model->windows == NULL || pnr_slow_time_share(from->slow, &model->slow) != PNR_OK ||
         pnr_ambiguity_create(model->setup, &model->ambiguity) != PNR_OK) {
         pnr_echo_model_destroy(model);
         return PNR_ENOMEMORY;
@@ -399,6 +436,7 @@ void pnr_echo_model_destroy(pnr_echo_model *model)
         return;
     pnr_slow_time_destroy(model->slow);
     pnr_ambiguity_destroy(model->ambiguity);
+    free(model->windows);
     if (!model->is_shared) {
         free(model->first_row);
         free(model->codes);

@@ -17,6 +17,7 @@ typedef struct pnr_echo_model {
     size_t *first_row; /* [n_hypotheses] */
     pnr_slow_time *slow;
     pnr_ambiguity *ambiguity;
+    double complex *windows;     /* [2][n_periods] scratch */
     struct pnr_echo_lags *codes; /* [n_codes] */
 } pnr_echo_model;
 
@@ -40,14 +41,16 @@ typedef struct pnr_echo_lags {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_patch p;                         /* R(i - j)/R(0): the noise covariance of two lags */
     pnr_patch w;                         /* the inverse of the loaded p */
+    double bandwidth;                    /* B, mean square */
     double crowd;                        /* lags that count as one: sum |p|^2 / 17 */
     double roughness; /* the greatest difference of chi from R(k - d)/R(0) sin(pi e)/.., divided by
                        * e */
 } pnr_echo_lags;
 
-/* One row. */
+/* One row. Its time scale is 1 + stretch: an echo of frequency v has v (1 + stretch) in it. */
 typedef struct pnr_echo_row {
     double bins, rotation; /* F, f */
+    double stretch;
     size_t hypothesis;
 } pnr_echo_row;
 
@@ -62,6 +65,7 @@ typedef struct pnr_echo_rows {
     bool has_weights;
     bool needs_exact[PNR_NEIGHBOURS]; /* this row needs the exact sums */
     bool needs_exact_walk;            /* and they also need those of the walk */
+    bool bends[PNR_NEIGHBOURS];       /* the echo walks too far in this row for a linear model */
 } pnr_echo_rows;
 
 /* A column is a sum of n products, each of a vector over rows and a vector over lags. x, y: the
@@ -98,6 +102,35 @@ void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_nois
                          pnr_echo_rows *out);
 /* The growth of the delay in one period that the stretch of a row does not remove, in samples. */
 double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stretch);
+/* Fills R(k - d)/R(0) at the lags of the patch, k - d = distance + j - 8, and its derivative with
+ * respect to d unless slope is NULL. */
+void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double complex *y,
+                         double complex *slope);
+/* True if the linear model of the walk in a row is wrong by more than `least` of the echo's peak. */
+bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
+                          const pnr_patch_echo *echo, double least);
+/* Subtracts from them what the removed mean of the windows puts into the row. */
+void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
+                                  const pnr_patch_echo *echo, long lag, pnr_vector *out);
+/* True if an echo walks so little within a window that its self-noise in a row can be summed. */
+bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
+                              const pnr_patch_echo *echo);
+/* Sets the windows of such an echo in a row, whose number in the map is row_index, as the echo of
+ * model->ambiguity. A removed mean is not in them. */
+void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
+                                const pnr_echo_row *row, const pnr_patch_echo *echo);
+/* The mean power of the code's self-noise in one window of a row, relative to the echo's peak. */
+double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
+                                 const pnr_patch_echo *echo);
+/* A bound of the power in a cell of a row that the model does not describe, relative to the echo's
+ * peak. */
+double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
+                              const pnr_patch_echo *echo);
+/* Fills the lags of an echo of peak 1 in a row, each window with the delay that it has there, and
+ * their derivatives with respect to delay and frequency: out[3]. The delay is constant within a
+ * quarter of a chip of walk. A removed mean is not in them. */
+void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
+                         const pnr_patch_echo *echo, long lag, pnr_vector *out);
 /* sin(pi e) / (N sin(pi e / N)): the mean over a window of a tone that is e bins off. */
 double pnr_echo_model_tone(const pnr_echo_model *model, double e);
 

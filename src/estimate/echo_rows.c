@@ -30,7 +30,7 @@ pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row)
     const double f = h.quarters / 4.0;
     const double s = h.first_bin + (double)(row - model->first_row[low]);
 
-    return (pnr_echo_row){f + s / (double)plan->n_periods, f, low};
+    return (pnr_echo_row){f + s / (double)plan->n_periods, f, h.stretch, low};
 }
 
 /* sin(pi e) / (N sin(pi e / N)): the mean over a window of a tone that is e bins off. */
@@ -77,10 +77,8 @@ static bool has_same_time_scale(const pnr_echo_model *model, const pnr_echo_rows
 {
     const pnr_plan *plan = &model->setup->plan;
     const double look = (double)(plan->n_periods * plan->n_samples);
-    const pnr_hypothesis middle = pnr_plan_hypothesis(plan, rows->row[MIDDLE].hypothesis);
-    const pnr_hypothesis other = pnr_plan_hypothesis(plan, rows->row[i].hypothesis);
 
-    return fabs(other.stretch - middle.stretch) * look <= same_scale_samples;
+    return fabs(rows->row[i].stretch - rows->row[MIDDLE].stretch) * look <= same_scale_samples;
 }
 
 bool pnr_echo_model_is_close(const pnr_echo_model *model)
@@ -140,6 +138,8 @@ void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_nois
         out->first++;
     while (out->end > MIDDLE + 2 && !has_same_time_scale(model, out, out->end - 1))
         out->end--;
+    memset(out->needs_exact, 0, sizeof out->needs_exact);
+    memset(out->bends, 0, sizeof out->bends);
     out->spacing = 1 / (double)model->setup->plan.n_periods;
     for (int i = out->first + 1; i < out->end; i++)
         out->spacing = fmin(out->spacing, out->row[i].bins - out->row[i - 1].bins);

@@ -390,6 +390,8 @@ PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *
 
         energy += left_re * left_re + left_im * left_im;
     }
-    *cells = fmin(fmax(fit->rest_cells / fit->rest_crowd, 0.5), J - 1.5);
+    /* The mean of the inverse is 1 / (1 - 1/cells) for a gamma variable. That of correlated values is
+     * less, as if there were up to one cell more. */
+    *cells = fmin(fmax((fit->rest_cells - 1) / fit->rest_crowd + 1, 0.5), J - 1.5);
     return ((energy[0] + energy[1]) + (energy[2] + energy[3])) / fit->rest_cells;
 }

@@ -239,24 +239,36 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
 /* The start of the climb in frequency: the vertex over the middle row and its two neighbours. */
 static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int lag)
 {
+    const double scale = 1 + rows->row[MIDDLE].stretch;
     double p[3] = {0};
 
     if (rows->first > MIDDLE - 1 || rows->end < MIDDLE + 2)
-        return rows->row[MIDDLE].bins;
+        return rows->row[MIDDLE].bins / scale;
     for (int i = 0; i < 3; i++)
         p[i] = cabs(patch[MIDDLE - 1 + i][lag]);
 
     const double x = pnr_parabola_vertex(p[0], p[1], p[2]);
 
-    return rows->row[MIDDLE].bins + x * (x > 0
-                                             ? rows->row[MIDDLE + 1].bins - rows->row[MIDDLE].bins
-                                             : rows->row[MIDDLE].bins - rows->row[MIDDLE - 1].bins);
+    const double above = rows->row[MIDDLE + 1].bins - rows->row[MIDDLE].bins;
+    const double below = rows->row[MIDDLE].bins - rows->row[MIDDLE - 1].bins;
+
+    return (rows->row[MIDDLE].bins + x * (x > 0 ? above : below)) / scale;
 }
 
-/* The least energy of a model echo in the patch, relative to the energy at the start of the climb.
- * At a frequency beyond the first or last row, or near the removed mean, so little of the echo is
- * in the patch that noise would fit an echo of any strength. */
-static const double least_share = 0.1;
+/* Returns the least energy of a model echo in the patch: a tenth of that of an echo in the middle
+ * cell. At a frequency beyond the first or last row, or near the removed mean, so little of the echo
+ * is in the patch that noise would fit an echo of any strength. */
+static double least_energy(const pnr_fit_patch *map, const pnr_patch_place *place,
+                           const pnr_echo_rows *rows, fit_state *s)
+{
+    const pnr_echo_row *row = &rows->row[MIDDLE];
+    const pnr_patch_echo middle = {
+        .code = place->code, .lag = (double)place->lag, .bins = row->bins / (1 + row->stretch)};
+
+    pnr_echo_model_smooth(map->model, rows, &middle, place->lag, false, &s->model);
+    weigh(map, rows, place->code, &s->model, &s->model, &s->products);
+    return 0.1 * creal(inner(&s->products, &s->model.echo, &s->model.echo));
+}
 
 static double clamp(double x, double limit)
 {
@@ -264,13 +276,14 @@ static double clamp(double x, double limit)
 }
 
 /* Climbs from *echo to the maximum. s: the state at the maximum. The climb ends when the square of
- * the next step in sigmas, times the noise of a cell, is below `enough`. *least: the least
- * <echo, echo> that is allowed; if it is 0, this climb sets it. */
+ * the next step in sigmas, times the noise of a cell, is below `enough`. least: the least
+ * <echo, echo> that is allowed. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
                         const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,
-                        double *least, fit_state *s)
+                        double least, fit_state *s)
 {
-    const double middle = rows->row[MIDDLE].bins, lag = (double)place->lag;
+    const double middle = rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
+    const double lag = (double)place->lag;
     double step[2] = {0}, best = -1;
     pnr_patch_echo at = *echo;
     /* With separate probes the gain has no maximum at the likeliest echo, but the steps converge
@@ -288,10 +301,8 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
             pnr_echo_model_smooth(map->model, rows, &at, place->lag, true, &s->smooth);
         evaluate_model(map, rows, place->code, patch, s);
         at.peak = divide(s->on[0], s->gram[0][0]);
-        if (*least == 0)
-            *least = least_share * creal(s->gram[0][0]);
         if ((s->gain < best * (1 - 1e-12) && !is_probed) ||
-            creal(s->gram[0][0]) < *least) { /* the step was too long */
+            creal(s->gram[0][0]) < least) { /* the step was too long */
             step[0] /= 2;
             step[1] /= 2;
         } else {
@@ -318,15 +329,17 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
 {
     const double rough = 0.1, fine = 1e-3; /* sigmas */
     pnr_patch_echo echo = *start;
-    double least = 0;
     int n = 0;
     pnr_echo_rows rows;
     fit_state s;
 
     pnr_echo_model_rows(map->model, place->row, true, &rows);
+
+    const double least = least_energy(map, place, &rows, &s);
+
     if (start->peak == 0) {
         echo.bins = first_bins(&rows, patch, MIDDLE + (start->lag > (double)place->lag + 0.25));
-        climb_patch(map, place, &rows, patch, false, rough * rough * cell, &echo, &least, &s);
+        climb_patch(map, place, &rows, patch, false, rough * rough * cell, &echo, least, &s);
     }
 
     const bool is_exact =
@@ -334,7 +347,7 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
 
     do {
         s.rough.is_filled = false;
-        climb_patch(map, place, &rows, patch, is_exact, fine * fine * cell, &echo, &least, &s);
+        climb_patch(map, place, &rows, patch, is_exact, fine * fine * cell, &echo, least, &s);
     } while (is_exact && pnr_echo_model_is_far(map->model, &s.rough, &echo, cell) &&
              n++ < MAX_STEPS);
 

@@ -20,8 +20,8 @@
  * and taken as the exact sum over all samples when the difference matters for this echo and code.
  * An echo with carrier c walks: its code runs v/(Tr c) faster; the stretch of the row removes a
  * part of that. d is the delay in the middle of the look, and the model is linear in the remaining
- * walk. The noise of two cells has the covariance R(k - k')/R(0) times that of the rows. The
- * frequencies v, F, f are in bins of 1/Tr.
+ * walk as long as that is accurate enough for this echo; else each window has its own delay. The noise of two cells has the covariance R(k - k')/R(0) times that of the rows. The
+ * frequencies v, F, f are in bins of 1/Tr; in a row of the stretch b, v (1 + b) replaces v.
  */
 typedef struct pnr_fit_patch pnr_fit_patch;
 
@@ -114,6 +114,10 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
 /* The power of the model echo in the middle cell and the next n_lags - 1 lags of its row. */
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_patch_echo *echo, double cell, int n_lags);
+/* A bound of the echo's power in a cell of the patch that its model does not describe, in maps whose
+ * rows have their own stretch. */
+double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *place,
+                             const pnr_patch_echo *echo);
 /* Returns the noise power of one cell, from the residual after the echo is subtracted. *cells: the
  * number of independent cells in this mean. cell: the approximate noise power of one cell. */
 double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
@@ -121,7 +125,7 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
                            double *cells);
 /* The growth of an echo's delay in one period of a row, in samples. */
 double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch);
-/* The frequency F of a row in bins, and its change of time scale. */
+/* The frequency v of an echo at F in a row, in bins, and the row's change of time scale. */
 double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row);
 double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row);
 

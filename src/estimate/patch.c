@@ -77,6 +77,14 @@ double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
     return power;
 }
 
+double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *place,
+                             const pnr_patch_echo *echo)
+{
+    const pnr_echo_row row = pnr_echo_model_row(map->model, place->row);
+
+    return pnr_power(echo->peak) * pnr_echo_model_unknown(map->model, &row, echo);
+}
+
 void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd)
 {
     enum { REACH = 64 }; /* rows whose noise may be correlated with that of the middle one */
@@ -130,7 +138,8 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_
 
     for (size_t h = 0; h < plan->n_hypotheses; h++) {
         const pnr_hypothesis *at = &plan->hypotheses[h];
-        const double e = bins - at->quarters / 4.0, tone = pnr_echo_model_tone(map->model, e);
+        const double e = bins * (1 + at->stretch) - at->quarters / 4.0,
+                     tone = pnr_echo_model_tone(map->model, e);
         const double x = k * e - at->first_bin;
         const double share = cycle * share_of_rows(at->n_rows, k, x - k * floor((x + 0.5) / k));
 
@@ -139,9 +148,10 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_
     }
     pnr_echo_model_rows(map->model, place->row, false, &rows);
     for (int i = rows.first; i < rows.end; i++) {
-        const double tone = pnr_echo_model_tone(map->model, bins - rows.row[i].rotation);
+        const double v = bins * (1 + rows.row[i].stretch);
+        const double tone = pnr_echo_model_tone(map->model, v - rows.row[i].rotation);
 
-        out.near += tone * tone * pnr_power(pnr_slow_time_echo(map->slow, bins, rows.row[i].bins));
+        out.near += tone * tone * pnr_power(pnr_slow_time_echo(map->slow, v, rows.row[i].bins));
     }
     out.near = fmin(out.near, out.smooth);
     return out;
@@ -156,7 +166,7 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
     const pnr_echo_lags *code = &map->model->codes[place->code];
     pnr_patch rest;
     pnr_echo_rows rows;
-    double energy = 0;
+    double energy = 0, n_rows = 0;
 
     memcpy(rest, patch, sizeof rest);
     pnr_fit_patch_change(map, place, NULL, &echo, cell, rest);
@@ -164,11 +174,14 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
     for (int i = rows.first; i < rows.end; i++) {
         const double g = creal(pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins));
 
+        if (g < 0.1) /* the removed mean had nearly all of it */
+            continue;
         for (int j = 0; j < J; j++)
-            energy += pnr_power(rest[i][j]) / fmax(g, 1e-3);
+            energy += pnr_power(rest[i][j]) / g;
+        n_rows++;
     }
     /* The echo takes four real degrees of freedom: complex peak, delay and frequency. */
-    *cells = fmax((double)(J * (rows.end - rows.first)) / code->crowd - 2, 0.5);
+    *cells = fmax(J * n_rows / code->crowd - 2, 0.5);
     return energy / (*cells * code->crowd);
 }
 
@@ -244,12 +257,14 @@ double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch)
 
 double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row)
 {
-    return pnr_echo_model_row(map->model, row).bins;
+    const pnr_echo_row at = pnr_echo_model_row(map->model, row);
+
+    return at.bins / (1 + at.stretch);
 }
 
 double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row)
 {
-    return pnr_plan_hypothesis(map->plan, pnr_echo_model_row(map->model, row).hypothesis).stretch;
+    return pnr_echo_model_row(map->model, row).stretch;
 }
 
 void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs)

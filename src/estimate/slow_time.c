@@ -238,6 +238,24 @@ double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_
     return sum / slow->sum_w;
 }
 
+void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, double complex *out)
+{
+    const double middle = ((double)slow->n_periods - 1) / 2;
+    const double all = power == 1 ? slow->sum_w : slow->sum_u;
+
+    for (size_t p = 0; p < slow->n_periods; p++)
+        out[p] = (power == 1 ? weight_of(slow, p) : 1) / all *
+                 pnr_cis(2 * M_PI * wrap(x * ((double)p - middle), 1));
+    for (size_t i = 0; i < slow->n_lacks; i++)
+        out[(size_t)(slow->lacks[i].place + middle)] *= 1 - slow->lacks[i].share;
+    for (size_t i = 0; i < slow->n_signs; i++) {
+        const lack *s = &slow->signs[i];
+
+        out[(size_t)(s->place + middle)] =
+            (s->weight - s->share * s->weight) / all * pnr_cis(2 * M_PI * wrap(x * s->place, 1));
+    }
+}
+
 double pnr_slow_time_energy(const pnr_slow_time *slow, double v)
 {
     if (!slow->is_without_mean || slow->sum_u <= 1)

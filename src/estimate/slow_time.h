@@ -36,6 +36,10 @@ double pnr_slow_time_looks(const pnr_slow_time *slow);
 void pnr_slow_time_signs(pnr_slow_time *slow, const double *signs);
 /* The response of a row to an echo; 1 at v = F when no mean is removed and no sign is set. */
 double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row);
+/* Fills out[p] = w_p^power u_p exp(2 pi i x (p - (K - 1)/2)), divided by the sum of w_p^power u_p;
+ * power is 0 or 1. With the power 1 and x = v - F the sum of out is pnr_slow_time_echo, as long as
+ * no mean is removed. */
+void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, double complex *out);
 /* The share of an echo's energy that remains after the mean of U windows is removed, multiplied by
  * U / (U - 1) as in the engines; 1 when no mean is removed. */
 double pnr_slow_time_energy(const pnr_slow_time *slow, double v);

@@ -22,8 +22,9 @@ struct pnr_clean {
     double complex *work;  /* [2 n_samples] */
     pnr_removal *removals; /* [max_echoes][PNR_MAX_REMOVALS] */
     size_t n_candidates;
-    pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES]: the given ones, then the new ones */
-    float *patches;            /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: the map has one row */
+    pnr_candidate *candidates;       /* [PNR_MAX_CANDIDATES]: the given ones, then the new ones */
+    bool is_new[PNR_MAX_CANDIDATES]; /* candidates of the last searches */
+    float *patches; /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: the map has one row */
 };
 
 int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr_detector *detector,
@@ -78,9 +79,10 @@ void pnr_clean_destroy(pnr_clean *clean)
 }
 
 static void keep_candidate(pnr_clean *clean, size_t at, const pnr_candidate *candidate,
-                           const float *patch)
+                           const float *patch, bool is_new)
 {
     clean->candidates[at] = *candidate;
+    clean->is_new[at] = is_new;
     if (clean->patches != NULL)
         memmove(clean->patches + at * PATCH, patch, PATCH * sizeof(float));
 }
@@ -97,7 +99,8 @@ static void keep_echoes(pnr_clean *clean, const pnr_observed *observed,
     for (size_t i = 0; i < observed->dwell->n_candidates; i++)
         if (is_echo[i])
             keep_candidate(clean, clean->n_candidates++, &observed->candidates[i],
-                           observed->patches != NULL ? observed->patches + i * PATCH : NULL);
+                           observed->patches != NULL ? observed->patches + i * PATCH : NULL,
+                           observed->is_restored != NULL && observed->is_restored[i]);
 }
 
 static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
@@ -133,7 +136,7 @@ static size_t keep_new(pnr_clean *clean, const pnr_observed *observed, const pnr
         if (is_remnant(clean, &found->candidates[i], detection))
             continue;
         keep_candidate(clean, at, &found->candidates[i],
-                       found->patches != NULL ? found->patches + i * PATCH : NULL);
+                       found->patches != NULL ? found->patches + i * PATCH : NULL, true);
         pnr_detector_restore(clean->detector, observed, detection, &clean->candidates[at], patch);
         clean->n_candidates++;
         n++;
@@ -158,6 +161,9 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
                                                 clean->copies[2 * e], clean->copies[2 * e + 1],
                                                 clean->work, &clean->removals[n_removals]);
 
+        if (n_removals == 0)
+            break;
+
         const int code = pnr_correlator_search_without(correlator, windows, d, clean->removals,
                                                        n_removals, &found);
 
@@ -176,6 +182,7 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
         all.dwell = &dwell;
         all.candidates = clean->candidates;
         all.patches = clean->patches;
+        all.is_restored = clean->is_new;
         pnr_detector_detect(clean->detector, &all, detection);
         keep_echoes(clean, &all, detection);
         if (!is_new || detection->n_echoes == n_before)

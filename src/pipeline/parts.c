@@ -246,18 +246,8 @@ static int open_detector(pnr_pipeline *p, pnr_error *error)
 
 static int open_clean(pnr_pipeline *p, pnr_error *error)
 {
-    const pnr_plan *plan = &p->setup->plan;
-
     if (p->config->detector.subtract == 0)
         return PNR_OK;
-    for (size_t h = 0; h < plan->n_hypotheses; h++)
-        if (pnr_plan_hypothesis(plan, h).stretch != 0) /* a stretched code does not repeat after
-                                                        * n_samples */
-            return pnr_refuse(
-                error,
-                "detector.subtract = %zu: the codes are resampled, as radar.carrier_hz = %.10g and "
-                "the range of Doppler want it, and no echo can be taken out of the samples then",
-                p->config->detector.subtract, p->config->radar.carrier_hz);
     if (p->ops->search_without == NULL)
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "detector.subtract = %zu: the engine %s cannot search again",

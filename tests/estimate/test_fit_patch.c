@@ -119,6 +119,47 @@ TEST(noise_does_not_run_away)
     noise_stays(without_mean, false);
 }
 
+/* A fit is repeated when other echoes change. What these leave beyond the first row must not drive it
+ * there, where a small residue looks like a great echo. */
+TEST(fits_of_a_residue_do_not_run_away)
+{
+    enum { TRIALS = 200, FITS = 6 };
+    map_bench b;
+    double most = 0;
+
+    open_map(&b, map_m_sequence);
+
+    const double energy = pnr_waveform_energy(b.setup->codes[0].waveform);
+
+    for (size_t t = 0; t < TRIALS; t++) {
+        const size_t n_rows = pnr_plan_rows(&b.setup->plan), row = t % 2 * (n_rows - 1);
+        const pnr_patch_place place = {.row = row, .lag = 30};
+        const double spacing = map_row(&b.setup->plan, 1).bins - map_row(&b.setup->plan, 0).bins;
+        const double beyond =
+            map_row(&b.setup->plan, row).bins + (row == 0 ? -1 : 1) * (1 + uniform()) * spacing;
+        pnr_patch_echo start = {.lag = 30};
+        float values[PNR_NEIGHBOURS][PNR_NEIGHBOURS][2];
+        pnr_patch patch;
+
+        map_patch(&b.setup->plan, b.setup->codes[0].waveform, &place, 29 + 2 * uniform(), beyond, 1,
+                  7 * uniform(), values);
+        add_noise(&values[0][0], PNR_NEIGHBOURS * PNR_NEIGHBOURS, 1);
+        pnr_fit_patch_begin(b.fit, NULL, NULL);
+        pnr_fit_patch_load(b.fit, &place, &values[0][0][0], 0, patch);
+        for (int i = 0; i < FITS; i++) {
+            pnr_patch_fitted found;
+
+            pnr_fit_patch_find(b.fit, &place, patch, &start, 1, &found);
+            start = (pnr_patch_echo){
+                .lag = 30 + found.at.delay, .bins = found.bins, .peak = found.at.peak};
+        }
+        most = fmax(most, cabs(start.peak) / (energy * pnr_fit_patch_gain(b.fit)));
+    }
+    print_message("echoes beyond the map: at most %.2f times their amplitude\n", most);
+    close_map(&b);
+    assert_true(most < 1.5);
+}
+
 TEST(nothing_is_destroyed)
 {
     pnr_fit_patch_destroy(NULL);

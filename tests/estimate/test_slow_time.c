@@ -43,6 +43,16 @@ static void check(const pnr_slow_time *slow, const sums *s)
     for (double v = -3.3; v < 3.3; v += 0.37)
         for (double f = -2.1; f < 2.2; f += 0.35) {
             value want = sum(s, 1, v - f), cross = sum(s, 2, f - v);
+            value once[MOST], not_any[MOST], direct = 0, mean_of = 0;
+
+            pnr_slow_time_windows(slow, 1, v - f, once);
+            pnr_slow_time_windows(slow, 0, v, not_any);
+            for (size_t p = 0; p < s->n_periods; p++) {
+                direct += once[p];
+                mean_of += not_any[p];
+            }
+            is_near(direct, want / all);
+            is_near(mean_of, sum(s, 0, v) / windows);
 
             if (s->without_mean) {
                 const value mean = sum(s, 0, v), still = sum(s, 1, -f);

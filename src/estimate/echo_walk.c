@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* The walk of an echo in the rows of a map: its delay grows from window to window. */
+#include "estimate/echo_model.h"
+
+#include "base/complex.h"
+#include "engine/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stretch)
+{
+    if (model->rate_over_carrier == 0)
+        return 0;
+    return -bins * (1 + stretch) * model->rate_over_carrier -
+           stretch * (double)model->setup->plan.n_samples;
+}
+
+/* A walk by w samples over a look moves the ends of an echo by w / 2. What is left of R beyond the
+ * linear term has the mean B w^2 / 24, B the mean square bandwidth. */
+bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
+                          const pnr_patch_echo *echo, double least)
+{
+    const double look = (double)model->setup->plan.n_periods;
+    const double walk = look * pnr_echo_model_walk(model, echo->bins, row->stretch);
+
+    return look > 1 && model->codes[echo->code].bandwidth * walk * walk / 24 > least;
+}
+
+/* Self-noise is summed with the delays of the windows, each constant within its window. There the
+ * walk may be at most this part of a chip. */
+static const double most_in_window = 0.125;
+
+/* The shortest shape of the pulse, in samples: a chip if the spectrum is flat. */
+static double shape_of(const pnr_echo_lags *code)
+{
+    return M_PI / sqrt(3 * code->bandwidth);
+}
+
+static double chip_of(const pnr_echo_model *model)
+{
+    return (double)model->setup->radar.n_samples / (double)model->setup->radar.n_chips;
+}
+
+bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
+                              const pnr_patch_echo *echo)
+{
+    return fabs(pnr_echo_model_walk(model, echo->bins, row->stretch)) <=
+           most_in_window * chip_of(model);
+}
+
+/* A turn of e cycles over the N / chip independent chips of a window leaves the variance (pi e)^2 / 3,
+ * at most 1, to cells far from the peak. A walk within the window does the same. */
+double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
+                                 const pnr_patch_echo *echo)
+{
+    const double chip = chip_of(model);
+    const double walk = fabs(pnr_echo_model_walk(model, echo->bins, row->stretch)) / chip;
+    const double e = fabs(echo->bins * (1 + row->stretch) - row->rotation) + walk;
+
+    return chip / (double)model->setup->plan.n_samples * fmin(M_PI * M_PI * e * e / 3, 1);
+}
+
+/* The walk spreads the code's self-noise over as many rows as there are chips in it. A cell then has
+ * at most 32 times the mean power: of 10^13 cells one has more. A delay that is constant within each
+ * window is wrong by up to x / 2 chips, which leaves the part pi^2 x^2 / 36 of the self-noise. */
+double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
+                              const pnr_patch_echo *echo)
+{
+    const double walk = fabs(pnr_echo_model_walk(model, echo->bins, row->stretch)) / chip_of(model);
+    const double look = walk * (double)model->setup->plan.n_periods;
+    const double left =
+        pnr_echo_model_is_summed(model, row, echo) ? M_PI * M_PI / 36 * walk * walk : 1;
+
+    return look < 0.5 ? 0 : 32 * pnr_echo_model_self_noise(model, row, echo) * left / fmax(look, 1);
+}
+
+/* The pieces of a look in which the delay is constant: a window, or a part of one. */
+typedef struct pieces {
+    size_t n, in_window; /* all; those of one window */
+    size_t group;        /* so many have so nearly the same delay that R is linear there */
+    double e;            /* bins from the rotation of the row to the echo */
+    double share;        /* of a tone that is e bins off, in one piece; 1: of any tone */
+} pieces;
+
+/* Pieces that differ by less than `step` shapes of the pulse form a group. */
+static pieces cut_look(const pnr_echo_model *model, double shape, double walk, double e,
+                       double step)
+{
+    enum { MOST = 64 };
+    const size_t n_periods = model->setup->plan.n_periods;
+    const double in_window = fmin(1 + floor(4 * fabs(walk) / shape), MOST);
+    const double group = fmin(step * shape / fmax(fabs(walk) / in_window, 1e-9), (double)n_periods);
+
+    return (pieces){.n = n_periods * (size_t)in_window,
+                    .in_window = (size_t)in_window,
+                    .group = group > 1 ? (size_t)group : 1,
+                    .e = e,
+                    .share = pnr_echo_model_tone(model, e / in_window) / in_window};
+}
+
+/* A group of pieces: the sum of what they contribute, and the same times their time in windows from
+ * `middle`. */
+typedef struct piece_group {
+    size_t end;
+    double middle; /* in windows from the middle of the look */
+    double complex sum, by_time;
+} piece_group;
+
+static double time_of(const pieces *of, double piece)
+{
+    return (piece - ((double)of->n - 1) / 2) / (double)of->in_window;
+}
+
+/* windows: the contributions of the windows. */
+static piece_group sum_group(const pieces *of, const double complex *windows, size_t first)
+{
+    const double n = (double)of->in_window;
+    piece_group g = {.end = first + of->group < of->n ? first + of->group : of->n};
+
+    g.middle = time_of(of, (double)(first + g.end - 1) / 2);
+    for (size_t piece = first; piece < g.end; piece++) {
+        const double place = (double)(piece % of->in_window) - (n - 1) / 2;
+        const double complex weight =
+            windows[piece / of->in_window] * of->share * pnr_cis(2 * M_PI * of->e * place / n);
+
+        g.sum += weight;
+        g.by_time += weight * (time_of(of, (double)piece) - g.middle);
+    }
+    return g;
+}
+
+/* 2 pi i x */
+static double complex turned(double complex x)
+{
+    return CMPLX(-cimag(x), creal(x)) * 2 * M_PI;
+}
+
+/*
+ * Subtracts what the removed mean puts into a row. The mean has the echo as it walks by w in the
+ * samples, so its delay does not change from window to window until the row stretches it:
+ *     sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(u - w q + N b p) / sum u.
+ */
+void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
+                                  const pnr_patch_echo *echo, long lag, pnr_vector *out)
+{
+    const double bins = echo->bins * (1 + row->stretch), e = bins - row->rotation;
+    const double stretch = -row->stretch * (double)model->setup->plan.n_samples;
+    const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch) - stretch;
+    const double shape = shape_of(&model->codes[echo->code]), step = 0.125;
+    const double faster = -(1 + row->stretch) * model->rate_over_carrier;
+    const pieces in_row = cut_look(model, shape, stretch, 0, step);
+    const pieces in_mean = cut_look(model, shape, walk, e, step);
+    double complex *of_row = model->windows, *of_mean = of_row + model->setup->plan.n_periods;
+
+    pnr_slow_time_windows(model->slow, 1, -row->bins, of_row);
+    pnr_slow_time_windows(model->slow, 0, bins, of_mean);
+    for (size_t p = 0; p < in_row.n;) {
+        const piece_group a = sum_group(&in_row, of_row, p);
+
+        for (size_t q = 0; q < in_mean.n;) {
+            const piece_group b = sum_group(&in_mean, of_mean, q);
+            const double complex both = a.sum * b.sum,
+                                 moment = a.sum * (b.by_time + b.sum * b.middle);
+            const double complex late = a.by_time * b.sum * stretch + a.sum * b.by_time * walk;
+            const double shift = stretch * a.middle + walk * b.middle;
+            pnr_vector r, slope;
+
+            pnr_echo_model_lags(&model->codes[echo->code], (double)lag - echo->lag - shift, r,
+                                slope);
+            for (int j = 0; j < J; j++) {
+                out[0][j] -= both * r[j] + late * slope[j];
+                out[1][j] -= both * slope[j];
+                out[2][j] -=
+                    (1 + row->stretch) * turned(moment) * r[j] + moment * faster * slope[j];
+            }
+            q = b.end;
+        }
+        p = a.end;
+    }
+}
+
+void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
+                         const pnr_patch_echo *echo, long lag, pnr_vector *out)
+{
+    const pnr_echo_lags *code = &model->codes[echo->code];
+    const double bins = echo->bins * (1 + row->stretch);
+    const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch);
+    const double faster = -(1 + row->stretch) * model->rate_over_carrier; /* d walk / d bins */
+    const double shape = shape_of(code), step = 1.0 / 32;
+    const pieces all = cut_look(model, shape, walk, bins - row->rotation, step);
+
+    pnr_slow_time_windows(model->slow, 1, bins - row->bins, model->windows);
+    memset(out, 0, 3 * sizeof *out);
+    for (size_t first = 0; first < all.n;) {
+        const piece_group g = sum_group(&all, model->windows, first);
+        const double complex moment = g.by_time + g.sum * g.middle;
+        pnr_vector r, slope;
+
+        pnr_echo_model_lags(code, (double)lag - echo->lag - walk * g.middle, r, slope);
+        for (int j = 0; j < J; j++) {
+            out[0][j] += g.sum * r[j] + g.by_time * walk * slope[j];
+            out[1][j] += g.sum * slope[j];
+            out[2][j] += (1 + row->stretch) * turned(moment) * r[j] + moment * faster * slope[j];
+        }
+        first = g.end;
+    }
+}
+
+void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
+                                const pnr_echo_row *row, const pnr_patch_echo *echo)
+{
+    const double bins = echo->bins * (1 + row->stretch), step = 1.0 / 32;
+    const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch);
+    pieces all = cut_look(model, shape_of(&model->codes[echo->code]), walk, 0, step);
+
+    if (!pnr_ambiguity_set_sum(model->ambiguity, echo->code, echo->lag, row_index, echo->bins))
+        return;
+    pnr_slow_time_windows(model->slow, 1, bins - row->bins, model->windows);
+    for (size_t first = 0; first < all.n;) {
+        const piece_group g = sum_group(&all, model->windows, first);
+
+        pnr_ambiguity_add(model->ambiguity, echo->lag + walk * g.middle, g.sum, g.by_time * walk);
+        first = g.end;
+    }
+}
