@@ -199,34 +199,6 @@ static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, 
     }
 }
 
-/* Fills the only row x and the lags of an echo that bends. rough: as in pnr_echo_model_exact. */
-static void fill_bent(const pnr_echo_model *model, const pnr_echo_rows *rows,
-                      const pnr_patch_echo *echo, const pnr_patch_place *place, int i,
-                      pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags)
-{
-    const pnr_echo_row *row = &rows->row[i];
-    const double e = echo->bins * (1 + row->stretch) - row->rotation;
-    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0, n = rough != NULL ? 3 : 1;
-    pnr_vector bent[3], own, *self = rough != NULL ? &rough->chi[i][0] : &own;
-
-    memset(x, 0, (size_t)n * sizeof *x);
-    x[0][i] = 1;
-    pnr_echo_model_bent(model, row, echo, place->lag, bent);
-    if (rows->needs_exact[i] && (rough == NULL || !rough->is_filled)) {
-        memset(*self, 0, sizeof *self);
-        pnr_echo_model_sum_windows(model, place->row + (size_t)i - MIDDLE, row, echo);
-        pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
-                         (size_t)(J - 2 * skip), *self + skip, NULL, NULL);
-        for (int j = skip; j < J - skip; j++)
-            (*self)[j] -= bent[0][j];
-    }
-    for (int j = 0; j < J && rows->needs_exact[i]; j++)
-        bent[0][j] += (*self)[j];
-    if (model->setup->plan.remove_mean)
-        pnr_echo_model_subtract_mean(model, row, echo, place->lag, bent);
-    memcpy(lags, bent, (size_t)n * sizeof *lags);
-}
-
 /* The greatest power of the difference of the exact and the smooth chi. It is about the power of
  * the cross-correlation of two different codes. */
 static double unlike(const pnr_echo_model *model, size_t code)
@@ -243,6 +215,28 @@ bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *ro
     const double error = 2 * (shift * shift + turn * turn);
 
     return pnr_power(echo->peak) * unlike(model, echo->code) * error * error > 1e-3 * cell;
+}
+
+/* Fills the rows x and the lags y of the rotation that begins at row i. Returns the row after it. */
+static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
+                         const pnr_patch_echo *echo, const pnr_patch_place *place,
+                         const double complex *const vectors[3], bool is_walking,
+                         pnr_echo_rough *rough, pnr_vector *x, pnr_vector *y)
+{
+    const pnr_echo_row *row = &rows->row[i];
+    const double e = echo->bins * (1 + row->stretch) - row->rotation;
+    bool is_marked;
+    const int next = copy_rotation(rows, i, vectors, x, &is_marked);
+
+    if (rows->bends[i])
+        pnr_echo_model_bend(model, rows, i, echo, place, rough, x, y);
+    else if (!is_marked && place->code == echo->code)
+        fill_chi(model, echo, e, place->lag, y);
+    else if (rough != NULL)
+        fill_near(model, echo, e, place->lag, rough, rough->chi[i], y);
+    else
+        fill_exact(model, echo, e, place, is_walking, rows->needs_exact_walk, y);
+    return next;
 }
 
 /* Models the echo as one product for each rotation among the rows. A rotation with a marked row,
@@ -263,20 +257,10 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
 
     out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     for (int i = rows->first, next; i < rows->end; i = next) {
-        const pnr_echo_row *row = &rows->row[i];
-        const double e = echo->bins * (1 + row->stretch) - row->rotation;
         const int n_x = out->n_x, n_y = out->n_y;
-        bool is_marked;
 
-        next = copy_rotation(rows, i, vectors, &out->x[n_x], &is_marked);
-        if (rows->bends[i])
-            fill_bent(model, rows, echo, place, i, rough, &out->x[n_x], &out->y[n_y]);
-        else if (!is_marked && place->code == echo->code)
-            fill_chi(model, echo, e, place->lag, &out->y[n_y]);
-        else if (rough != NULL)
-            fill_near(model, echo, e, place->lag, rough, rough->chi[i], &out->y[n_y]);
-        else
-            fill_exact(model, echo, e, place, is_walking, rows->needs_exact_walk, &out->y[n_y]);
+        next = fill_rotation(model, rows, i, echo, place, vectors, is_walking, rough, &out->x[n_x],
+                             &out->y[n_y]);
         add_rotation(out, n_x, n_y, is_walking && !rows->bends[i], with_slopes);
         out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
         out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
@@ -285,11 +269,42 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
         rough->is_filled = true;
 }
 
+/* Marks the rows in which the linear model of the walk is wrong by more than `least` of the peak.
+ * Returns whether there are any. */
+static bool mark_bends(const pnr_echo_model *model, pnr_echo_rows *rows, const pnr_patch_echo *echo,
+                       double least)
+{
+    bool is_any = false;
+
+    for (int i = rows->first; i < rows->end; i++) {
+        rows->bends[i] = pnr_echo_model_bends(model, &rows->row[i], echo, least);
+        is_any = is_any || rows->bends[i];
+    }
+    return is_any;
+}
+
+/* The power in row i of what the exact sums add to the smooth chi, relative to the echo's peak. The
+ * self-noise of chi grows with e up to about that of two different codes. */
+static double rough_power(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
+                          const pnr_patch_echo *echo, size_t code, double least_share)
+{
+    const pnr_echo_row *row = &rows->row[i];
+    const double v = echo->bins * (1 + row->stretch);
+    const double rough = model->codes[echo->code].roughness * (v - row->rotation);
+    const double most = unlike(model, echo->code);
+
+    if (rows->bends[i])
+        return pnr_echo_model_is_summed(model, row, echo)
+                   ? 8 * pnr_echo_model_self_noise(model, row, echo)
+                   : 0;
+    return (code != echo->code ? most : fmin(rough * rough, most)) *
+           (pnr_power(pnr_slow_time_echo(model->slow, v, row->bins)) + least_share);
+}
+
 /* Marks the rows in which the difference of the exact and the smooth chi matters against the noise
- * of one cell. The self-noise of chi grows with e up to about that of two different codes. If the
- * frequency may still change, every row counts with a least share of the echo. Rows closer than 1/K
- * share their noise, and their weights amplify any difference between them. Such rows are all
- * marked, or none of them is. */
+ * of one cell. If the frequency may still change, every row counts with a least share of the echo.
+ * Rows closer than 1/K share their noise, and their weights amplify any difference between them.
+ * Such rows are all marked, or none of them is. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move)
 {
@@ -298,35 +313,21 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     const double least_share = may_move ? 1e-3 : 0;
     const double tolerance = is_close ? 1e-4 : may_move ? 0.005 : 0.01;
     const double power = pnr_power(echo->peak), wrong = sqrt(tolerance * cell / power);
-    const double rough = pow(model->codes[echo->code].roughness, 2);
     const double most = unlike(model, echo->code);
     /* pi times the greatest distance from the mean delay */
     const double stretch = rows->row[MIDDLE].stretch;
     const double walk =
         M_PI / 2 * (double)plan->n_periods * pnr_echo_model_walk(model, echo->bins, stretch);
-    bool is_any = false, is_bent = false;
-
-    for (int i = rows->first; i < rows->end && code == echo->code; i++) {
-        rows->bends[i] = pnr_echo_model_bends(model, &rows->row[i], echo, fmin(wrong, 0.3));
-        is_bent = is_bent || rows->bends[i];
-    }
+    const bool is_bent = code == echo->code && mark_bends(model, rows, echo, fmin(wrong, 0.3));
+    bool is_any = false;
 
     rows->needs_exact_walk = power * most * walk * walk > tolerance * cell;
     memset(rows->needs_exact, 0, sizeof rows->needs_exact);
     if (power * most * (1 + least_share) <= tolerance * cell)
         return is_bent;
     for (int i = rows->first; i < rows->end; i++) {
-        const double v = echo->bins * (1 + rows->row[i].stretch), e = v - rows->row[i].rotation;
-        const double level = code != echo->code ? most
-                             : rows->bends[i]
-                                 ? 8 * pnr_echo_model_self_noise(model, &rows->row[i], echo)
-                                 : fmin(rough * e * e, most);
-        const bool is_known =
-            !rows->bends[i] || pnr_echo_model_is_summed(model, &rows->row[i], echo);
-        const double share =
-            rows->bends[i] ? 1 : pnr_power(pnr_slow_time_echo(model->slow, v, rows->row[i].bins));
-
-        rows->needs_exact[i] = is_known && power * level * (share + least_share) > tolerance * cell;
+        rows->needs_exact[i] =
+            power * rough_power(model, rows, i, echo, code, least_share) > tolerance * cell;
         is_any = is_any || rows->needs_exact[i];
     }
     for (int i = rows->first; i < rows->end && is_close; i++)

@@ -115,6 +115,22 @@ void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_ro
 /* True if an echo walks so little within a window that its self-noise in a row can be summed. */
 bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
+/* The mean power of the code's self-noise in one window of a row, relative to the echo's peak. */
+double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
+                                 const pnr_patch_echo *echo);
+/* A bound of the power in a cell of a row that the model does not describe, relative to the echo's
+ * peak. */
+double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
+                              const pnr_patch_echo *echo);
+/* Fills the vector over rows x, 1 in row i, and the lags of an echo of peak 1 that bends there. Each
+ * window has the delay that the echo has in it. rough: as in pnr_echo_model_exact; then x and lags
+ * have three vectors, as the derivatives with respect to delay and frequency follow. */
+void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
+                         const pnr_patch_echo *echo, const pnr_patch_place *place,
+                         pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags);
+/* True if an echo walks so little within a window that its self-noise in a row can be summed. */
+bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
+                              const pnr_patch_echo *echo);
 /* Sets the windows of such an echo in a row, whose number in the map is row_index, as the echo of
  * model->ambiguity. A removed mean is not in them. */
 void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,

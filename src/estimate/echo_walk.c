@@ -143,8 +143,8 @@ static double complex turned(double complex x)
  * samples, so its delay does not change from window to window until the row stretches it:
  *     sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(u - w q + N b p) / sum u.
  */
-void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
-                                  const pnr_patch_echo *echo, long lag, pnr_vector *out)
+static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
+                          const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {
     const double bins = echo->bins * (1 + row->stretch), e = bins - row->rotation;
     const double stretch = -row->stretch * (double)model->setup->plan.n_samples;
@@ -182,7 +182,10 @@ void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_ro
     }
 }
 
-void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
+/* Fills the lags of an echo of peak 1 in a row, and their derivatives with respect to delay and
+ * frequency: out[3]. Each window has its own delay, which is constant within a quarter of a chip of
+ * walk. A removed mean is not in them. */
+static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
                          const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {
     const pnr_echo_lags *code = &model->codes[echo->code];
@@ -209,8 +212,10 @@ void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
     }
 }
 
-void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
-                                const pnr_echo_row *row, const pnr_patch_echo *echo)
+/* Sets the windows of an echo in a row, whose number in the map is row_index, as the echo of
+ * model->ambiguity. A removed mean is not in them. */
+static void sum_windows(const pnr_echo_model *model, size_t row_index, const pnr_echo_row *row,
+                        const pnr_patch_echo *echo)
 {
     const double bins = echo->bins * (1 + row->stretch), step = 1.0 / 32;
     const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch);
@@ -225,4 +230,31 @@ void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
         pnr_ambiguity_add(model->ambiguity, echo->lag + walk * g.middle, g.sum, g.by_time * walk);
         first = g.end;
     }
+}
+
+void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
+                         const pnr_patch_echo *echo, const pnr_patch_place *place,
+                         pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags)
+{
+    const pnr_echo_row *row = &rows->row[i];
+    const double e = echo->bins * (1 + row->stretch) - row->rotation;
+    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0, n = rough != NULL ? 3 : 1;
+    pnr_vector bent[3], own, *self = rough != NULL ? &rough->chi[i][0] : &own;
+
+    memset(x, 0, (size_t)n * sizeof *x);
+    x[0][i] = 1;
+    fill_windows(model, row, echo, place->lag, bent);
+    if (rows->needs_exact[i] && (rough == NULL || !rough->is_filled)) {
+        memset(*self, 0, sizeof *self);
+        sum_windows(model, place->row + (size_t)i - MIDDLE, row, echo);
+        pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
+                         (size_t)(J - 2 * skip), *self + skip, NULL, NULL);
+        for (int j = skip; j < J - skip; j++)
+            (*self)[j] -= bent[0][j];
+    }
+    for (int j = 0; j < J && rows->needs_exact[i]; j++)
+        bent[0][j] += (*self)[j];
+    if (model->setup->plan.remove_mean)
+        subtract_mean(model, row, echo, place->lag, bent);
+    memcpy(lags, bent, (size_t)n * sizeof *lags);
 }

@@ -242,11 +242,17 @@ TEST(what_walks_goes_too)
  * more and stronger than the movers. */
 TEST(in_a_stretched_map_too)
 {
-    static const char *const settings[] = {
-        "code.degree=7",        "code.chip_rate_hz=250e3", "engine.batch=2",
-        "detector.subtract=2",  "dwell.combine=doppler",   "dwell.periods=32",
-        "doppler.min_hz=-3000", "doppler.max_hz=3000",     "radar.carrier_hz=750e3",
-        "detector.pfa=1e-4",    NULL};
+    static const char *const settings[] = {"code.degree=7",
+                                           "code.chip_rate_hz=250e3",
+                                           "engine.batch=2",
+                                           "detector.subtract=2",
+                                           "dwell.combine=doppler",
+                                           "dwell.periods=32",
+                                           "doppler.min_hz=-3000",
+                                           "doppler.max_hz=3000",
+                                           "radar.carrier_hz=750e3",
+                                           "detector.pfa=1e-4",
+                                           NULL};
     static const target targets[] = {{60.3, 0, 0}, {90.6, 0.053, -45}, {130.8, -0.71, -47}};
     const counts k = clean_trials(settings, 70, targets, 3, 30);
 

@@ -236,9 +236,9 @@ END
     report $got "$engine: a sonar's code, stretched by the target, is found whole"
     search -s radar.carrier_hz=0 && nothing
     report $? "$engine: and lost without the stretched hypotheses"
-    search -s detector.subtract=1
-    [ $? -eq 78 ] && grep -q 'detector.subtract = 1: the codes are resampled' "$work/err"
-    report $? "$engine: its echoes cannot be subtracted, and that is said"
+    search -s detector.subtract=1 && moving=$(strongest "-$fast" $by) &&
+        within "$moving" "$still" 0.5
+    report $? "$engine: it walks too far to be subtracted, and stays"
     if [ $engine = cpu ]; then
         # Half-way between two rows, each stretched for itself.
         scene -s target.1.velocity_mps=1.0055 && search && moving=$(strongest 1.0055 0.002) &&
