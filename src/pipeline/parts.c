@@ -306,7 +306,8 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
         if (code != PNR_OK)
             return code;
         p->info = *pnr_source_get_info(p->acquisition.source);
-        pnr_log(PNR_LOG_INFO, "source: %s", p->info.text);
+        pnr_log(PNR_LOG_INFO, "source: %s; loss_visibility: %s", p->info.text,
+                pnr_loss_visibility_word(p->info.loss_visibility));
         pnr_pipeline_log_trailing(p->info.n_trailing_bytes);
     }
     p->is_live = config->source.pace == PNR_PACE_REAL_TIME;

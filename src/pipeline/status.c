@@ -26,6 +26,7 @@ static void fill_status(pnr_pipeline *p, pnr_status *status)
     status->radar = &p->setup->radar;
     status->config = p->config;
     status->realtime = &p->realtime.outcome;
+    status->source = p->options->feed == NULL ? &p->info : NULL;
     status->zero = &p->zero;
     status->slips = p->slip.n_slips;
 }

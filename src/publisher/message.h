@@ -12,6 +12,7 @@
 #include "detector/zero.h"
 #include "engine/block.h"
 #include "setup/radar.h"
+#include "source/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -206,6 +207,7 @@ typedef struct pnr_status {
     const pnr_radar *radar;
     const pnr_config *config;
     const pnr_realtime_outcome *realtime;
+    const pnr_source_info *source; /* NULL: the samples are pushed */
     const pnr_zero_tracker *zero; /* NULL: the zero delay is not tracked */
     uint64_t slips;               /* so far (slip.h) */
 } pnr_status;

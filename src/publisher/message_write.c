@@ -355,6 +355,13 @@ static void add_realtime(pnr_text *t, const pnr_realtime_outcome *r)
     pnr_text_add(t, "}");
 }
 
+static void add_source(pnr_text *t, const pnr_source_info *source)
+{
+    add_json(t, "source", "{");
+    add_string(t, "loss_visibility", pnr_loss_visibility_word(source->loss_visibility));
+    pnr_text_add(t, "}");
+}
+
 static void add_config(pnr_text *t, const pnr_config *c)
 {
     add_double(t, "carrier_hz", c->radar.carrier_hz);
@@ -412,6 +419,8 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
         add_json(&t, "alarm", zero->is_alarm ? "true}" : "false}");
     }
     add_u64(&t, "slips", status->slips);
+    if (status->source != NULL)
+        add_source(&t, status->source);
     if (status->realtime != NULL)
         add_realtime(&t, status->realtime);
     if (status->radar != NULL)

@@ -89,8 +89,8 @@ static int refuse_unknown_format(const pnr_source_input *input, pnr_error *error
         input->name, input->is_stdin ? "" : " from its extension", pnr_format_names());
 }
 
-static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
-                    void **state, pnr_error *error)
+static int raw_describe(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
+                        void **state, pnr_error *error)
 {
     size_t n_channels = config->source.channels > 0 ? config->source.channels : 1;
     pnr_format format = pnr_source_named_format(input, config);
@@ -207,4 +207,4 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
     return n > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: part of one sample */
 }
 
-const pnr_source_kind pnr_source_raw = {.open = raw_open, .read = raw_read, .close = free};
+const pnr_source_kind pnr_source_raw = {.describe = raw_describe, .read = raw_read, .close = free};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the input, chooses the kind of source that reads it, and inserts the lost runs. */
+/* Opens the input, chooses the kind of source that reads it, checks it against the configuration,
+ * and inserts the lost runs. */
 #include "source/source.h"
 
 #include "base/log.h"
@@ -15,6 +16,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The first kind that reads an input is taken. */
+static const pnr_source_kind *const kinds[] = {&pnr_source_sound, &pnr_source_raw};
 
 struct pnr_source {
     pnr_source_input input;
@@ -124,19 +128,63 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     return PNR_OK;
 }
 
+/* Checks that the configuration agrees with an input that states its own rate and format. */
+static int check_against_config(const pnr_source *source, const pnr_config *config,
+                                pnr_error *error)
+{
+    const pnr_source_info *info = &source->info;
+    const pnr_rational rate_hz = config->source.rate_hz;
+    const pnr_format named = pnr_source_named_format(&source->input, config);
+    const char *name = source->input.name;
+    char stated[48], wanted[48];
+
+    if (rate_hz.den != 0 && info->rate_hz.den != 0 &&
+        (__int128)rate_hz.num * info->rate_hz.den != (__int128)info->rate_hz.num * rate_hz.den)
+        return pnr_refuse(error,
+                          "%.200s: the header says %s Hz, source.rate_hz says %s Hz: leave "
+                          "source.rate_hz out",
+                          name, pnr_rational_format(info->rate_hz, stated),
+                          pnr_rational_format(rate_hz, wanted));
+    if (named != PNR_FORMAT_NONE && named != info->format)
+        return pnr_refuse(error,
+                          "%.200s is %s (%s), but the format is given as %s: leave source.format "
+                          "out, or give it raw samples without a header",
+                          name, source->kind->title, info->text, pnr_format_get(named)->name);
+    if (config->source.channels > 1 && config->source.channels != info->n_channels)
+        return pnr_refuse(error, "source.channels is %zu, but %.200s is %s with %zu",
+                          config->source.channels, name, pnr_format_get(info->format)->name,
+                          info->n_channels);
+    return PNR_OK;
+}
+
 static int open_kind(pnr_source *source, const pnr_config *config, pnr_error *error)
 {
-    const bool is_sound = pnr_source_is_sound(&source->input, config);
+    const pnr_source_kind *const *kind = kinds;
+    int code;
 
-    source->kind = is_sound ? &pnr_source_sound : &pnr_source_raw;
-    int rc = source->kind->open(&source->input, config, &source->info, &source->state, error);
-    if (rc != PNR_OK)
-        return rc;
+    while ((*kind)->is_for != NULL && !(*kind)->is_for(&source->input, config))
+        kind++;
+    source->kind = *kind;
+    code = source->kind->describe(&source->input, config, &source->info, &source->state, error);
+    if (code == PNR_OK && source->kind->title != NULL)
+        code = check_against_config(source, config, error);
+    if (code == PNR_OK && source->kind->open != NULL)
+        code = source->kind->open(source->state, error);
+    if (code != PNR_OK)
+        return code;
     pnr_plausible_begin(&source->statistics, source->info.format);
     if (config->source.channel >= source->info.n_channels)
         return pnr_refuse(error, "source.channel is %zu, but %s has %zu (from 0)",
                           config->source.channel, source->input.name, source->info.n_channels);
     return PNR_OK;
+}
+
+const char *pnr_loss_visibility_word(pnr_loss_visibility visibility)
+{
+#define LOSS_WORD(name, word) [PNR_LOSS_##name] = word,
+    static const char *const words[] = {PNR_LOSS_VISIBILITIES(LOSS_WORD)};
+
+    return words[visibility];
 }
 
 pnr_format pnr_source_named_format(const pnr_source_input *input, const pnr_config *config)
@@ -184,7 +232,7 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
 
     if (rc != PNR_OK)
         return rc;
-    if (source->info.rate_hz.den != 0) {
+    if (source->kind->title != NULL) {
         config->source.rate_hz = source->info.rate_hz;
         config->source.format = source->info.format;
         if (config->source.channels == 1)

@@ -9,28 +9,38 @@
 
 typedef struct pnr_source pnr_source;
 
+/*
+ * How well a source sees that samples were lost before they reached it.
+ *   none   not at all
+ *   flag   that some were lost, but not how many
+ *   exact  each loss and its length; it becomes a gap
+ */
+#define PNR_LOSS_VISIBILITIES(X) X(NONE, "none") X(FLAG, "flag") X(EXACT, "exact")
+typedef enum {
+#define PNR_LOSS_VISIBILITY(name, word) PNR_LOSS_##name,
+    PNR_LOSS_VISIBILITIES(PNR_LOSS_VISIBILITY)
+#undef PNR_LOSS_VISIBILITY
+} pnr_loss_visibility;
+/* Returns "none", "flag" or "exact". */
+const char *pnr_loss_visibility_word(pnr_loss_visibility visibility);
+
 /* Properties of the stream, known after open. */
 typedef struct pnr_source_info {
     pnr_format format;    /* of one sample of one channel in memory */
     size_t n_channels;    /* memory is [n_samples][n_channels] */
     uint64_t n_samples;   /* positions of the stream; includes the lost runs that begin at or before
                              the end of the file; UINT64_MAX: not known */
-    pnr_rational rate_hz; /* of a sound file, else {0, 0} */
+    pnr_rational rate_hz; /* as the input states it, else {0, 0} */
+    pnr_loss_visibility loss_visibility;
     uint64_t n_trailing_bytes; /* bytes after the last whole sample; of a pipe: known at the end */
     char text[256];            /* "raw ci16, 1 channel, 41943 samples: echo.sc16" for the log */
 } pnr_source_info;
 
 /*
-<<<<<<< HEAD
- * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the
- * first bytes announce one of these. All other input is raw, in source.format or the format of the
- * extension.
-=======
- * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AU and FLAC, if the first
+ * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the first
  * bytes announce one of these. All other input is raw, in source.format or the format of the
  * extension. Raw input that begins like a container (a sound file in a pipe, an archive, HDF5, ...)
  * is refused with its name and a way out: a file here, a pipe when its first bytes are read.
->>>>>>> 6cd3cdc (source: refuse containers in raw streams, doubt an implausible format)
  * Sound files of 16 bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout
  * iq, 2n channels are n complex ones, and a single channel is real. With layout channels, n
  * channels are n real ones. Raw files ignore the layout. Borrows source.lost of the configuration

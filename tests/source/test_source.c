@@ -31,6 +31,7 @@ TEST(test_every_format)
             assert_int_equal(info.n_samples, sizeof bytes / sample_bytes);
             assert_int_equal(info.n_trailing_bytes, sizeof bytes % sample_bytes);
             assert_int_equal(info.rate_hz.den, 0);
+            assert_int_equal(info.loss_visibility, PNR_LOSS_NONE);
             assert_non_null(strstr(info.text, words->name));
             remove_file(name);
         }
