@@ -70,7 +70,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(source, format, FORMAT, "auto",
          "Sample format of raw input; auto takes the file name's extension.")},
     {KEY(source, rate_hz, RATIONAL, "",
-         "Sampling rate as a number or a quotient p/q; empty: that of the sound file."),
+         "Sampling rate as a number or a quotient p/q; empty: that of the input."),
      .unit = "Hz", ABOVE(0)},
     {KEY(source, tune_hz, RATIONAL, "0",
          "Carrier offset in the recording, mixed to zero before correlation."),

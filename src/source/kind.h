@@ -25,20 +25,22 @@ typedef struct pnr_source_kind {
     /* True if this kind reads this input. NULL: it reads all. */
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
     /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples
-     * (of the file, without runs of source.lost), rate_hz, n_trailing_bytes, loss_visibility, and
-     * `text` (the words before the count of samples). *info keeps its address until close; read may
+     * and n_lost (of the file, without runs of source.lost), rate_hz, start, n_trailing_bytes,
+     * loss_visibility, and `text` (the words before the count of samples). *info keeps its address until close; read may
      * still set n_trailing_bytes. *state may be set after an error, too. */
     int (*describe)(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
                     void **state, pnr_error *error);
     /* Begins the stream that was described. NULL: nothing to do. */
     int (*open)(void *state, pnr_error *error);
-    /* Reads as pnr_source_read does, but without runs of source.lost. After the end it always
-     * returns PNR_EEND. */
-    int (*read)(void *state, void *data, size_t max_samples, size_t *n_samples, pnr_error *error);
+    /* Reads as pnr_source_read does, but without runs of source.lost. *block is zeroed. After the
+     * end it always returns PNR_EEND. */
+    int (*read)(void *state, void *data, size_t max_samples, pnr_source_block *block,
+                pnr_error *error);
     void (*close)(void *state);
 } pnr_source_kind;
 
-extern const pnr_source_kind pnr_source_raw;   /* any bytes: the last of the kinds */
+extern const pnr_source_kind pnr_source_raw; /* any bytes: the last of the kinds */
+extern const pnr_source_kind pnr_source_sigmf;
 extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AIFF, AU, FLAC: regular files */
 
 /* Returns source.format, else the format of the extension; PNR_FORMAT_NONE when both are

@@ -163,7 +163,7 @@ static int finish_input(raw *r, pnr_error *error)
     return PNR_EEND;
 }
 
-static int raw_read(void *state, void *data, size_t max_samples, size_t *n_samples,
+static int raw_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                     pnr_error *error)
 {
     raw *r = state;
@@ -203,7 +203,7 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
     r->n_read += n;
     if (r->n_left != UINT64_MAX)
         r->n_left -= n;
-    *n_samples = n;
+    block->n_samples = n;
     return n > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: part of one sample */
 }
 

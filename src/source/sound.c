@@ -199,7 +199,7 @@ static int sound_open(void *state, pnr_error *error)
     return check_frames(s, &found, error);
 }
 
-static int sound_read(void *state, void *data, size_t max_samples, size_t *n_samples,
+static int sound_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                       pnr_error *error)
 {
     sound *s = state;
@@ -217,7 +217,7 @@ static int sound_read(void *state, void *data, size_t max_samples, size_t *n_sam
                              s->input->name, s->header.n_frames, s->n_read, sf_strerror(s->file));
     }
     s->n_read += (uint64_t)got;
-    *n_samples = (size_t)got;
+    block->n_samples = (size_t)got;
     return PNR_OK;
 }
 

@@ -7,6 +7,8 @@
 #include "source/kind.h"
 #include "source/plausible.h"
 
+#include "base/clock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +20,8 @@
 #include <unistd.h>
 
 /* The first kind that reads an input is taken. */
-static const pnr_source_kind *const kinds[] = {&pnr_source_sound, &pnr_source_raw};
+static const pnr_source_kind *const kinds[] = {&pnr_source_sigmf, &pnr_source_sound,
+                                               &pnr_source_raw};
 
 struct pnr_source {
     pnr_source_input input;
@@ -62,6 +65,9 @@ static int account_for_lost(pnr_source *source, pnr_error *error)
         return pnr_refuse(
             error, "source.lost: %" PRIu64 " samples from sample %" PRIu64 " is beyond any stream",
             last->count, last->first);
+    if (last != NULL && (info->loss_visibility == PNR_LOSS_EXACT || info->n_lost > 0))
+        return pnr_refuse(error, "source.lost: %.200s states its own losses: leave source.lost out",
+                          source->input.name);
     if (info->n_samples == UINT64_MAX) {
         snprintf(rest, room, ", length not known: %s", source->input.name);
         return PNR_OK;
@@ -71,10 +77,11 @@ static int account_for_lost(pnr_source *source, pnr_error *error)
         return pnr_refuse(error, "source.lost: %" PRIu64 " samples lost is beyond any stream",
                           lost);
     info->n_samples += lost;
+    info->n_lost += lost;
     length = snprintf(rest, room, ", %" PRIu64 " samples", info->n_samples);
-    if (lost > 0)
-        length +=
-            snprintf(rest + length, room - (size_t)length, ", %" PRIu64 " of them lost", lost);
+    if (info->n_lost > 0)
+        length += snprintf(rest + length, room - (size_t)length, ", %" PRIu64 " of them lost",
+                           info->n_lost);
     if (n_beyond > 0)
         length += snprintf(rest + length, room - (size_t)length,
                            " (source.lost beyond the end: %zu)", n_beyond);
@@ -222,7 +229,8 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
     struct stat status;
     pnr_source *source;
 
-    if (config->source.rate_hz.den != 0 && config->source.format != PNR_FORMAT_NONE)
+    if (config->source.rate_hz.den != 0 && config->source.format != PNR_FORMAT_NONE &&
+        config->source.start_time[0] != '\0')
         return PNR_OK;
     /* Only a regular file can be opened twice. */
     if (stat(config->source.input, &status) != 0 || !S_ISREG(status.st_mode))
@@ -233,7 +241,10 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
     if (rc != PNR_OK)
         return rc;
     if (source->kind->title != NULL) {
-        config->source.rate_hz = source->info.rate_hz;
+        if (source->info.rate_hz.den != 0)
+            config->source.rate_hz = source->info.rate_hz;
+        if (source->info.has_start && config->source.start_time[0] == '\0')
+            (void)pnr_time_format(source->info.start_utc_ns, config->source.start_time);
         config->source.format = source->info.format;
         if (config->source.channels == 1)
             config->source.channels = source->info.n_channels;
@@ -280,34 +291,30 @@ void pnr_source_pad(pnr_source *source, uint64_t n_samples)
         source->info.n_samples = n_samples;
 }
 
-int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
-                    uint64_t *gap, pnr_error *error)
+int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,
+                    pnr_error *error)
 {
     assert(max_samples > 0);
-    *n_samples = 0;
-    *gap = 0;
+    *block = (pnr_source_block){0};
     if (source->next_lost < source->n_lost) {
         const pnr_run *run = &source->lost[source->next_lost];
 
         if (run->first == source->position) {
             source->next_lost++;
             source->position += run->count;
-            *gap = run->count;
+            block->gap = run->count;
             return PNR_OK;
         }
         if (max_samples > run->first - source->position)
             max_samples = (size_t)(run->first - source->position);
     }
-    int rc = source->kind->read(source->state, data, max_samples, n_samples, error);
+    int rc = source->kind->read(source->state, data, max_samples, block, error);
     if (rc == PNR_EEND && source->position < source->least_samples) {
-        *gap = source->least_samples - source->position;
-        source->position = source->least_samples;
-        return PNR_OK;
+        block->gap = source->least_samples - source->position;
+        rc = PNR_OK;
     }
-    if (rc != PNR_OK)
-        return rc;
-    source->position += *n_samples;
-    if (source->kind == &pnr_source_raw)
-        doubt_format(source, data, *n_samples);
+    source->position += block->n_samples + block->gap;
+    if (rc == PNR_OK && source->kind == &pnr_source_raw)
+        doubt_format(source, data, block->n_samples);
     return rc;
 }

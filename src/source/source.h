@@ -7,6 +7,8 @@
 #include "config/config.h"
 #include "engine/block.h"
 
+#include <stdbool.h>
+
 typedef struct pnr_source pnr_source;
 
 /*
@@ -30,6 +32,9 @@ typedef struct pnr_source_info {
     size_t n_channels;    /* memory is [n_samples][n_channels] */
     uint64_t n_samples;   /* positions of the stream; includes the lost runs that begin at or before
                              the end of the file; UINT64_MAX: not known */
+    uint64_t n_lost;      /* of n_samples: known to be lost */
+    bool has_start;       /* the input states the time of position 0, */
+    int64_t start_utc_ns; /* this one */
     pnr_rational rate_hz; /* as the input states it, else {0, 0} */
     pnr_loss_visibility loss_visibility;
     uint64_t n_trailing_bytes; /* bytes after the last whole sample; of a pipe: known at the end */
@@ -37,10 +42,11 @@ typedef struct pnr_source_info {
 } pnr_source_info;
 
 /*
- * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the first
- * bytes announce one of these. All other input is raw, in source.format or the format of the
- * extension. Raw input that begins like a container (a sound file in a pipe, an archive, HDF5, ...)
- * is refused with its name and a way out: a file here, a pipe when its first bytes are read.
+ * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the
+ * first bytes announce one of these. The extensions .sigmf-meta, .sigmf-data and .sigmf are SigMF
+ * recordings. All other input is raw, in source.format or the format of the extension. Raw input
+ * that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused with its
+ * name and a way out: a file here, a pipe when its first bytes are read.
  * Sound files of 16 bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout
  * iq, 2n channels are n complex ones, and a single channel is real. With layout channels, n
  * channels are n real ones. Raw files ignore the layout. Borrows source.lost of the configuration
@@ -50,9 +56,9 @@ typedef struct pnr_source_info {
  * disagree (the text has both numbers), or no samples; PNR_EIO.
  */
 int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error);
-/* Completes the configuration from the header of a sound file: its rate, its sample format, and its
- * channels where source.channels is 1. Changes nothing for other input, and for a file that does
- * not exist. PNR_OK, or as pnr_source_open. */
+/* Completes the configuration from a file that states its own: the rate, the sample format, the
+ * channels where source.channels is 1, and source.start_time where it is empty. Changes nothing for
+ * other input, and for a file that does not exist. PNR_OK, or as pnr_source_open. */
 int pnr_source_complete(pnr_config *config, pnr_error *error);
 void pnr_source_close(pnr_source *source);
 const pnr_source_info *pnr_source_get_info(const pnr_source *source);
@@ -61,16 +67,23 @@ const pnr_source_info *pnr_source_get_info(const pnr_source *source);
  * at the end. Call before the first read. */
 void pnr_source_pad(pnr_source *source, uint64_t n_samples);
 
+/* What one read hands over: samples, or positions that are lost here. */
+typedef struct pnr_source_block {
+    size_t n_samples;
+    uint64_t gap; /* lost positions */
+} pnr_source_block;
+
 /*
- * Reads up to max_samples >= 1 samples and sets *n_samples >= 1; or reads nothing and sets
- * *gap >= 1: this number of positions is lost here (source.lost, pnr_source_pad). Joins a sample that is split
- * between two reads. PNR_OK; PNR_EAGAIN: no whole sample within 50 ms (check the stop flag and call
- * again); PNR_EEND: the end; PNR_EIO: read error; PNR_EDATA: the file is shorter than its size or
- * header stated, or a pipe ended before its first sample; PNR_ECONFIG: a pipe carries a container.
- * Warns once, in the log, when the first raw samples look like another format. Never allocates, but libFLAC may if a
- * frame is more complex than all frames before.
+ * Reads up to max_samples >= 1 samples and sets block->n_samples >= 1; or reads nothing and sets
+ * block->gap >= 1: this number of positions is lost here (source.lost, pnr_source_pad, or the input
+ * says so). Joins a sample that is split between two reads. PNR_OK; PNR_EAGAIN: no whole sample
+ * within 50 ms (check the stop flag and call again); PNR_EEND: the end; PNR_EIO: read error;
+ * PNR_EDATA: the file is shorter than its size or header stated, or a pipe ended before its first
+ * sample; PNR_ECONFIG: a pipe carries a container. Warns once, in the log, when the first raw
+ * samples look like another format. Never allocates, but libFLAC may if a frame is more complex
+ * than all frames before.
  */
-int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
-                    uint64_t *gap, pnr_error *error);
+int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,
+                    pnr_error *error);
 
 #endif

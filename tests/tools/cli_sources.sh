@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Sources against their other ends, made by Python from the formats' descriptions: the results are those of the
+# raw file with the same losses, and the account closes.
+# usage: cli_sources.sh BIN_FOLDER; prints TAP.
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+find_python numpy,zmq
+if [ -z "$python" ]; then
+    skip "SigMF, rtl_tcp and ZeroMQ" "no Python with numpy and zmq"
+    plan
+    exit
+fi
+peer() { # WHAT ARGUMENT...
+    "$python" "$here/sources_peer.py" "$@" >"$work/peer" 2>"$work/err"
+}
+cat >"$work/radar.conf" <<END
+[code]
+type = m-sequence
+degree = 7
+chip_rate_hz = 48e3
+[dwell]
+periods = 8
+combine = coherent
+[radar]
+speed_mps = 1500
+[publisher]
+endpoint =
+END
+"$bin/pnradar-echo" -c "$work/radar.conf" -s source.rate_hz=96000 -s target.1.range_m=0.789 \
+    -s target.1.amplitude=0.1 -s echo.periods=100 "$work/echo.ci16" 2>"$work/err" && peer sigmf "$work"
+report $? "a recording with losses, raw and as SigMF"
+lost=$(cat "$work/peer")
+
+# closes [FILE]: each sum of the account at the end of a log holds: "9 samples = 5 used + 4 lost; ..."
+closes() {
+    sed -n 's/^pnradar: .*: \([0-9]* samples = .*\)$/\1/p' "${1:-$work/err}" | tr ';' '\n' | awk '
+        / = / {
+            sums++
+            split($0, sides, " = ")
+            n = split(sides[2], parts, "[+]")
+            for (i = 1; i <= n; i++) sides[1] -= parts[i]
+            if (sides[1] != 0) bad++
+        }
+        END { exit !(sums == 3 && bad == 0) }' || { echo "# the account: $(cat "${1:-$work/err}")"; false; }
+}
+
+# results ARGUMENT...: csv without the latency in $work/out, the log in $work/err
+results() {
+    PNR_LOG=info "$pnradar" -c "$work/radar.conf" --print csv "$@" 2>"$work/err" >"$work/csv" </dev/null &&
+        cut -d, -f1-11,13- "$work/csv" >"$work/out" && closes
+}
+
+# --- SigMF ---
+
+start=2026-11-21T02:40:12.25Z
+results -s source.rate_hz=96000 -s "source.lost=$lost" -s source.start_time=$start "$work/short.ci16" &&
+    cp "$work/out" "$work/raw" && says 'loss_visibility: none' && says ' 4700 lost' &&
+    echoes "$work/csv" 'f("echo") == 1 { if (f("range_m") > 0.779 && f("range_m") < 0.799) good++; else bad++ }'
+report $? "the raw recording with source.lost has the echo"
+good=0
+for name in le.sigmf-meta le.sigmf-data be.sigmf-meta be.sigmf-data ustar.sigmf pax.sigmf gnu.sigmf; do
+    results "$work/$name" && cmp "$work/out" "$work/raw" && says 'loss_visibility: exact' &&
+        says '25400 samples, 4700 of them lost' || good=1
+done
+report $good "SigMF gives the results of the raw recording, without any key: files, both byte orders, archives"
+status 78 "$pnradar" -c "$work/radar.conf" -s source.rate_hz=48000 "$work/le.sigmf-meta" && says '96000 Hz' &&
+    says '48000 Hz' && status 0 "$bin/pnradar-plan" -c "$work/radar.conf" -s "source.input=$work/le.sigmf-meta" &&
+    grep -q 'sample rate  *96 kHz' "$work/out"
+report $? "SigMF: another rate is refused with both, and pnradar-plan takes the rate"
+head -c 20000 "$work/pax.sigmf" >"$work/cut.sigmf"
+status 65 "$pnradar" -c "$work/radar.conf" "$work/two.sigmf" && says '2 files .sigmf-meta' &&
+    status 65 "$pnradar" -c "$work/radar.conf" "$work/cut.sigmf" && says 'tar: the member' &&
+    cp "$work/echo.ci16" "$work/no.sigmf" && status 65 "$pnradar" -c "$work/radar.conf" "$work/no.sigmf" && says 'tar: no header'
+report $? "SigMF: archives with two recordings, cut short, or of no tar are refused"
+plan

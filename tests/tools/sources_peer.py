@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""The other end of the sources in cli_sources.sh, written from the formats' descriptions alone.
+usage: sources_peer.py sigmf FOLDER: echo.ci16 as SigMF recordings, and raw without its lost samples"""
+import json
+import sys
+import tarfile
+
+import numpy as np
+
+what, folder = sys.argv[1:3]
+LOST = [(5000, 700), (12345, 4000)]  # first, count
+START = "2026-11-21T02:40:12.25Z"
+
+
+def without_losses(iq):
+    keep = np.ones(len(iq), bool)
+    for first, count in LOST:
+        keep[first : first + count] = False
+    return iq[keep]
+
+
+def captures(first_index):
+    """One at the start, and one after each loss."""
+    found = [{"core:sample_start": 0, "core:global_index": first_index, "core:datetime": START}]
+    removed = 0
+    for first, count in LOST:
+        found.append({"core:sample_start": first - removed, "core:global_index": first_index + first + count})
+        removed += count
+    return found
+
+
+def write_recording(name, datatype, samples, header=b""):
+    found = captures(10**12)
+    found[0]["core:header_bytes"] = len(header)
+    meta = {
+        "global": {"core:datatype": datatype, "core:version": "1.2.0", "core:sample_rate": 96000.0},
+        "captures": found,
+        "annotations": [{"core:sample_start": 3, "core:label": "none of our business"}],
+    }
+    with open(f"{folder}/{name}.sigmf-meta", "w") as out:
+        json.dump(meta, out, indent=2)
+    with open(f"{folder}/{name}.sigmf-data", "wb") as out:
+        out.write(header + samples.tobytes())
+
+
+if what == "sigmf":
+    iq = np.fromfile(f"{folder}/echo.ci16", "<i2").reshape(-1, 2)
+    short = without_losses(iq)
+    short.tofile(f"{folder}/short.ci16")
+    print(",".join(f"{first}+{count}" for first, count in LOST))
+    write_recording("le", "ci16_le", short)
+    write_recording("be", "ci16_be", short.astype(">i2"), b"a foreign header")
+    for form, name in ((tarfile.USTAR_FORMAT, "ustar"), (tarfile.PAX_FORMAT, "pax"), (tarfile.GNU_FORMAT, "gnu")):
+        with tarfile.open(f"{folder}/{name}.sigmf", "w", format=form) as archive:
+            for end in ("meta", "data"):
+                archive.add(f"{folder}/le.sigmf-{end}", f"rec/rec.sigmf-{end}")
+    with tarfile.open(f"{folder}/two.sigmf", "w") as archive:
+        for name in ("le", "be"):
+            for end in ("meta", "data"):
+                archive.add(f"{folder}/{name}.sigmf-{end}", f"{name}.sigmf-{end}")
