@@ -10,8 +10,9 @@
 
 /* An input. source.c owns fd and name; both outlive the state of the kind. */
 typedef struct pnr_source_input {
-    const char *name; /* the path, or "stdin" */
-    int fd;
+    const char *name; /* the path, "stdin", or an address with its prefix */
+    int fd;           /* -1 for an address; its kind may set it */
+    bool is_address;
     bool is_stdin;
     bool is_regular;
     uint64_t n_bytes; /* of a regular file, from its present position to its end */
@@ -22,11 +23,12 @@ typedef struct pnr_source_input {
 typedef struct pnr_source_kind {
     const char *title; /* "a sound file": a kind that states its own rate and format; the two of the
                         * configuration must agree with them. NULL: states nothing */
-    /* True if this kind reads this input. NULL: it reads all. */
+    const char *prefix; /* "rtl_tcp:" of an address; NULL: reads files and pipes */
+    /* True if this kind reads this file or pipe. NULL: it reads all. */
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
     /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples
      * and n_lost (of the file, without runs of source.lost), rate_hz, start, n_trailing_bytes,
-     * loss_visibility, and `text` (the words before the count of samples). *info keeps its address until close; read may
+     * loss_visibility, is_live, and `text` (the words before the count of samples). *info keeps its address until close; read may
      * still set n_trailing_bytes. *state may be set after an error, too. */
     int (*describe)(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
                     void **state, pnr_error *error);
@@ -39,9 +41,15 @@ typedef struct pnr_source_kind {
     void (*close)(void *state);
 } pnr_source_kind;
 
-extern const pnr_source_kind pnr_source_raw; /* any bytes: the last of the kinds */
+extern const pnr_source_kind pnr_source_raw;     /* any bytes: the last of the kinds */
+extern const pnr_source_kind pnr_source_rtl_tcp; /* rtl_tcp:HOST:PORT */
 extern const pnr_source_kind pnr_source_sigmf;
 extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AIFF, AU, FLAC: regular files */
+
+/* Describes raw samples of this format, and makes a state of pnr_source_raw that reads input->fd.
+ * Errors as those of describe. */
+int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_t n_channels,
+                         pnr_source_info *info, void **state, pnr_error *error);
 
 /* Returns source.format, else the format of the extension; PNR_FORMAT_NONE when both are
  * unknown. */

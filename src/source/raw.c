@@ -89,22 +89,12 @@ static int refuse_unknown_format(const pnr_source_input *input, pnr_error *error
         input->name, input->is_stdin ? "" : " from its extension", pnr_format_names());
 }
 
-static int raw_describe(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
-                        void **state, pnr_error *error)
+int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_t n_channels,
+                         pnr_source_info *info, void **state, pnr_error *error)
 {
-    size_t n_channels = config->source.channels > 0 ? config->source.channels : 1;
-    pnr_format format = pnr_source_named_format(input, config);
     const pnr_format_info *words = pnr_format_get(format);
-    const int rc = refuse_container(input, input->head, input->n_head, error);
+    const size_t sample_bytes = words->bytes * n_channels;
 
-    if (rc != PNR_OK)
-        return rc;
-    if (format == PNR_FORMAT_NONE)
-        return refuse_unknown_format(input, error);
-    if (n_channels > MAX_CHANNELS)
-        return pnr_refuse(error, "source.channels is %zu, at most %d are read", n_channels,
-                          MAX_CHANNELS);
-    size_t sample_bytes = words->bytes * n_channels;
     info->format = pnr_format_in_memory(format);
     info->n_channels = n_channels;
     info->n_samples = UINT64_MAX;
@@ -143,6 +133,23 @@ static void unpack_nibbles(unsigned char *bytes, size_t n)
         bytes[2 * n] = both & 0xf0;
         bytes[2 * n + 1] = (unsigned char)(both << 4);
     }
+}
+
+static int raw_describe(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
+                        void **state, pnr_error *error)
+{
+    const size_t n_channels = config->source.channels > 0 ? config->source.channels : 1;
+    const pnr_format format = pnr_source_named_format(input, config);
+    const int rc = refuse_container(input, input->head, input->n_head, error);
+
+    if (rc != PNR_OK)
+        return rc;
+    if (format == PNR_FORMAT_NONE)
+        return refuse_unknown_format(input, error);
+    if (n_channels > MAX_CHANNELS)
+        return pnr_refuse(error, "source.channels is %zu, at most %d are read", n_channels,
+                          MAX_CHANNELS);
+    return pnr_source_raw_begin(input, format, n_channels, info, state, error);
 }
 
 /* Handles the end of the input: an error when a file is shorter than when it was opened. */

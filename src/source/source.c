@@ -20,8 +20,12 @@
 #include <unistd.h>
 
 /* The first kind that reads an input is taken. */
-static const pnr_source_kind *const kinds[] = {&pnr_source_sigmf, &pnr_source_sound,
-                                               &pnr_source_raw};
+static const pnr_source_kind *const kinds[] = {
+    &pnr_source_rtl_tcp,
+    &pnr_source_sigmf,
+    &pnr_source_sound,
+    &pnr_source_raw,
+};
 
 struct pnr_source {
     pnr_source_input input;
@@ -164,26 +168,55 @@ static int check_against_config(const pnr_source *source, const pnr_config *conf
     return PNR_OK;
 }
 
-static int open_kind(pnr_source *source, const pnr_config *config, pnr_error *error)
+/* Returns the first kind that reads addresses with the prefix of this name. NULL: none, so the
+ * name is that of a file or pipe. */
+static const pnr_source_kind *find_kind_of_address(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i]->prefix != NULL &&
+            strncmp(name, kinds[i]->prefix, strlen(kinds[i]->prefix)) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+static const pnr_source_kind *find_kind_of_file(const pnr_source_input *input,
+                                                const pnr_config *config)
 {
     const pnr_source_kind *const *kind = kinds;
+
+    while ((*kind)->prefix != NULL || ((*kind)->is_for != NULL && !(*kind)->is_for(input, config)))
+        kind++;
+    return *kind;
+}
+
+static int describe_input(pnr_source *source, const pnr_config *config, pnr_error *error)
+{
     int code;
 
-    while ((*kind)->is_for != NULL && !(*kind)->is_for(&source->input, config))
-        kind++;
-    source->kind = *kind;
+    source->kind = find_kind_of_address(config->source.input);
+    source->input.is_address = source->kind != NULL;
+    if (source->kind == NULL) {
+        if ((code = open_input(&source->input, config->source.input, error)) != PNR_OK)
+            return code;
+        source->kind = find_kind_of_file(&source->input, config);
+    }
     code = source->kind->describe(&source->input, config, &source->info, &source->state, error);
     if (code == PNR_OK && source->kind->title != NULL)
         code = check_against_config(source, config, error);
-    if (code == PNR_OK && source->kind->open != NULL)
-        code = source->kind->open(source->state, error);
+    return code;
+}
+
+static int begin_stream(pnr_source *source, const pnr_config *config, pnr_error *error)
+{
+    const int code = source->kind->open != NULL ? source->kind->open(source->state, error) : PNR_OK;
+
     if (code != PNR_OK)
         return code;
     pnr_plausible_begin(&source->statistics, source->info.format);
     if (config->source.channel >= source->info.n_channels)
         return pnr_refuse(error, "source.channel is %zu, but %s has %zu (from 0)",
                           config->source.channel, source->input.name, source->info.n_channels);
-    return PNR_OK;
+    return account_for_lost(source, error);
 }
 
 const char *pnr_loss_visibility_word(pnr_loss_visibility visibility)
@@ -196,16 +229,17 @@ const char *pnr_loss_visibility_word(pnr_loss_visibility visibility)
 
 pnr_format pnr_source_named_format(const pnr_source_input *input, const pnr_config *config)
 {
-    if (config->source.format != PNR_FORMAT_NONE || input->is_stdin)
+    if (config->source.format != PNR_FORMAT_NONE || input->is_stdin || input->is_address)
         return config->source.format;
     return pnr_format_of_path(input->name);
 }
 
-int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error)
+/* Makes a source that is described and has not begun. */
+static int create_source(const pnr_config *config, pnr_source **out, pnr_error *error)
 {
     const char *path = config->source.input;
     pnr_source *source;
-    int rc;
+    int code;
 
     *out = NULL;
     source = calloc(1, sizeof *source + strlen(path) + sizeof "stdin");
@@ -215,13 +249,22 @@ int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error
     source->n_lost = config->source.n_lost;
     source->input.fd = -1;
     source->input.name = strcpy((char *)(source + 1), strcmp(path, "-") == 0 ? "stdin" : path);
-    if ((rc = open_input(&source->input, path, error)) == PNR_OK &&
-        (rc = open_kind(source, config, error)) == PNR_OK &&
-        (rc = account_for_lost(source, error)) == PNR_OK)
+    if ((code = describe_input(source, config, error)) == PNR_OK)
         *out = source;
     else
         pnr_source_close(source);
-    return rc;
+    return code;
+}
+
+int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error)
+{
+    int code = create_source(config, out, error);
+
+    if (code == PNR_OK && (code = begin_stream(*out, config, error)) != PNR_OK) {
+        pnr_source_close(*out);
+        *out = NULL;
+    }
+    return code;
 }
 
 int pnr_source_complete(pnr_config *config, pnr_error *error)
@@ -232,11 +275,13 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
     if (config->source.rate_hz.den != 0 && config->source.format != PNR_FORMAT_NONE &&
         config->source.start_time[0] != '\0')
         return PNR_OK;
-    /* Only a regular file can be opened twice. */
-    if (stat(config->source.input, &status) != 0 || !S_ISREG(status.st_mode))
+    /* Only a regular file can be opened twice. An address is described without a connection. */
+    const bool is_address = find_kind_of_address(config->source.input) != NULL;
+    if (!is_address && (stat(config->source.input, &status) != 0 || !S_ISREG(status.st_mode)))
         return PNR_OK;
 
-    const int rc = pnr_source_open(config, &source, error);
+    const int rc = is_address ? create_source(config, &source, error)
+                              : pnr_source_open(config, &source, error);
 
     if (rc != PNR_OK)
         return rc;

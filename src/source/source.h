@@ -37,12 +37,13 @@ typedef struct pnr_source_info {
     int64_t start_utc_ns; /* this one */
     pnr_rational rate_hz; /* as the input states it, else {0, 0} */
     pnr_loss_visibility loss_visibility;
+    bool is_live; /* the sender cannot wait: samples that are not read in time are lost */
     uint64_t n_trailing_bytes; /* bytes after the last whole sample; of a pipe: known at the end */
     char text[256];            /* "raw ci16, 1 channel, 41943 samples: echo.sc16" for the log */
 } pnr_source_info;
 
 /*
- * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the
+ * Opens source.input; "-" is stdin. rtl_tcp:HOST:PORT is a server of samples. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the
  * first bytes announce one of these. The extensions .sigmf-meta, .sigmf-data and .sigmf are SigMF
  * recordings. All other input is raw, in source.format or the format of the extension. Raw input
  * that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused with its
@@ -51,12 +52,12 @@ typedef struct pnr_source_info {
  * iq, 2n channels are n complex ones, and a single channel is real. With layout channels, n
  * channels are n real ones. Raw files ignore the layout. Borrows source.lost of the configuration
  * until close.
- * PNR_ENOINPUT: no such file; PNR_EPERMISSION; PNR_ECONFIG: the format is not known, the rate
+ * PNR_ENOINPUT: no such file, or no server; PNR_EPERMISSION; PNR_ECONFIG: the format is not known, the rate
  * differs from source.rate_hz, or the channel is out of range; PNR_EDATA: header and file size
  * disagree (the text has both numbers), or no samples; PNR_EIO.
  */
 int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error);
-/* Completes the configuration from a file that states its own: the rate, the sample format, the
+/* Completes the configuration from an input that states its own: the rate, the sample format, the
  * channels where source.channels is 1, and source.start_time where it is empty. Changes nothing for
  * other input, and for a file that does not exist. PNR_OK, or as pnr_source_open. */
 int pnr_source_complete(pnr_config *config, pnr_error *error);

@@ -73,4 +73,62 @@ status 65 "$pnradar" -c "$work/radar.conf" "$work/two.sigmf" && says '2 files .s
     status 65 "$pnradar" -c "$work/radar.conf" "$work/cut.sigmf" && says 'tar: the member' &&
     cp "$work/echo.ci16" "$work/no.sigmf" && status 65 "$pnradar" -c "$work/radar.conf" "$work/no.sigmf" && says 'tar: no header'
 report $? "SigMF: archives with two recordings, cut short, or of no tar are refused"
+
+# --- rtl_tcp ---
+
+# serve ARGUMENT...: a server with its port in $port
+serve() {
+    rm -f "$work/port" "$work/commands"
+    "$python" "$here/sources_peer.py" rtl_tcp "$work" "$@" &
+    server=$!
+    while [ ! -e "$work/port" ] && kill -0 $server; do sleep 0.05; done
+    port=$(cat "$work/port")
+}
+# columns: of $work/csv without latency, time and flags
+columns() {
+    cut -d, -f1,2,4-7,9-11,13- "$work/csv" >"$work/out"
+}
+tuner="-s source.rate_hz=250000 -s code.chip_rate_hz=50e3 -s engine.deadline=3600"
+# shellcheck disable=SC2086 # a list of options
+"$bin/pnradar-echo" -c "$work/radar.conf" $tuner -s target.1.range_m=0.789 -s target.1.amplitude=0.1 \
+    -s echo.periods=100 "$work/echo.cu8" 2>"$work/err" && results $tuner "$work/echo.cu8" && columns &&
+    cp "$work/out" "$work/raw"
+report $? "a recording of cu8"
+serve RTL0 4
+# shellcheck disable=SC2086
+results $tuner -s source.centre_hz=100.5e6 -s source.gain_db=-2.9 "rtl_tcp:localhost:$port" && columns &&
+    cmp "$work/out" "$work/raw" && says 'loss_visibility: none' && wait $server &&
+    printf '2 250000\n1 100500000\n3 1\n4 -29\n' | cmp - "$work/commands" &&
+    [ "$(awk -F, 'NR > 1 && $3 != ""' "$work/csv" | wc -l)" -gt 10 ]
+report $? "rtl_tcp: rate, frequency and gain are set; the results are those of the recording, with the host's time"
+serve RTL0 3
+# shellcheck disable=SC2086
+results $tuner -s source.centre_hz=100.5e6 "rtl_tcp:[::1]:$port"
+refused=$?
+# shellcheck disable=SC2086
+[ $refused -ne 0 ] && says 'Connection refused' &&
+    results $tuner -s source.centre_hz=100.5e6 "rtl_tcp:127.0.0.1:$port" && columns &&
+    cmp "$work/out" "$work/raw" && wait $server && printf '2 250000\n1 100500000\n3 0\n' | cmp - "$work/commands"
+report $? "rtl_tcp: no server at [::1]; automatic gain at 127.0.0.1"
+serve HTTP 0
+# shellcheck disable=SC2086
+status 65 "$pnradar" -c "$work/radar.conf" $tuner -s source.centre_hz=100.5e6 "rtl_tcp:127.0.0.1:$port" &&
+    says 'no rtl_tcp server'
+report $? "rtl_tcp: another server is refused"
+wait $server
+good=0
+while read -r words input settings; do
+    # shellcheck disable=SC2086 # a list of options
+    status 78 "$pnradar" -c "$work/radar.conf" $settings "$input" && says "$words" || good=1
+done <<END
+PORT rtl_tcp:host -s source.rate_hz=250000 -s source.centre_hz=1e8
+PORT rtl_tcp:host:65536 -s source.rate_hz=250000 -s source.centre_hz=1e8
+PORT rtl_tcp::1234 -s source.rate_hz=250000 -s source.centre_hz=1e8
+900001 rtl_tcp:host:1234 -s source.rate_hz=500000 -s source.centre_hz=1e8
+500000/3 rtl_tcp:host:1234 -s source.rate_hz=500000/3 -s source.centre_hz=1e8
+given rtl_tcp:host:1234 -s source.centre_hz=1e8
+centre_hz rtl_tcp:host:1234 -s source.rate_hz=250000
+ci16 rtl_tcp:host:1234 -s source.rate_hz=250000 -s source.centre_hz=1e8 -s source.format=ci16
+END
+report $good "rtl_tcp: wrong addresses, rates and formats are refused"
 plan

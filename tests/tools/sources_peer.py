@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The other end of the sources in cli_sources.sh, written from the formats' descriptions alone.
-usage: sources_peer.py sigmf FOLDER: echo.ci16 as SigMF recordings, and raw without its lost samples"""
+usage: sources_peer.py sigmf FOLDER: echo.ci16 as SigMF recordings, and raw without its lost samples
+       sources_peer.py rtl_tcp FOLDER HEADER COMMANDS: one client gets echo.cu8 after so many commands and half a
+           second at another gain; the port is in FOLDER/port, the commands in FOLDER/commands"""
 import json
+import os
+import socket
 import sys
 import tarfile
 
@@ -58,3 +62,26 @@ if what == "sigmf":
         for name in ("le", "be"):
             for end in ("meta", "data"):
                 archive.add(f"{folder}/{name}.sigmf-{end}", f"{name}.sigmf-{end}")
+elif what == "rtl_tcp":
+    header, n_commands = sys.argv[3].encode(), int(sys.argv[4])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        with open(f"{folder}/port.part", "w") as out:
+            out.write(str(server.getsockname()[1]))
+        os.rename(f"{folder}/port.part", f"{folder}/port")
+        client, _ = server.accept()
+    with client:
+        client.settimeout(20)
+        for byte in header + bytes([0, 0, 0, 5, 0, 0, 0, 29]):  # in pieces
+            client.sendall(bytes([byte]))
+        commands = b""
+        while len(commands) < 5 * n_commands and (got := client.recv(64)):
+            commands += got
+        with open(f"{folder}/commands", "w") as out:
+            for at in range(0, len(commands), 5):
+                out.write(f"{commands[at]} {int.from_bytes(commands[at + 1:at + 5], 'big', signed=True)}\n")
+        if commands:
+            old = np.random.default_rng(3).integers(0, 256, 250000, "u1").tobytes()
+            samples = old + open(f"{folder}/echo.cu8", "rb").read()
+            for at in range(0, len(samples), 4099):  # odd: samples are split
+                client.sendall(samples[at : at + 4099])
