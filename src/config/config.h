@@ -126,6 +126,8 @@ typedef struct pnr_config {
         double centre_hz;     /* that a receiver is tuned to; 0: not given */
         double gain_db;       /* of a receiver, when has_gain_db; else automatic */
         bool has_gain_db;
+        bool zmq_tags;                 /* messages of GNU Radio have stream tags */
+        char zmq_key[PNR_TEXT_LEN];    /* first part of their messages; "": any or none */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples per read; 0: chosen by the program */

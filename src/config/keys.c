@@ -66,7 +66,7 @@ const pnr_key pnr_config_keys[] = {
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},
 
     {KEY(source, input, TEXT, "",
-         "File, FIFO, rtl_tcp:HOST:PORT or - for stdin; the programs' operand overrides it.")},
+         "File, FIFO, - for stdin, rtl_tcp:HOST:PORT, zmq-sub:ENDPOINT or zmq-pull:ENDPOINT.")},
     {KEY(source, format, FORMAT, "auto",
          "Sample format of raw input; auto takes the file name's extension.")},
     {KEY(source, rate_hz, RATIONAL, "",
@@ -87,6 +87,11 @@ const pnr_key pnr_config_keys[] = {
      RANGE(0, 4294967295.0)},
     {KEY(source, gain_db, DOUBLE, "", "For rtl_tcp: gain of the tuner; empty is automatic."),
      .given = offsetof(pnr_config, source.has_gain_db), .unit = "dB", RANGE(-10, 100)},
+    {KEY(
+        source, zmq_tags, YES_NO, "no",
+        "For zmq-sub and zmq-pull: yes if GNU Radio's sink has pass_tags; losses are exact then.")},
+    {KEY(source, zmq_key, TEXT, "",
+         "For zmq-sub and zmq-pull: the key of GNU Radio's sink; empty takes any.")},
     {KEY(source, start_time, TIME, "",
          "UTC of sample 0, as 2026-11-21T02:40:12.5Z; empty when not known.")},
     {KEY(source, pace, CHOICE, "fast", "Play a recording as fast as possible, or at its own rate."),

@@ -84,6 +84,9 @@ void pnr_acquisition_run(pnr_acquisition *a)
             a->code = code;
             break;
         }
+        if (block.has_time && atomic_load(&a->source_start_utc_ns) == 0)
+            atomic_store(&a->source_start_utc_ns,
+                         block.utc_ns - pnr_rational_time_ns(a->rate_hz, position));
         position += block.n_samples + block.gap;
         if (atomic_load(&a->start_utc_ns) == 0)
             atomic_store(&a->start_utc_ns,

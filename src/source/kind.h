@@ -6,6 +6,7 @@
 #include "source/container.h"
 #include "source/source.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* An input. source.c owns fd and name; both outlive the state of the kind. */
@@ -18,6 +19,7 @@ typedef struct pnr_source_input {
     uint64_t n_bytes; /* of a regular file, from its present position to its end */
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
     size_t n_head;                           /* 0 for pipes */
+    _Atomic uint64_t n_refused;              /* messages, as the kind counts them */
 } pnr_source_input;
 
 typedef struct pnr_source_kind {
@@ -41,8 +43,10 @@ typedef struct pnr_source_kind {
     void (*close)(void *state);
 } pnr_source_kind;
 
-extern const pnr_source_kind pnr_source_raw;     /* any bytes: the last of the kinds */
-extern const pnr_source_kind pnr_source_rtl_tcp; /* rtl_tcp:HOST:PORT */
+extern const pnr_source_kind pnr_source_raw;      /* any bytes: the last of the kinds */
+extern const pnr_source_kind pnr_source_rtl_tcp;  /* rtl_tcp:HOST:PORT */
+extern const pnr_source_kind pnr_source_zmq_sub;  /* zmq-sub:ENDPOINT, */
+extern const pnr_source_kind pnr_source_zmq_pull; /* zmq-pull:ENDPOINT: messages of GNU Radio */
 extern const pnr_source_kind pnr_source_sigmf;
 extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AIFF, AU, FLAC: regular files */
 

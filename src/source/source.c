@@ -21,10 +21,8 @@
 
 /* The first kind that reads an input is taken. */
 static const pnr_source_kind *const kinds[] = {
-    &pnr_source_rtl_tcp,
-    &pnr_source_sigmf,
-    &pnr_source_sound,
-    &pnr_source_raw,
+    &pnr_source_rtl_tcp, &pnr_source_zmq_sub, &pnr_source_zmq_pull,
+    &pnr_source_sigmf,   &pnr_source_sound,   &pnr_source_raw,
 };
 
 struct pnr_source {
@@ -334,6 +332,11 @@ void pnr_source_pad(pnr_source *source, uint64_t n_samples)
     source->least_samples = n_samples;
     if (source->info.n_samples < n_samples)
         source->info.n_samples = n_samples;
+}
+
+uint64_t pnr_source_refused(const pnr_source *source)
+{
+    return atomic_load(&source->input.n_refused);
 }
 
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,

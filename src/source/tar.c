@@ -43,7 +43,7 @@ static bool is_sum_right(const unsigned char *header)
     return sum == read_octal(header + SUM_AT, SUM_LEN);
 }
 
-/* A pax header may replace the size of the next member. Then the size of its own header is wrong. */
+/* A pax header may replace the size of the next member, whose own header is then wrong. */
 static bool states_size(int fd, const pnr_tar_member *member)
 {
     char text[4096];

@@ -131,4 +131,65 @@ centre_hz rtl_tcp:host:1234 -s source.rate_hz=250000
 ci16 rtl_tcp:host:1234 -s source.rate_hz=250000 -s source.centre_hz=1e8 -s source.format=ci16
 END
 report $good "rtl_tcp: wrong addresses, rates and formats are refused"
+
+# --- GNU Radio over ZeroMQ ---
+
+# stream KIND TAGS EVENT ARGUMENT...: pnradar at GNU Radio's sink until the command EVENT succeeds; csv without
+# latency and flags in $work/out, the log in $work/err
+stream() {
+    kind=$1 tags=$2 event=$3
+    shift 3
+    rm -f "$work/port"
+    : >"$work/csv"
+    : >"$work/err"
+    "$python" "$here/sources_peer.py" "$kind" "$work" "$tags" &
+    peer=$!
+    while [ ! -e "$work/port" ] && kill -0 $peer; do sleep 0.05; done
+    case $kind in push) socket=zmq-pull ;; *) socket=zmq-sub ;; esac
+    PNR_LOG=info stdbuf -oL "$pnradar" -c "$work/radar.conf" -s source.rate_hz=96000 --print csv -s engine.deadline=3600 \
+        "$@" "$socket:tcp://127.0.0.1:$(cat "$work/port")" >"$work/csv" 2>"$work/err" &
+    radar=$!
+    tries=0
+    while ! $event && kill -0 $radar && [ $tries -lt 300 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    kill -TERM $radar
+    wait $radar
+    ended=$?
+    kill $peer
+    wait $peer 2>/dev/null
+    cut -d, -f1-7,9-11,13- "$work/csv" >"$work/out" && [ $ended -eq 0 ] && closes
+}
+"$bin/pnradar-echo" -c "$work/radar.conf" -s source.rate_hz=96000 -s target.1.range_m=0.789 \
+    -s target.1.amplitude=0.1 -s echo.periods=100 "$work/echo.cf32" 2>"$work/err" &&
+    "$python" - "$work" "$lost" <<'END' && results -s source.rate_hz=96000 -s "source.lost=$lost" -s source.start_time=$start "$work/short.cf32"
+import sys
+import numpy as np
+iq = np.fromfile(sys.argv[1] + "/echo.cf32", "<c8")
+for first, count in sorted((tuple(map(int, run.split("+"))) for run in sys.argv[2].split(",")), reverse=True):
+    iq = np.delete(iq, slice(first, first + count))
+iq.tofile(sys.argv[1] + "/short.cf32")
+END
+report $? "the recording as cf32"
+rows=$(wc -l <"$work/csv")
+has_all() {
+    [ "$(wc -l <"$work/csv")" -ge "$rows" ]
+}
+cut -d, -f1-7,9-11,13- "$work/csv" >"$work/raw"
+has_some() {
+    [ "$(wc -l <"$work/csv")" -ge 5 ]
+}
+for kind in push pub; do
+    stream $kind tags has_all -s source.zmq_key=radar -s source.zmq_tags=yes && cmp "$work/out" "$work/raw" && says ' 4700 lost' &&
+        says 'loss_visibility: exact' && ! grep -q "message.* refused" "$work/err"
+    report $? "GNU Radio's $kind sink with tags: gaps of the right length, the time of the receiver, the same results"
+done
+stream push none has_some && says 'loss_visibility: none' && ! grep -q "message.* refused" "$work/err"
+report $? "GNU Radio's push sink without tags"
+is_refused() {
+    grep -q 'a message is refused' "$work/err"
+}
+stream push none is_refused -s source.zmq_tags=yes -s source.zmq_key=other && says 'another key' && says 'messages were refused'
+report $? "messages of another key are refused and counted"
 plan

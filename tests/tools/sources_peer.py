@@ -2,14 +2,19 @@
 """The other end of the sources in cli_sources.sh, written from the formats' descriptions alone.
 usage: sources_peer.py sigmf FOLDER: echo.ci16 as SigMF recordings, and raw without its lost samples
        sources_peer.py rtl_tcp FOLDER HEADER COMMANDS: one client gets echo.cu8 after so many commands and half a
-           second at another gain; the port is in FOLDER/port, the commands in FOLDER/commands"""
+           second at another gain; the port is in FOLDER/port, the commands in FOLDER/commands
+       sources_peer.py push|pub FOLDER TAGS: echo.cf32 as GNU Radio's sinks send it, with key "radar" and with or
+           without tags; one loss is a message that is missing, the other one of the receiver; ends when killed"""
 import json
 import os
+import signal
 import socket
+import struct
 import sys
 import tarfile
 
 import numpy as np
+import zmq
 
 what, folder = sys.argv[1:3]
 LOST = [(5000, 700), (12345, 4000)]  # first, count
@@ -21,6 +26,46 @@ def without_losses(iq):
     for first, count in LOST:
         keep[first : first + count] = False
     return iq[keep]
+
+
+def publish_port(number):
+    with open(f"{folder}/port.part", "w") as out:
+        out.write(str(number))
+    os.rename(f"{folder}/port.part", f"{folder}/port")
+
+
+def symbol(text):
+    return struct.pack(">BH", 2, len(text)) + text.encode()
+
+
+def tagged(offset, tags):
+    """The header before the items: tags are (offset, key, serialized value)."""
+    header = struct.pack("<HBQQ", 0x5FF0, 1, offset, len(tags))
+    for at, key, value in tags:
+        header += struct.pack("<Q", at) + symbol(key) + value + symbol("usrp")
+    return header
+
+
+def rx_time(sample):
+    """UTC of a sample as a tuple of seconds and fraction."""
+    seconds = 1795228812.25 + sample / 96000
+    whole = int(seconds // 1)
+    fraction = 0.25 + sample / 96000 - (whole - 1795228812)
+    return struct.pack(">BIBQBd", 12, 2, 11, whole, 4, fraction)
+
+
+def gnuradio_messages(iq, has_tags):
+    """Blocks of 1000 items and less. The samples of LOST[0] are sent and do not arrive; those of LOST[1] never
+    left the receiver, whose count goes on without them while its time does not."""
+    (first, n_first), (second, n_second) = LOST
+    seen = np.concatenate([iq[:second], iq[second + n_second :]])  # by the flow graph
+    borders = sorted({*range(0, len(seen), 1000), first, first + n_first, second, len(seen)})
+    for start, end in zip(borders, borders[1:]):
+        tags = [(start, "rx_rate", struct.pack(">Bd", 4, 96000.0))] if start == 0 else []
+        if start in (0, second):
+            tags.append((start, "rx_time", rx_time(start + (n_second if start == second else 0))))
+        if not first <= start < first + n_first:
+            yield (tagged(start, tags) if has_tags else b"") + seen[start:end].tobytes()
 
 
 def captures(first_index):
@@ -66,9 +111,7 @@ elif what == "rtl_tcp":
     header, n_commands = sys.argv[3].encode(), int(sys.argv[4])
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(20)
-        with open(f"{folder}/port.part", "w") as out:
-            out.write(str(server.getsockname()[1]))
-        os.rename(f"{folder}/port.part", f"{folder}/port")
+        publish_port(server.getsockname()[1])
         client, _ = server.accept()
     with client:
         client.settimeout(20)
@@ -85,3 +128,12 @@ elif what == "rtl_tcp":
             samples = old + open(f"{folder}/echo.cu8", "rb").read()
             for at in range(0, len(samples), 4099):  # odd: samples are split
                 client.sendall(samples[at : at + 4099])
+elif what in ("push", "pub"):
+    iq = np.fromfile(f"{folder}/echo.cf32", "<c8")
+    out = zmq.Context.instance().socket(zmq.PUSH if what == "push" else zmq.XPUB)
+    publish_port(out.bind_to_random_port("tcp://127.0.0.1"))
+    if what == "pub":
+        out.recv()  # somebody listens
+    for items in gnuradio_messages(iq, sys.argv[3] == "tags"):
+        out.send_multipart([b"radar", items])
+    signal.pause()
