@@ -32,9 +32,9 @@ END
 report $? "a recording with losses, raw and as SigMF"
 lost=$(cat "$work/peer")
 
-# closes [FILE]: each sum of the account at the end of a log holds: "9 samples = 5 used + 4 lost; ..."
+# closes: each sum of the account at the end of the log holds: "9 samples = 5 used + 4 lost; ..."
 closes() {
-    sed -n 's/^pnradar: .*: \([0-9]* samples = .*\)$/\1/p' "${1:-$work/err}" | tr ';' '\n' | awk '
+    sed -n 's/^pnradar: .*: \([0-9]* samples = .*\)$/\1/p' "$work/err" | tr ';' '\n' | awk '
         / = / {
             sums++
             split($0, sides, " = ")
@@ -42,7 +42,7 @@ closes() {
             for (i = 1; i <= n; i++) sides[1] -= parts[i]
             if (sides[1] != 0) bad++
         }
-        END { exit !(sums == 3 && bad == 0) }' || { echo "# the account: $(cat "${1:-$work/err}")"; false; }
+        END { exit !(sums == 3 && bad == 0) }' || { echo "# the account: $(cat "$work/err")"; false; }
 }
 
 # results ARGUMENT...: csv without the latency in $work/out, the log in $work/err
