@@ -59,7 +59,8 @@ static int check_source(const pnr_config *config, pnr_error *error)
 
     if (config->source.rate_hz.den == 0)
         return refuse(error, "source.rate_hz is not given: the samples a second are needed, as "
-                             "source.rate_hz = 2e6 (a sound file states its own)");
+                             "source.rate_hz = 2e6 (a sound file states its own, and a SigMF "
+                             "recording may)");
     if (config->source.tune_hz.den != 0 &&
         exceeds(config->source.tune_hz, 2, config->source.rate_hz))
         return refuse(error, "source.tune_hz = %s is beyond half of source.rate_hz = %s",

@@ -115,14 +115,19 @@ typedef struct pnr_config {
         char name[PNR_TEXT_LEN];
     } stream;
     struct {
-        char input[PNR_PATH_LEN]; /* "-": stdin; "": no input */
+        char input[PNR_PATH_LEN]; /* "-": stdin; "": no input; an address has a prefix */
         pnr_format format;        /* PNR_FORMAT_NONE: given by the extension of the file */
         pnr_rational rate_hz;
-        pnr_rational tune_hz;          /* frequency that is mixed to zero before correlation */
-        int spectrum;                  /* pnr_spectrum */
-        int layout;                    /* pnr_layout */
-        size_t channels;               /* number of interleaved channels in a raw file */
-        size_t channel;                /* the correlated channel, counted from 0 */
+        pnr_rational tune_hz; /* frequency that is mixed to zero before correlation */
+        int spectrum;         /* pnr_spectrum */
+        int layout;           /* pnr_layout */
+        size_t channels;      /* number of interleaved channels in a raw file */
+        size_t channel;       /* the correlated channel, counted from 0 */
+        double centre_hz;     /* that a receiver is tuned to; 0: not given */
+        double gain_db;       /* of a receiver, when has_gain_db; else automatic */
+        bool has_gain_db;
+        bool zmq_tags;                 /* messages of GNU Radio have stream tags */
+        char zmq_key[PNR_TEXT_LEN];    /* first part of their messages; "": any or none */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples per read; 0: chosen by the program */

@@ -45,6 +45,8 @@ static const struct synonym {
     {"source", "datatype dtype type sample_format encoding", "format"},
     {"source", "file filename path recording", "input"},
     {"source", "offset offset_hz freq frequency if_hz", "tune_hz"},
+    {"source", "center_hz center_freq centre_freq fc", "centre_hz"},
+    {"source", "gain rf_gain", "gain_db"},
     {"source", "start time utc date datetime", "start_time"},
     {"code", "family name kind", "type"},
     {"code", "rate rate_hz chiprate chipping_rate chipping_rate_hz", "chip_rate_hz"},

@@ -13,7 +13,7 @@ typedef struct pnr_span {
 
 typedef enum { PNR_LOST_SOURCE, PNR_LOST_RING_FULL, PNR_LOST_COUNT } pnr_lost_reason;
 
-typedef enum { PNR_TIME_NONE, PNR_TIME_FILE, PNR_TIME_HOST } pnr_time_source;
+typedef enum { PNR_TIME_NONE, PNR_TIME_FILE, PNR_TIME_HOST, PNR_TIME_SOURCE } pnr_time_source;
 
 /* Lost samples first .. first + count - 1, counted from the first sample of the view. */
 typedef struct pnr_lost_run {

@@ -66,15 +66,15 @@ void pnr_acquisition_run(pnr_acquisition *a)
     uint64_t position = 0;
 
     while (a->code == PNR_OK) {
-        size_t n_samples = 0, got = 0;
-        uint64_t gap = 0;
+        size_t n_samples = 0;
+        pnr_source_block block;
         bool is_spare;
         void *data = next_place(a, position, &n_samples, &is_spare);
 
         if (data == NULL)
             break;
 
-        const int code = pnr_source_read(a->source, data, n_samples, &got, &gap, &a->error);
+        const int code = pnr_source_read(a->source, data, n_samples, &block, &a->error);
 
         if (code == PNR_EAGAIN)
             continue;
@@ -84,18 +84,21 @@ void pnr_acquisition_run(pnr_acquisition *a)
             a->code = code;
             break;
         }
-        position += got + gap;
+        if (block.has_time && atomic_load(&a->source_start_utc_ns) == 0)
+            atomic_store(&a->source_start_utc_ns,
+                         block.utc_ns - pnr_rational_time_ns(a->rate_hz, position));
+        position += block.n_samples + block.gap;
         if (atomic_load(&a->start_utc_ns) == 0)
             atomic_store(&a->start_utc_ns,
                          pnr_clock_utc_ns() - pnr_rational_time_ns(a->rate_hz, position));
         if (a->is_paced)
             keep_pace(a, began_ns, position);
-        if (gap > 0)
-            pnr_ring_skip(a->ring, gap, PNR_LOST_SOURCE);
+        if (block.gap > 0)
+            pnr_ring_skip(a->ring, block.gap, PNR_LOST_SOURCE);
         else if (is_spare)
-            pnr_ring_skip(a->ring, got, PNR_LOST_RING_FULL);
+            pnr_ring_skip(a->ring, block.n_samples, PNR_LOST_RING_FULL);
         else
-            pnr_ring_commit(a->ring, got);
+            pnr_ring_commit(a->ring, block.n_samples);
     }
     pnr_ring_end(a->ring);
 }

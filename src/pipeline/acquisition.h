@@ -21,12 +21,13 @@ typedef struct pnr_acquisition {
     size_t dwell;
     void *spare; /* [chunk] for samples of a live source when the ring is full */
     pnr_rational rate_hz;
-    bool is_live;                 /* the source cannot wait: a full ring drops samples */
-    bool is_paced;                /* the source is a recording that plays in real time */
-    const volatile int *stop;     /* may be NULL */
-    _Atomic int cancel;           /* stop flag of the pipeline itself */
-    _Atomic int64_t start_utc_ns; /* host time of sample 0; 0 before the first samples */
-    int code;                     /* after the end: PNR_OK, or the error of the source */
+    bool is_live;                        /* the source cannot wait: a full ring drops samples */
+    bool is_paced;                       /* the source is a recording that plays in real time */
+    const volatile int *stop;            /* may be NULL */
+    _Atomic int cancel;                  /* stop flag of the pipeline itself */
+    _Atomic int64_t start_utc_ns;        /* host time of sample 0; 0 before the first samples */
+    _Atomic int64_t source_start_utc_ns; /* the same as the source states it; 0 before it does */
+    int code;                            /* after the end: PNR_OK, or the error of the source */
     pnr_error error;
 } pnr_acquisition;
 

@@ -138,7 +138,7 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     a->dwell = dwell;
     a->rate_hz = p->setup->radar.rate_hz;
     a->stop = p->options->stop;
-    a->is_paced = config->source.pace == PNR_PACE_REAL_TIME;
+    a->is_paced = config->source.pace == PNR_PACE_REAL_TIME && !p->info.is_live;
     a->is_live = p->is_live;
     if (a->is_live)
         chunk = live_chunk(dwell);
@@ -306,10 +306,11 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
         if (code != PNR_OK)
             return code;
         p->info = *pnr_source_get_info(p->acquisition.source);
-        pnr_log(PNR_LOG_INFO, "source: %s", p->info.text);
+        pnr_log(PNR_LOG_INFO, "source: %s; loss_visibility: %s", p->info.text,
+                pnr_loss_visibility_word(p->info.loss_visibility));
         pnr_pipeline_log_trailing(p->info.n_trailing_bytes);
     }
-    p->is_live = config->source.pace == PNR_PACE_REAL_TIME;
+    p->is_live = config->source.pace == PNR_PACE_REAL_TIME || p->info.is_live;
     return PNR_OK;
 }
 

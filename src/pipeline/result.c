@@ -20,6 +20,8 @@ static void fill_time(const pnr_pipeline *p, pnr_report *report)
     report->time_source = PNR_TIME_NONE;
     if (radar->has_start)
         report->time_source = PNR_TIME_FILE;
+    else if ((start = atomic_load(&p->acquisition.source_start_utc_ns)) != 0)
+        report->time_source = PNR_TIME_SOURCE;
     else if (p->info.n_samples == UINT64_MAX &&
              (start = atomic_load(&p->acquisition.start_utc_ns)) != 0)
         report->time_source = PNR_TIME_HOST;

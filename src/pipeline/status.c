@@ -26,6 +26,10 @@ static void fill_status(pnr_pipeline *p, pnr_status *status)
     status->radar = &p->setup->radar;
     status->config = p->config;
     status->realtime = &p->realtime.outcome;
+    if (p->acquisition.source != NULL) {
+        status->source = &p->info;
+        status->source_refused = pnr_source_refused(p->acquisition.source);
+    }
     status->zero = &p->zero;
     status->slips = p->slip.n_slips;
 }
@@ -146,6 +150,9 @@ int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_
     status.exit_status = pnr_error_exit(code);
     (void)pnr_publisher_send_status(p->publisher, &status, true);
     p->is_heard |= status.subscribers > 0;
+    if (status.source_refused > 0)
+        pnr_log(PNR_LOG_WARN, "source: %llu messages were refused",
+                (unsigned long long)status.source_refused);
     if (code == PNR_OK)
         log_advice(p, account);
     pnr_log(PNR_LOG_INFO, "%s: %s", status.reason, pnr_account_format(account, text, sizeof text));

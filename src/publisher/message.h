@@ -12,6 +12,7 @@
 #include "detector/zero.h"
 #include "engine/block.h"
 #include "setup/radar.h"
+#include "source/source.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,8 +50,8 @@ enum {
 extern const char *const pnr_flag_words[PNR_N_FLAGS]; /* indexed by flag bit */
 
 /* Origins of a time, as words on the wire. */
-#define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host")
-enum { PNR_N_TIME_SOURCES = 3 };
+#define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host") X(SOURCE, "source")
+enum { PNR_N_TIME_SOURCES = 4 };
 extern const char *const pnr_time_source_words[PNR_N_TIME_SOURCES]; /* indexed by pnr_time_source */
 
 /* One dwell as it is published: the range message. */
@@ -206,8 +207,10 @@ typedef struct pnr_status {
     const pnr_radar *radar;
     const pnr_config *config;
     const pnr_realtime_outcome *realtime;
-    const pnr_zero_tracker *zero; /* NULL: the zero delay is not tracked */
-    uint64_t slips;               /* so far (slip.h) */
+    const pnr_source_info *source; /* NULL: the samples are pushed */
+    uint64_t source_refused;       /* messages, so far */
+    const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
+    uint64_t slips;                /* so far (slip.h) */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 

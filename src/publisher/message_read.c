@@ -158,7 +158,7 @@ static void open_dwell(reader *r, const char *text, size_t length, pnr_report *o
     while (i < PNR_N_TIME_SOURCES && strcmp(source, pnr_time_source_words[i]) != 0)
         i++;
     if (i == PNR_N_TIME_SOURCES)
-        refuse_member(r, "time_source", "is none of none, file, host");
+        refuse_member(r, "time_source", "is none of none, file, host, source");
     else
         out->time_source = (pnr_time_source)i;
     out->rate_hz = get_finite(r, "rate_hz", true);

@@ -1,40 +1,59 @@
 /* SPDX-License-Identifier: MIT */
-/* A kind of source, as source.c uses it: open, read and close. */
+/* The table of operations of one kind of source, as source.c uses it. */
 #ifndef PNR_SOURCE_KIND_H
 #define PNR_SOURCE_KIND_H
 
 #include "source/container.h"
 #include "source/source.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
-/* An opened input. source.c owns fd and name; both outlive the state of the kind. */
+/* An input. source.c owns fd and name; both outlive the state of the kind. */
 typedef struct pnr_source_input {
-    const char *name; /* the path, or "stdin" */
-    int fd;
+    const char *name; /* the path, "stdin", or an address with its prefix */
+    int fd;           /* -1 for an address; its kind may set it */
+    bool is_address;
     bool is_stdin;
     bool is_regular;
     uint64_t n_bytes; /* of a regular file, from its present position to its end */
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
     size_t n_head;                           /* 0 for pipes */
+    _Atomic uint64_t n_refused;              /* messages, as the kind counts them */
 } pnr_source_input;
 
 typedef struct pnr_source_kind {
-    /* Makes *state and fills *info: format, n_channels, n_samples (of the file, without lost runs),
-     * rate_hz, n_trailing_bytes, and `text` (the words before the count of samples). *info keeps
-     * its address until close; read may still set n_trailing_bytes. */
-    int (*open)(const pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
-                void **state, pnr_error *error);
-    /* Reads as pnr_source_read does, but without gaps. After the end it always returns PNR_EEND. */
-    int (*read)(void *state, void *data, size_t max_samples, size_t *n_samples, pnr_error *error);
+    const char *title; /* "a sound file": a kind that states its own rate and format; the two of the
+                        * configuration must agree with them. NULL: states nothing */
+    const char *prefix; /* "rtl_tcp:" of an address; NULL: reads files and pipes */
+    /* True if this kind reads this file or pipe. NULL: it reads all. */
+    bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
+    /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples
+     * and n_lost (of the file, without runs of source.lost), rate_hz, start, n_trailing_bytes,
+     * loss_visibility, is_live, and `text` (the words before the count of samples). *info keeps its address until close; read may
+     * still set n_trailing_bytes. *state may be set after an error, too. */
+    int (*describe)(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
+                    void **state, pnr_error *error);
+    /* Begins the stream that was described. NULL: nothing to do. */
+    int (*open)(void *state, pnr_error *error);
+    /* Reads as pnr_source_read does, but without runs of source.lost. *block is zeroed. After the
+     * end it always returns PNR_EEND. */
+    int (*read)(void *state, void *data, size_t max_samples, pnr_source_block *block,
+                pnr_error *error);
     void (*close)(void *state);
 } pnr_source_kind;
 
-extern const pnr_source_kind pnr_source_raw;
-extern const pnr_source_kind
-    pnr_source_sound; /* WAV, RF64, W64, AIFF, AU, FLAC in a regular file */
-/* True when pnr_source_sound reads this input; pnr_source_raw reads all others. */
-bool pnr_source_is_sound(const pnr_source_input *input, const pnr_config *config);
+extern const pnr_source_kind pnr_source_raw;      /* any bytes: the last of the kinds */
+extern const pnr_source_kind pnr_source_rtl_tcp;  /* rtl_tcp:HOST:PORT */
+extern const pnr_source_kind pnr_source_zmq_sub;  /* zmq-sub:ENDPOINT, */
+extern const pnr_source_kind pnr_source_zmq_pull; /* zmq-pull:ENDPOINT: messages of GNU Radio */
+extern const pnr_source_kind pnr_source_sigmf;
+extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AIFF, AU, FLAC: regular files */
+
+/* Describes raw samples of this format, and makes a state of pnr_source_raw that reads input->fd.
+ * Errors as those of describe. */
+int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_t n_channels,
+                         pnr_source_info *info, void **state, pnr_error *error);
 
 /* Returns source.format, else the format of the extension; PNR_FORMAT_NONE when both are
  * unknown. */

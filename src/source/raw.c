@@ -89,22 +89,12 @@ static int refuse_unknown_format(const pnr_source_input *input, pnr_error *error
         input->name, input->is_stdin ? "" : " from its extension", pnr_format_names());
 }
 
-static int raw_open(const pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
-                    void **state, pnr_error *error)
+int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_t n_channels,
+                         pnr_source_info *info, void **state, pnr_error *error)
 {
-    size_t n_channels = config->source.channels > 0 ? config->source.channels : 1;
-    pnr_format format = pnr_source_named_format(input, config);
     const pnr_format_info *words = pnr_format_get(format);
-    const int rc = refuse_container(input, input->head, input->n_head, error);
+    const size_t sample_bytes = words->bytes * n_channels;
 
-    if (rc != PNR_OK)
-        return rc;
-    if (format == PNR_FORMAT_NONE)
-        return refuse_unknown_format(input, error);
-    if (n_channels > MAX_CHANNELS)
-        return pnr_refuse(error, "source.channels is %zu, at most %d are read", n_channels,
-                          MAX_CHANNELS);
-    size_t sample_bytes = words->bytes * n_channels;
     info->format = pnr_format_in_memory(format);
     info->n_channels = n_channels;
     info->n_samples = UINT64_MAX;
@@ -145,6 +135,23 @@ static void unpack_nibbles(unsigned char *bytes, size_t n)
     }
 }
 
+static int raw_describe(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
+                        void **state, pnr_error *error)
+{
+    const size_t n_channels = config->source.channels > 0 ? config->source.channels : 1;
+    const pnr_format format = pnr_source_named_format(input, config);
+    const int rc = refuse_container(input, input->head, input->n_head, error);
+
+    if (rc != PNR_OK)
+        return rc;
+    if (format == PNR_FORMAT_NONE)
+        return refuse_unknown_format(input, error);
+    if (n_channels > MAX_CHANNELS)
+        return pnr_refuse(error, "source.channels is %zu, at most %d are read", n_channels,
+                          MAX_CHANNELS);
+    return pnr_source_raw_begin(input, format, n_channels, info, state, error);
+}
+
 /* Handles the end of the input: an error when a file is shorter than when it was opened. */
 static int finish_input(raw *r, pnr_error *error)
 {
@@ -163,7 +170,7 @@ static int finish_input(raw *r, pnr_error *error)
     return PNR_EEND;
 }
 
-static int raw_read(void *state, void *data, size_t max_samples, size_t *n_samples,
+static int raw_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                     pnr_error *error)
 {
     raw *r = state;
@@ -203,8 +210,8 @@ static int raw_read(void *state, void *data, size_t max_samples, size_t *n_sampl
     r->n_read += n;
     if (r->n_left != UINT64_MAX)
         r->n_left -= n;
-    *n_samples = n;
+    block->n_samples = n;
     return n > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: part of one sample */
 }
 
-const pnr_source_kind pnr_source_raw = {.open = raw_open, .read = raw_read, .close = free};
+const pnr_source_kind pnr_source_raw = {.describe = raw_describe, .read = raw_read, .close = free};

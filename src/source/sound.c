@@ -14,9 +14,8 @@
 
 typedef struct sound {
     const pnr_source_input *input;
+    pnr_sound_header header;
     SNDFILE *file;
-    bool is_integer;   /* libsndfile reads int16, else float */
-    uint64_t n_frames; /* as stated in the header */
     uint64_t n_read;
     bool ended;
 } sound;
@@ -35,7 +34,7 @@ static bool has_sound_extension(const char *path)
     return false;
 }
 
-bool pnr_source_is_sound(const pnr_source_input *input, const pnr_config *config)
+static bool is_sound(const pnr_source_input *input, const pnr_config *config)
 {
     if (!input->is_regular || input->is_stdin)
         return false;
@@ -126,47 +125,18 @@ static int fill_info(const pnr_source_input *input, const pnr_config *config,
     return PNR_OK;
 }
 
-/* Checks that the configuration and the file agree. */
-static int check_against_config(const pnr_source_input *input, const pnr_config *config,
-                                const pnr_source_info *info, pnr_error *error)
-{
-    pnr_rational rate_hz = config->source.rate_hz;
-    pnr_format named = pnr_source_named_format(input, config);
-    bool same_rate = rate_hz.den == 0 || (rate_hz.num % rate_hz.den == 0 &&
-                                          rate_hz.num / rate_hz.den == info->rate_hz.num);
-
-    if (!same_rate) {
-        char text[48];
-
-        return pnr_refuse(error,
-                          "%.200s: the header says %" PRId64
-                          " Hz, source.rate_hz says %s Hz: leave source.rate_hz out",
-                          input->name, info->rate_hz.num, pnr_rational_format(rate_hz, text));
-    }
-    if (named != PNR_FORMAT_NONE && named != info->format)
-        return pnr_refuse(error,
-                          "%.200s is a sound file (%s), but the format is given as %s: leave "
-                          "source.format out, or give it raw samples without a header",
-                          input->name, info->text, pnr_format_get(named)->name);
-    if (config->source.channels > 1 && config->source.channels != info->n_channels)
-        return pnr_refuse(error, "source.channels is %zu, but %.200s is %s with %zu",
-                          config->source.channels, input->name, pnr_format_get(info->format)->name,
-                          info->n_channels);
-    return PNR_OK;
-}
-
 static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
 {
-    return s->is_integer ? sf_readf_short(s->file, data, n_frames)
-                         : sf_readf_float(s->file, data, n_frames);
+    return is_integer(&s->header) ? sf_readf_short(s->file, data, n_frames)
+                                  : sf_readf_float(s->file, data, n_frames);
 }
 
 /* Checks that libsndfile finds as many frames as our header states, and that it can read the last
  * frame. This read fails if a FLAC file is cut short. It also makes the decoder allocate its memory
  * before the stream begins. */
-static int check_frames(sound *s, const pnr_sound_header *header, const SF_INFO *found,
-                        pnr_error *error)
+static int check_frames(sound *s, const SF_INFO *found, pnr_error *error)
 {
+    const pnr_sound_header *header = &s->header;
     sf_count_t last = (sf_count_t)(header->n_frames - 1);
     float *frame;
     bool is_whole;
@@ -202,44 +172,38 @@ static void sound_close(void *state)
     free(s);
 }
 
-static int sound_open(const pnr_source_input *input, const pnr_config *config,
-                      pnr_source_info *info, void **state, pnr_error *error)
+static int sound_describe(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
+                          void **state, pnr_error *error)
 {
-    pnr_sound_header header;
-    SF_INFO found = {0};
-    int rc = check_header(input, &header, error);
-
-    if (rc == PNR_OK)
-        rc = fill_info(input, config, &header, info, error);
-    if (rc == PNR_OK)
-        rc = check_against_config(input, config, info, error);
-    if (rc != PNR_OK)
-        return rc;
-
     sound *s = calloc(1, sizeof *s);
+    int code;
+
     if (!s)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a sound source");
+    *state = s;
     s->input = input;
-    s->is_integer = is_integer(&header);
-    s->n_frames = header.n_frames;
-    s->file = sf_open_fd(input->fd, SFM_READ, &found, SF_FALSE);
-    if (s->file)
-        rc = check_frames(s, &header, &found, error);
-    else
-        rc = pnr_error_set(error, PNR_EDATA, "%s: %s: %s", input->name, header.name,
-                           sf_strerror(NULL));
-    if (rc == PNR_OK)
-        *state = s;
-    else
-        sound_close(s);
-    return rc;
+    if ((code = check_header(input, &s->header, error)) != PNR_OK)
+        return code;
+    return fill_info(input, config, &s->header, info, error);
 }
 
-static int sound_read(void *state, void *data, size_t max_samples, size_t *n_samples,
+static int sound_open(void *state, pnr_error *error)
+{
+    sound *s = state;
+    SF_INFO found = {0};
+
+    s->file = sf_open_fd(s->input->fd, SFM_READ, &found, SF_FALSE);
+    if (!s->file)
+        return pnr_error_set(error, PNR_EDATA, "%s: %s: %s", s->input->name, s->header.name,
+                             sf_strerror(NULL));
+    return check_frames(s, &found, error);
+}
+
+static int sound_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                       pnr_error *error)
 {
     sound *s = state;
-    uint64_t left = s->n_frames - s->n_read;
+    uint64_t left = s->header.n_frames - s->n_read;
     sf_count_t wanted = (sf_count_t)(left < max_samples ? left : max_samples);
 
     if (s->ended || left == 0)
@@ -250,12 +214,16 @@ static int sound_read(void *state, void *data, size_t max_samples, size_t *n_sam
         return pnr_error_set(error, PNR_EDATA,
                              "%s: the header says %" PRIu64 " frames, %" PRIu64
                              " could be read (%s)",
-                             s->input->name, s->n_frames, s->n_read, sf_strerror(s->file));
+                             s->input->name, s->header.n_frames, s->n_read, sf_strerror(s->file));
     }
     s->n_read += (uint64_t)got;
-    *n_samples = (size_t)got;
+    block->n_samples = (size_t)got;
     return PNR_OK;
 }
 
-const pnr_source_kind pnr_source_sound = {
-    .open = sound_open, .read = sound_read, .close = sound_close};
+const pnr_source_kind pnr_source_sound = {.title = "a sound file",
+                                          .is_for = is_sound,
+                                          .describe = sound_describe,
+                                          .open = sound_open,
+                                          .read = sound_read,
+                                          .close = sound_close};

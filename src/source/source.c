@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the input, chooses the kind of source that reads it, and inserts the lost runs. */
+/* Opens the input, chooses the kind of source that reads it, checks it against the configuration,
+ * and inserts the lost runs. */
 #include "source/source.h"
 
 #include "base/log.h"
 #include "source/kind.h"
 #include "source/plausible.h"
+
+#include "base/clock.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,6 +18,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The first kind that reads an input is taken. */
+static const pnr_source_kind *const kinds[] = {
+    &pnr_source_rtl_tcp, &pnr_source_zmq_sub, &pnr_source_zmq_pull,
+    &pnr_source_sigmf,   &pnr_source_sound,   &pnr_source_raw,
+};
 
 struct pnr_source {
     pnr_source_input input;
@@ -58,6 +67,9 @@ static int account_for_lost(pnr_source *source, pnr_error *error)
         return pnr_refuse(
             error, "source.lost: %" PRIu64 " samples from sample %" PRIu64 " is beyond any stream",
             last->count, last->first);
+    if (last != NULL && (info->loss_visibility == PNR_LOSS_EXACT || info->n_lost > 0))
+        return pnr_refuse(error, "source.lost: %.200s states its own losses: leave source.lost out",
+                          source->input.name);
     if (info->n_samples == UINT64_MAX) {
         snprintf(rest, room, ", length not known: %s", source->input.name);
         return PNR_OK;
@@ -67,10 +79,11 @@ static int account_for_lost(pnr_source *source, pnr_error *error)
         return pnr_refuse(error, "source.lost: %" PRIu64 " samples lost is beyond any stream",
                           lost);
     info->n_samples += lost;
+    info->n_lost += lost;
     length = snprintf(rest, room, ", %" PRIu64 " samples", info->n_samples);
-    if (lost > 0)
-        length +=
-            snprintf(rest + length, room - (size_t)length, ", %" PRIu64 " of them lost", lost);
+    if (info->n_lost > 0)
+        length += snprintf(rest + length, room - (size_t)length, ", %" PRIu64 " of them lost",
+                           info->n_lost);
     if (n_beyond > 0)
         length += snprintf(rest + length, room - (size_t)length,
                            " (source.lost beyond the end: %zu)", n_beyond);
@@ -124,33 +137,107 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     return PNR_OK;
 }
 
-static int open_kind(pnr_source *source, const pnr_config *config, pnr_error *error)
+/* Checks that the configuration agrees with an input that states its own rate and format. */
+static int check_against_config(const pnr_source *source, const pnr_config *config,
+                                pnr_error *error)
 {
-    const bool is_sound = pnr_source_is_sound(&source->input, config);
+    const pnr_source_info *info = &source->info;
+    const pnr_rational rate_hz = config->source.rate_hz;
+    const pnr_format named = pnr_source_named_format(&source->input, config);
+    const char *name = source->input.name;
+    char stated[48], wanted[48];
 
-    source->kind = is_sound ? &pnr_source_sound : &pnr_source_raw;
-    int rc = source->kind->open(&source->input, config, &source->info, &source->state, error);
-    if (rc != PNR_OK)
-        return rc;
+    if (rate_hz.den != 0 && info->rate_hz.den != 0 &&
+        (__int128)rate_hz.num * info->rate_hz.den != (__int128)info->rate_hz.num * rate_hz.den)
+        return pnr_refuse(error,
+                          "%.200s: the header says %s Hz, source.rate_hz says %s Hz: leave "
+                          "source.rate_hz out",
+                          name, pnr_rational_format(info->rate_hz, stated),
+                          pnr_rational_format(rate_hz, wanted));
+    if (named != PNR_FORMAT_NONE && named != info->format)
+        return pnr_refuse(error,
+                          "%.200s is %s (%s), but the format is given as %s: leave source.format "
+                          "out, or give it raw samples without a header",
+                          name, source->kind->title, info->text, pnr_format_get(named)->name);
+    if (config->source.channels > 1 && config->source.channels != info->n_channels)
+        return pnr_refuse(error, "source.channels is %zu, but %.200s is %s with %zu",
+                          config->source.channels, name, pnr_format_get(info->format)->name,
+                          info->n_channels);
+    return PNR_OK;
+}
+
+/* Returns the first kind that reads addresses with the prefix of this name. NULL: none, so the
+ * name is that of a file or pipe. */
+static const pnr_source_kind *find_kind_of_address(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i]->prefix != NULL &&
+            strncmp(name, kinds[i]->prefix, strlen(kinds[i]->prefix)) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+static const pnr_source_kind *find_kind_of_file(const pnr_source_input *input,
+                                                const pnr_config *config)
+{
+    const pnr_source_kind *const *kind = kinds;
+
+    while ((*kind)->prefix != NULL || ((*kind)->is_for != NULL && !(*kind)->is_for(input, config)))
+        kind++;
+    return *kind;
+}
+
+static int describe_input(pnr_source *source, const pnr_config *config, pnr_error *error)
+{
+    int code;
+
+    source->kind = find_kind_of_address(config->source.input);
+    source->input.is_address = source->kind != NULL;
+    if (source->kind == NULL) {
+        if ((code = open_input(&source->input, config->source.input, error)) != PNR_OK)
+            return code;
+        source->kind = find_kind_of_file(&source->input, config);
+    }
+    code = source->kind->describe(&source->input, config, &source->info, &source->state, error);
+    if (code == PNR_OK && source->kind->title != NULL)
+        code = check_against_config(source, config, error);
+    return code;
+}
+
+static int begin_stream(pnr_source *source, const pnr_config *config, pnr_error *error)
+{
+    const int code = source->kind->open != NULL ? source->kind->open(source->state, error) : PNR_OK;
+
+    if (code != PNR_OK)
+        return code;
     pnr_plausible_begin(&source->statistics, source->info.format);
     if (config->source.channel >= source->info.n_channels)
         return pnr_refuse(error, "source.channel is %zu, but %s has %zu (from 0)",
                           config->source.channel, source->input.name, source->info.n_channels);
-    return PNR_OK;
+    return account_for_lost(source, error);
+}
+
+const char *pnr_loss_visibility_word(pnr_loss_visibility visibility)
+{
+#define LOSS_WORD(name, word) [PNR_LOSS_##name] = word,
+    static const char *const words[] = {PNR_LOSS_VISIBILITIES(LOSS_WORD)};
+
+    return words[visibility];
 }
 
 pnr_format pnr_source_named_format(const pnr_source_input *input, const pnr_config *config)
 {
-    if (config->source.format != PNR_FORMAT_NONE || input->is_stdin)
+    if (config->source.format != PNR_FORMAT_NONE || input->is_stdin || input->is_address)
         return config->source.format;
     return pnr_format_of_path(input->name);
 }
 
-int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error)
+/* Makes a source that is described and has not begun. */
+static int create_source(const pnr_config *config, pnr_source **out, pnr_error *error)
 {
     const char *path = config->source.input;
     pnr_source *source;
-    int rc;
+    int code;
 
     *out = NULL;
     source = calloc(1, sizeof *source + strlen(path) + sizeof "stdin");
@@ -160,13 +247,22 @@ int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error
     source->n_lost = config->source.n_lost;
     source->input.fd = -1;
     source->input.name = strcpy((char *)(source + 1), strcmp(path, "-") == 0 ? "stdin" : path);
-    if ((rc = open_input(&source->input, path, error)) == PNR_OK &&
-        (rc = open_kind(source, config, error)) == PNR_OK &&
-        (rc = account_for_lost(source, error)) == PNR_OK)
+    if ((code = describe_input(source, config, error)) == PNR_OK)
         *out = source;
     else
         pnr_source_close(source);
-    return rc;
+    return code;
+}
+
+int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error)
+{
+    int code = create_source(config, out, error);
+
+    if (code == PNR_OK && (code = begin_stream(*out, config, error)) != PNR_OK) {
+        pnr_source_close(*out);
+        *out = NULL;
+    }
+    return code;
 }
 
 int pnr_source_complete(pnr_config *config, pnr_error *error)
@@ -174,18 +270,24 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
     struct stat status;
     pnr_source *source;
 
-    if (config->source.rate_hz.den != 0 && config->source.format != PNR_FORMAT_NONE)
+    if (config->source.rate_hz.den != 0 && config->source.format != PNR_FORMAT_NONE &&
+        config->source.start_time[0] != '\0')
         return PNR_OK;
-    /* Only a regular file can be opened twice. */
-    if (stat(config->source.input, &status) != 0 || !S_ISREG(status.st_mode))
+    /* Only a regular file can be opened twice. An address is described without a connection. */
+    const bool is_address = find_kind_of_address(config->source.input) != NULL;
+    if (!is_address && (stat(config->source.input, &status) != 0 || !S_ISREG(status.st_mode)))
         return PNR_OK;
 
-    const int rc = pnr_source_open(config, &source, error);
+    const int rc = is_address ? create_source(config, &source, error)
+                              : pnr_source_open(config, &source, error);
 
     if (rc != PNR_OK)
         return rc;
-    if (source->info.rate_hz.den != 0) {
-        config->source.rate_hz = source->info.rate_hz;
+    if (source->kind->title != NULL) {
+        if (source->info.rate_hz.den != 0)
+            config->source.rate_hz = source->info.rate_hz;
+        if (source->info.has_start && config->source.start_time[0] == '\0')
+            (void)pnr_time_format(source->info.start_utc_ns, config->source.start_time);
         config->source.format = source->info.format;
         if (config->source.channels == 1)
             config->source.channels = source->info.n_channels;
@@ -232,34 +334,35 @@ void pnr_source_pad(pnr_source *source, uint64_t n_samples)
         source->info.n_samples = n_samples;
 }
 
-int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
-                    uint64_t *gap, pnr_error *error)
+uint64_t pnr_source_refused(const pnr_source *source)
+{
+    return atomic_load(&source->input.n_refused);
+}
+
+int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,
+                    pnr_error *error)
 {
     assert(max_samples > 0);
-    *n_samples = 0;
-    *gap = 0;
+    *block = (pnr_source_block){0};
     if (source->next_lost < source->n_lost) {
         const pnr_run *run = &source->lost[source->next_lost];
 
         if (run->first == source->position) {
             source->next_lost++;
             source->position += run->count;
-            *gap = run->count;
+            block->gap = run->count;
             return PNR_OK;
         }
         if (max_samples > run->first - source->position)
             max_samples = (size_t)(run->first - source->position);
     }
-    int rc = source->kind->read(source->state, data, max_samples, n_samples, error);
+    int rc = source->kind->read(source->state, data, max_samples, block, error);
     if (rc == PNR_EEND && source->position < source->least_samples) {
-        *gap = source->least_samples - source->position;
-        source->position = source->least_samples;
-        return PNR_OK;
+        block->gap = source->least_samples - source->position;
+        rc = PNR_OK;
     }
-    if (rc != PNR_OK)
-        return rc;
-    source->position += *n_samples;
-    if (source->kind == &pnr_source_raw)
-        doubt_format(source, data, *n_samples);
+    source->position += block->n_samples + block->gap;
+    if (rc == PNR_OK && source->kind == &pnr_source_raw)
+        doubt_format(source, data, block->n_samples);
     return rc;
 }

@@ -7,7 +7,24 @@
 #include "config/config.h"
 #include "engine/block.h"
 
+#include <stdbool.h>
+
 typedef struct pnr_source pnr_source;
+
+/*
+ * How well a source sees that samples were lost before they reached it.
+ *   none   not at all
+ *   flag   that some were lost, but not how many
+ *   exact  each loss and its length; it becomes a gap
+ */
+#define PNR_LOSS_VISIBILITIES(X) X(NONE, "none") X(FLAG, "flag") X(EXACT, "exact")
+typedef enum {
+#define PNR_LOSS_VISIBILITY(name, word) PNR_LOSS_##name,
+    PNR_LOSS_VISIBILITIES(PNR_LOSS_VISIBILITY)
+#undef PNR_LOSS_VISIBILITY
+} pnr_loss_visibility;
+/* Returns "none", "flag" or "exact". */
+const char *pnr_loss_visibility_word(pnr_loss_visibility visibility);
 
 /* Properties of the stream, known after open. */
 typedef struct pnr_source_info {
@@ -15,52 +32,65 @@ typedef struct pnr_source_info {
     size_t n_channels;    /* memory is [n_samples][n_channels] */
     uint64_t n_samples;   /* positions of the stream; includes the lost runs that begin at or before
                              the end of the file; UINT64_MAX: not known */
-    pnr_rational rate_hz; /* of a sound file, else {0, 0} */
+    uint64_t n_lost;      /* of n_samples: known to be lost */
+    bool has_start;       /* the input states the time of position 0, */
+    int64_t start_utc_ns; /* this one */
+    pnr_rational rate_hz; /* as the input states it, else {0, 0} */
+    pnr_loss_visibility loss_visibility;
+    bool is_live; /* the sender cannot wait: samples that are not read in time are lost */
     uint64_t n_trailing_bytes; /* bytes after the last whole sample; of a pipe: known at the end */
     char text[256];            /* "raw ci16, 1 channel, 41943 samples: echo.sc16" for the log */
 } pnr_source_info;
 
 /*
-<<<<<<< HEAD
- * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the
- * first bytes announce one of these. All other input is raw, in source.format or the format of the
- * extension.
-=======
- * Opens source.input; "-" is stdin. libsndfile reads WAV, RF64, W64, AU and FLAC, if the first
- * bytes announce one of these. All other input is raw, in source.format or the format of the
- * extension. Raw input that begins like a container (a sound file in a pipe, an archive, HDF5, ...)
- * is refused with its name and a way out: a file here, a pipe when its first bytes are read.
->>>>>>> 6cd3cdc (source: refuse containers in raw streams, doubt an implausible format)
+ * Opens source.input; "-" is stdin. rtl_tcp:HOST:PORT is a server of samples; zmq-sub:ENDPOINT and
+ * zmq-pull:ENDPOINT are sinks of GNU Radio. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if
+ * the first bytes announce one of these. The extensions .sigmf-meta, .sigmf-data and .sigmf are
+ * SigMF recordings. All other input is raw, in source.format or the format of the extension. Raw
+ * input that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused with
+ * its name and a way out: a file here, a pipe when its first bytes are read.
  * Sound files of 16 bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout
  * iq, 2n channels are n complex ones, and a single channel is real. With layout channels, n
  * channels are n real ones. Raw files ignore the layout. Borrows source.lost of the configuration
  * until close.
- * PNR_ENOINPUT: no such file; PNR_EPERMISSION; PNR_ECONFIG: the format is not known, the rate
- * differs from source.rate_hz, or the channel is out of range; PNR_EDATA: header and file size
+ * PNR_ENOINPUT: no such file, or no server; PNR_EPERMISSION; PNR_ECONFIG: the format is not known,
+ * the rate differs from source.rate_hz, or the channel is out of range; PNR_EDATA: header and file size
  * disagree (the text has both numbers), or no samples; PNR_EIO.
  */
 int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error);
-/* Completes the configuration from the header of a sound file: its rate, its sample format, and its
- * channels where source.channels is 1. Changes nothing for other input, and for a file that does
- * not exist. PNR_OK, or as pnr_source_open. */
+/* Completes the configuration from an input that states its own: the rate, the sample format, the
+ * channels where source.channels is 1, and source.start_time where it is empty. Changes nothing for
+ * other input, and for a file that does not exist. PNR_OK, or as pnr_source_open. */
 int pnr_source_complete(pnr_config *config, pnr_error *error);
 void pnr_source_close(pnr_source *source);
 const pnr_source_info *pnr_source_get_info(const pnr_source *source);
+/* Returns the number of messages that were refused so far. Any thread may call it. */
+uint64_t pnr_source_refused(const pnr_source *source);
 
 /* Makes a stream that ends before position n_samples go on to it: what is missing is one lost run
  * at the end. Call before the first read. */
 void pnr_source_pad(pnr_source *source, uint64_t n_samples);
 
+/* What one read hands over: samples, or positions that are lost here. */
+typedef struct pnr_source_block {
+    size_t n_samples;
+    uint64_t gap;   /* lost positions */
+    bool has_time;  /* the sender states a time: */
+    int64_t utc_ns; /* of the first sample or the first lost position */
+} pnr_source_block;
+
 /*
- * Reads up to max_samples >= 1 samples and sets *n_samples >= 1; or reads nothing and sets
- * *gap >= 1: this number of positions is lost here (source.lost, pnr_source_pad). Joins a sample that is split
- * between two reads. PNR_OK; PNR_EAGAIN: no whole sample within 50 ms (check the stop flag and call
- * again); PNR_EEND: the end; PNR_EIO: read error; PNR_EDATA: the file is shorter than its size or
- * header stated, or a pipe ended before its first sample; PNR_ECONFIG: a pipe carries a container.
- * Warns once, in the log, when the first raw samples look like another format. Never allocates, but libFLAC may if a
- * frame is more complex than all frames before.
+ * Reads up to max_samples >= 1 samples and sets block->n_samples >= 1; or reads nothing and sets
+ * block->gap >= 1: this number of positions is lost here (source.lost, pnr_source_pad, or the input
+ * says so). Joins a sample that is split between two reads. PNR_OK; PNR_EAGAIN: no whole sample
+ * within 50 ms (check the stop flag and call again); PNR_EEND: the end; PNR_EIO: read error;
+ * PNR_EDATA: the file is shorter than its size or header stated, a pipe ended before its first
+ * sample, or a sender restarted; PNR_ECONFIG: a pipe carries a container, or a sender states another
+ * rate. Warns once, in the log, when the first raw
+ * samples look like another format. Never allocates, but libFLAC may if a frame is more complex
+ * than all frames before.
  */
-int pnr_source_read(pnr_source *source, void *data, size_t max_samples, size_t *n_samples,
-                    uint64_t *gap, pnr_error *error);
+int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,
+                    pnr_error *error);
 
 #endif

@@ -137,7 +137,7 @@ TEST(test_range_round_trip)
         report.zero = tracked;
         report.zero.is_tracked = n % 2 != 0;
         report.zero.held_s = n % 4 == 1 ? NAN : 0;
-        report.time_source = (pnr_time_source)(n % 3);
+        report.time_source = (pnr_time_source)(n % PNR_N_TIME_SOURCES);
         report.has_time = report.time_source != PNR_TIME_NONE;
         if (!report.has_time)
             report.time_ns = 0;
@@ -493,6 +493,7 @@ TEST(test_status)
                                            .processing_cpu = "3",
                                            .priority = "none"};
     const pnr_zero_tracker zero = {.last = tracked, .n_alarms = 2, .is_alarm = true};
+    const pnr_source_info source = {.loss_visibility = PNR_LOSS_FLAG};
     pnr_config config = {.code.type = PNR_CODE_GPS_L1CA, .radar.carrier_hz = 1575420000};
     pnr_status status;
     pnr_end_summary end;
@@ -502,6 +503,8 @@ TEST(test_status)
 
     fill_status(&status, &radar, &config);
     status.realtime = &realtime;
+    status.source = &source;
+    status.source_refused = 17;
     status.zero = &zero;
     length = pnr_message_write_status(&status, text, sizeof text);
     json = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
@@ -519,6 +522,9 @@ TEST(test_status)
     assert_string_equal(json_string_value(json_object_get(part, "acquisition_cpu")), "any");
     assert_string_equal(json_string_value(json_object_get(part, "processing_cpu")), "3");
     assert_string_equal(json_string_value(json_object_get(part, "priority")), "none");
+    part = json_object_get(json, "source");
+    assert_string_equal(json_string_value(json_object_get(part, "loss_visibility")), "flag");
+    assert_int_equal(json_integer_value(json_object_get(part, "refused")), 17);
     part = json_object_get(json, "latency_us");
     assert_close(json_number_value(json_object_get(part, "max")), 40.5);
     part = json_object_get(json, "zero");

@@ -31,6 +31,7 @@ TEST(test_every_format)
             assert_int_equal(info.n_samples, sizeof bytes / sample_bytes);
             assert_int_equal(info.n_trailing_bytes, sizeof bytes % sample_bytes);
             assert_int_equal(info.rate_hz.den, 0);
+            assert_int_equal(info.loss_visibility, PNR_LOSS_NONE);
             assert_non_null(strstr(info.text, words->name));
             remove_file(name);
         }
@@ -124,8 +125,7 @@ TEST(test_file_that_shrinks_or_grows)
     static taken got;
     unsigned char bytes[400];
     pnr_config config = source_config("x.sc16");
-    size_t n;
-    uint64_t gap;
+    pnr_source_block block;
 
     fill_bytes(bytes, sizeof bytes);
     write_file("x.sc16", bytes, 200);
@@ -142,7 +142,7 @@ TEST(test_file_that_shrinks_or_grows)
     assert_int_equal(got.end, PNR_EDATA);
     assert_non_null(strstr(got.error.text, "50 samples arrived, 50 more"));
     expect_bytes(&got, bytes, 200);
-    assert_int_equal(pnr_source_read(source, got.bytes, 1, &n, &gap, NULL), PNR_EEND);
+    assert_int_equal(pnr_source_read(source, got.bytes, 1, &block, NULL), PNR_EEND);
     pnr_source_close(source);
     remove_file("x.sc16");
 }

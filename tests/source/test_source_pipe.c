@@ -129,15 +129,14 @@ TEST(test_fifo_without_a_writer)
     pnr_config config = source_config("x.fifo");
     pnr_error error = {0};
     writer w;
-    size_t n;
-    uint64_t gap;
+    pnr_source_block block;
 
     fill_bytes(bytes, sizeof bytes);
     config.source.format = PNR_FORMAT_CI16;
     assert_int_equal(mkfifo(config.source.input, 0600), 0);
     pnr_source *source = open_source(&config);
     double start = seconds();
-    assert_int_equal(pnr_source_read(source, data, 16, &n, &gap, &error), PNR_EAGAIN);
+    assert_int_equal(pnr_source_read(source, data, 16, &block, &error), PNR_EAGAIN);
     assert_true(seconds() - start > 0.040); /* it waited, and did not spin */
     assert_true(seconds() - start < 5);
     start_writer(&w, &config, bytes, sizeof bytes, sizeof bytes);

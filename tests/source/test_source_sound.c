@@ -337,9 +337,8 @@ TEST(test_flac_with_a_hole)
     assert_non_null(strstr(got.error.text, "30000"));
     assert_null(strstr(got.error.text, "No Error")); /* the decoder's reason is kept */
     assert_true(got.position > 0 && got.position < N_FRAMES);
-    size_t samples;
-    uint64_t gap;
-    assert_int_equal(pnr_source_read(source, bytes, 1, &samples, &gap, NULL), PNR_EEND);
+    pnr_source_block block;
+    assert_int_equal(pnr_source_read(source, bytes, 1, &block, NULL), PNR_EEND);
     pnr_source_close(source);
     remove_file("x.flac");
 }

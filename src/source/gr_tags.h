@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The header with stream tags that GNU Radio's ZeroMQ sinks put before the items of a message. */
+#ifndef PNR_GR_TAGS_H
+#define PNR_GR_TAGS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PNR_GR_MAX_TIMES = 16 };
+
+/* A tag rx_time: the time of one item. */
+typedef struct pnr_gr_time {
+    uint64_t offset; /* of the item, absolute as in pnr_gr_header */
+    int64_t utc_ns;
+} pnr_gr_time;
+
+typedef struct pnr_gr_header {
+    size_t n_bytes;  /* of the header: the items follow */
+    uint64_t offset; /* absolute index of the first item */
+    size_t n_times;
+    pnr_gr_time times[PNR_GR_MAX_TIMES]; /* [n_times], at ascending offsets, none before `offset` */
+    double rate_hz;                      /* of a tag rx_rate; 0: there is none */
+} pnr_gr_header;
+
+/* True if the bytes begin as such a header does. */
+bool pnr_gr_is_header(const void *bytes, size_t n_bytes);
+
+/*
+ * Reads the header of a message of any origin, without recursion and allocation. Tags other than
+ * rx_time and rx_rate are skipped. PNR_OK, or PNR_EDATA with the reason: no header, cut short, a
+ * PMT of an unknown type, more than PNR_GR_MAX_TIMES times, or an rx_time or rx_rate that is none.
+ */
+int pnr_gr_header_read(const void *bytes, size_t n_bytes, pnr_gr_header *out, pnr_error *error);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* SigMF recordings: metadata and data files side by side, or both in a tar archive. */
+#include "source/kind.h"
+#include "source/sigmf_meta.h"
+#include "source/tar.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_READ_BYTES = 1 << 30 };
+
+static const char *const meta_end = ".sigmf-meta", *const data_end = ".sigmf-data",
+                         *const archive_end = ".sigmf";
+
+/* A part of an open file. */
+typedef struct part {
+    int fd; /* -1: none */
+    uint64_t first_byte, n_bytes;
+} part;
+
+typedef struct sigmf {
+    const char *name; /* of the input */
+    part meta_part, data;
+    bool is_archive; /* both parts have the descriptor of the input */
+    pnr_sigmf_meta meta;
+    size_t sample_bytes; /* of all channels */
+    uint64_t n_samples;  /* in the data file */
+    uint64_t at;         /* next sample of the data file */
+    uint64_t at_byte;    /* of the open file */
+    size_t next;         /* next capture to enter */
+} sigmf;
+
+static bool has_end(const char *path, const char *end)
+{
+    const size_t length = strlen(path), n = strlen(end);
+
+    return length > n && strcasecmp(path + length - n, end) == 0;
+}
+
+static bool is_sigmf(const pnr_source_input *input, const pnr_config *config)
+{
+    (void)config;
+    return input->is_regular && !input->is_stdin &&
+           (has_end(input->name, meta_end) || has_end(input->name, data_end) ||
+            has_end(input->name, archive_end));
+}
+
+static int open_part(const char *path, const char *what, part *out, pnr_error *error)
+{
+    struct stat status;
+
+    out->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (out->fd < 0)
+        return pnr_error_set(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
+                             "%.200s: the %s of the SigMF recording: %s", path, what,
+                             strerror(errno));
+    if (fstat(out->fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return pnr_error_set(error, PNR_ENOINPUT,
+                             "%.200s: the %s of the SigMF recording is no file", path, what);
+    out->n_bytes = (uint64_t)status.st_size;
+    return PNR_OK;
+}
+
+static int read_meta(sigmf *s, pnr_error *error)
+{
+    const part *from = &s->meta_part;
+    pnr_error inner = {0};
+    char *text;
+    int code;
+
+    if (from->n_bytes > PNR_SIGMF_META_BYTES)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%.200s: the metadata have %" PRIu64 " bytes, at most %d are read",
+                             s->name, from->n_bytes, PNR_SIGMF_META_BYTES);
+    text = malloc((size_t)from->n_bytes + 1);
+    if (text == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the metadata of %.200s", s->name);
+
+    const ssize_t got = pread(from->fd, text, (size_t)from->n_bytes, (off_t)from->first_byte);
+
+    if (got < 0 || (uint64_t)got != from->n_bytes)
+        code = pnr_error_set(error, PNR_EIO, "%.200s: the metadata: %s", s->name,
+                             got < 0 ? strerror(errno) : "cut short while they were read");
+    else if ((code = pnr_sigmf_meta_read(text, (size_t)got, &s->meta, &inner)) != PNR_OK)
+        pnr_error_set(error, code, "%.200s: %s", s->name, inner.text);
+    free(text);
+    return code;
+}
+
+/* Opens and reads the metadata, then opens the data: the file of core:dataset, or the one beside
+ * the metadata. */
+static int open_files(sigmf *s, pnr_error *error)
+{
+    const size_t base = strlen(s->name) - strlen(meta_end); /* both ends have one length */
+    const bool is_data = has_end(s->name, data_end);
+    const char *slash = strrchr(s->name, '/');
+    char *path = malloc(strlen(s->name) + PNR_SIGMF_NAME_LEN);
+    int code;
+
+    if (path == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a SigMF source");
+    sprintf(path, "%.*s%s", (int)base, s->name, is_data ? meta_end : s->name + base);
+    if ((code = open_part(path, "metadata", &s->meta_part, error)) == PNR_OK &&
+        (code = read_meta(s, error)) == PNR_OK) {
+        if (is_data || s->meta.dataset[0] == '\0')
+            sprintf(path, "%.*s%s", (int)base, s->name, is_data ? s->name + base : data_end);
+        else
+            sprintf(path, "%.*s%s", slash != NULL ? (int)(slash + 1 - s->name) : 0, s->name,
+                    s->meta.dataset);
+        code = open_part(path, "data file", &s->data, error);
+    }
+    free(path);
+    return code;
+}
+
+/* Finds the only recording of an archive. */
+static int open_archive(sigmf *s, const pnr_source_input *input, pnr_error *error)
+{
+    pnr_tar_member member = {0};
+    size_t n_meta = 0, n_data = 0;
+    int code;
+
+    s->is_archive = true;
+    while ((code = pnr_tar_next(input->fd, input->n_bytes, &member, error)) == PNR_OK) {
+        const part found = {input->fd, member.first_byte, member.n_bytes};
+
+        if (has_end(member.name, meta_end) && n_meta++ == 0)
+            s->meta_part = found;
+        if (has_end(member.name, data_end) && n_data++ == 0)
+            s->data = found;
+    }
+    if (code != PNR_EEND)
+        return code;
+    if (n_meta != 1 || n_data != 1)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%.200s: the archive has %zu files .sigmf-meta and %zu .sigmf-data: "
+                             "one of each is read, extract the others",
+                             s->name, n_meta, n_data);
+    return read_meta(s, error);
+}
+
+/* Returns the positions lost right before capture i. */
+static uint64_t gap_before(const pnr_sigmf_meta *meta, size_t i)
+{
+    const pnr_sigmf_capture *c = &meta->captures[i];
+
+    if (i == 0 || !c->has_global_index || !c[-1].has_global_index)
+        return 0;
+    return c->global_index - c[-1].global_index - (c->first - c[-1].first);
+}
+
+static pnr_loss_visibility visibility_of(const pnr_sigmf_meta *meta)
+{
+    size_t n_counted = 0;
+
+    for (size_t i = 0; i < meta->n_captures; i++)
+        n_counted += meta->captures[i].has_global_index;
+    if (n_counted == meta->n_captures && n_counted > 0)
+        return PNR_LOSS_EXACT;
+    return meta->n_captures > 1 ? PNR_LOSS_FLAG : PNR_LOSS_NONE;
+}
+
+/* Compares the metadata with the size of the data. Sets n_samples. */
+static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
+{
+    const pnr_sigmf_meta *meta = &s->meta;
+    uint64_t other_bytes = meta->trailing_bytes, left = 0;
+
+    for (size_t i = 0; i < meta->n_captures && other_bytes <= s->data.n_bytes; i++)
+        other_bytes += meta->captures[i].header_bytes;
+    if (other_bytes <= s->data.n_bytes)
+        left = s->data.n_bytes - other_bytes;
+    s->n_samples = left / s->sample_bytes;
+    info->n_trailing_bytes = left % s->sample_bytes;
+    if (s->n_samples == 0)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%.200s: no samples: the data have %" PRIu64 " bytes, %" PRIu64
+                             " of them headers, one %s sample of all channels has %zu",
+                             s->name, s->data.n_bytes, other_bytes, meta->datatype,
+                             s->sample_bytes);
+    if (meta->n_captures > 0 && meta->captures[meta->n_captures - 1].first >= s->n_samples)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%.200s: captures[%zu] begins at sample %" PRIu64
+                             " of the data file, which has %" PRIu64,
+                             s->name, meta->n_captures - 1,
+                             meta->captures[meta->n_captures - 1].first, s->n_samples);
+    return PNR_OK;
+}
+
+/* Fills the time of position 0, from the first capture that has one. */
+static void fill_start(const sigmf *s, const pnr_config *config, pnr_source_info *info)
+{
+    const pnr_sigmf_meta *meta = &s->meta;
+    const pnr_rational rate_hz = meta->rate_hz.den != 0 ? meta->rate_hz : config->source.rate_hz;
+    uint64_t lost = 0;
+
+    for (size_t i = 0; i < meta->n_captures; i++) {
+        const pnr_sigmf_capture *c = &meta->captures[i];
+
+        lost += gap_before(meta, i);
+        if (!c->has_time)
+            continue;
+        info->start_utc_ns = c->utc_ns - pnr_rational_time_ns(rate_hz, c->first + lost);
+        info->has_start = info->start_utc_ns >= 0 && (rate_hz.den != 0 || c->first + lost == 0);
+        return;
+    }
+}
+
+static int fill_info(sigmf *s, const pnr_config *config, pnr_source_info *info, pnr_error *error)
+{
+    const pnr_sigmf_meta *meta = &s->meta;
+    char rate[48];
+    int code;
+
+    s->sample_bytes = pnr_format_get(meta->format)->bytes * meta->n_channels;
+    info->format = meta->format;
+    info->n_channels = meta->n_channels;
+    info->rate_hz = meta->rate_hz;
+    info->loss_visibility = visibility_of(meta);
+    if ((code = check_size(s, info, error)) != PNR_OK)
+        return code;
+    for (size_t i = 0; i < meta->n_captures; i++)
+        info->n_lost += gap_before(meta, i);
+    info->n_samples = s->n_samples + info->n_lost;
+    fill_start(s, config, info);
+    snprintf(info->text, sizeof info->text, "SigMF %s as %s, %zu %s, %zu %s%s%s", meta->datatype,
+             pnr_format_get(meta->format)->name, meta->n_channels,
+             meta->n_channels == 1 ? "channel" : "channels", meta->n_captures,
+             meta->n_captures == 1 ? "capture" : "captures", meta->rate_hz.den != 0 ? ", " : "",
+             meta->rate_hz.den != 0 ? strcat(pnr_rational_format(meta->rate_hz, rate), " Hz") : "");
+    if (info->loss_visibility == PNR_LOSS_FLAG)
+        pnr_log(PNR_LOG_WARN,
+                "source: %.200s has %zu captures, and not each states core:global_index: what lies "
+                "between two of them is not known, and counts as nothing",
+                s->name, meta->n_captures);
+    return PNR_OK;
+}
+
+static int sigmf_describe(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
+                          void **state, pnr_error *error)
+{
+    sigmf *s = calloc(1, sizeof *s);
+    int code;
+
+    if (s == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a SigMF source");
+    *state = s;
+    s->name = input->name;
+    s->meta_part.fd = s->data.fd = -1;
+    code = has_end(s->name, archive_end) ? open_archive(s, input, error) : open_files(s, error);
+    if (code != PNR_OK || (code = fill_info(s, config, info, error)) != PNR_OK)
+        return code;
+    s->at_byte = s->data.first_byte;
+    return PNR_OK;
+}
+
+/* Enters the captures that begin at the next sample. Returns the positions lost before them. */
+static uint64_t enter_captures(sigmf *s)
+{
+    uint64_t gap = 0;
+
+    for (; s->next < s->meta.n_captures && s->meta.captures[s->next].first == s->at; s->next++) {
+        s->at_byte += s->meta.captures[s->next].header_bytes;
+        gap += gap_before(&s->meta, s->next);
+    }
+    return gap;
+}
+
+static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
+                      pnr_error *error)
+{
+    sigmf *s = state;
+    uint64_t n = MAX_READ_BYTES / s->sample_bytes;
+
+    if (s->at == s->n_samples)
+        return PNR_EEND;
+    if ((block->gap = enter_captures(s)) > 0)
+        return PNR_OK;
+
+    const uint64_t end =
+        s->next < s->meta.n_captures ? s->meta.captures[s->next].first : s->n_samples;
+
+    n = n < max_samples ? n : max_samples;
+    n = n < end - s->at ? n : end - s->at;
+
+    const ssize_t got = pread(s->data.fd, data, (size_t)n * s->sample_bytes, (off_t)s->at_byte);
+
+    if (got < 0 && errno == EINTR)
+        return PNR_EAGAIN;
+    if (got < (ssize_t)s->sample_bytes) {
+        const uint64_t left = s->n_samples - s->at;
+        const uint64_t n_read = s->at;
+
+        s->at = s->n_samples;
+        return got < 0 ? pnr_error_set(error, PNR_EIO, "%s: after %" PRIu64 " samples: %s", s->name,
+                                       n_read, strerror(errno))
+                       : pnr_error_set(error, PNR_EDATA,
+                                       "%s: cut short while it was read: %" PRIu64
+                                       " samples came, %" PRIu64 " more were there at the start",
+                                       s->name, n_read, left);
+    }
+    block->n_samples = (size_t)got / s->sample_bytes;
+    pnr_sigmf_convert(&s->meta.component, data,
+                      block->n_samples * s->sample_bytes / s->meta.component.bytes);
+    s->at += block->n_samples;
+    s->at_byte += block->n_samples * s->sample_bytes;
+    return PNR_OK;
+}
+
+static void sigmf_close(void *state)
+{
+    sigmf *s = state;
+
+    if (!s->is_archive && s->meta_part.fd >= 0)
+        close(s->meta_part.fd);
+    if (!s->is_archive && s->data.fd >= 0)
+        close(s->data.fd);
+    pnr_sigmf_meta_clear(&s->meta);
+    free(s);
+}
+
+const pnr_source_kind pnr_source_sigmf = {.title = "a SigMF recording",
+                                          .is_for = is_sigmf,
+                                          .describe = sigmf_describe,
+                                          .read = sigmf_read,
+                                          .close = sigmf_close};

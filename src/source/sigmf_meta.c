@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads the metadata of SigMF 1.2 with jansson, and converts what memory has in another form. */
+#include "source/sigmf_meta.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The forms of a component, without byte order. */
+static const struct {
+    const char *name;
+    pnr_sigmf_component component;
+    pnr_format complex, real;
+} forms[] = {
+    {"f32", {.bytes = 4}, PNR_FORMAT_CF32, PNR_FORMAT_F32},
+    {"f64", {.bytes = 8}, PNR_FORMAT_CF64, PNR_FORMAT_F64},
+    {"i32", {.bytes = 4, .is_i32 = true}, PNR_FORMAT_CF32, PNR_FORMAT_F32},
+    {"u32", {.bytes = 4, .is_i32 = true, .is_unsigned = true}, PNR_FORMAT_CF32, PNR_FORMAT_F32},
+    {"i16", {.bytes = 2}, PNR_FORMAT_CI16, PNR_FORMAT_I16},
+    {"u16", {.bytes = 2, .is_unsigned = true}, PNR_FORMAT_CI16, PNR_FORMAT_I16},
+    {"i8", {.bytes = 1}, PNR_FORMAT_CI8, PNR_FORMAT_I8},
+    {"u8", {.bytes = 1}, PNR_FORMAT_CU8, PNR_FORMAT_U8},
+};
+
+static int refuse_member(pnr_error *error, const char *name, const json_t *value, const char *want)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+
+    pnr_error_set(error, PNR_EDATA, "%s is %.80s, not %s", name, text != NULL ? text : "missing",
+                  want);
+    free(text);
+    return PNR_EDATA;
+}
+
+/* Reads an integer of 0 .. max; *out keeps its value if the member is missing. Writers of other
+ * languages have whole numbers as 0.0. */
+static int read_count(const json_t *object, const char *name, uint64_t max, uint64_t *out,
+                      pnr_error *error)
+{
+    const json_t *value = json_object_get(object, name);
+    const double real = json_real_value(value);
+
+    if (value == NULL)
+        return PNR_OK;
+    if (json_is_integer(value) && json_integer_value(value) >= 0 &&
+        (uint64_t)json_integer_value(value) <= max)
+        *out = (uint64_t)json_integer_value(value);
+    else if (json_is_real(value) && real >= 0 && real <= 0x1p53 && real == floor(real) &&
+             (uint64_t)real <= max)
+        *out = (uint64_t)real;
+    else
+        return refuse_member(error, name, value, "a count in its range");
+    return PNR_OK;
+}
+
+static int read_datatype(const json_t *global, pnr_sigmf_meta *out, pnr_error *error)
+{
+    const json_t *value = json_object_get(global, "core:datatype");
+    const char *name = json_string_value(value);
+
+    for (size_t i = 0; name != NULL && i < sizeof forms / sizeof forms[0]; i++) {
+        const size_t length = strlen(forms[i].name);
+
+        if ((name[0] != 'c' && name[0] != 'r') || strncmp(name + 1, forms[i].name, length) != 0)
+            continue;
+
+        const char *order = name + 1 + length;
+
+        if (*order != '\0' && strcmp(order, "_le") != 0 && strcmp(order, "_be") != 0)
+            continue;
+        out->component = forms[i].component;
+        out->component.is_big_endian = strcmp(order, "_be") == 0 && forms[i].component.bytes > 1;
+        out->format = name[0] == 'c' ? forms[i].complex : forms[i].real;
+        snprintf(out->datatype, sizeof out->datatype, "%s", name);
+        return PNR_OK;
+    }
+    return refuse_member(error, "core:datatype", value,
+                         "a type of SigMF, as ci16_le, cf32_be or ru8");
+}
+
+/* Reads a rate exactly as the text has it: the shortest decimals of a double are those of the text,
+ * if the text has at most 17. */
+static int read_rate(const json_t *global, pnr_rational *out, pnr_error *error)
+{
+    const json_t *value = json_object_get(global, "core:sample_rate");
+    char text[40];
+
+    if (value == NULL)
+        return PNR_OK;
+    if (json_is_integer(value))
+        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else
+        for (int digits = 15; digits <= 17; digits++) {
+            snprintf(text, sizeof text, "%.*g", digits, json_real_value(value));
+            if (strtod(text, NULL) == json_real_value(value))
+                break;
+        }
+    if (!json_is_number(value) || pnr_rational_parse(text, out) != PNR_OK || out->num <= 0)
+        return refuse_member(error, "core:sample_rate", value, "a rate above 0");
+    return PNR_OK;
+}
+
+/* The data file lies in the folder of the metadata: a path out of it is refused. */
+static int read_dataset(const json_t *global, pnr_sigmf_meta *out, pnr_error *error)
+{
+    const json_t *value = json_object_get(global, "core:dataset");
+    const char *name = json_string_value(value);
+
+    if (json_is_true(json_object_get(global, "core:metadata_only")))
+        return pnr_error_set(error, PNR_EDATA, "core:metadata_only is true: there are no samples");
+    if (value == NULL)
+        return PNR_OK;
+    if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, "..") == 0 ||
+        strcmp(name, ".") == 0 || strlen(name) >= sizeof out->dataset)
+        return refuse_member(error, "core:dataset", value, "the name of a file in the same folder");
+    strcpy(out->dataset, name);
+    return PNR_OK;
+}
+
+static int read_global(const json_t *global, pnr_sigmf_meta *out, uint64_t *offset,
+                       pnr_error *error)
+{
+    uint64_t n_channels = 1;
+    int code;
+
+    if (!json_is_object(global))
+        return pnr_error_set(error, PNR_EDATA, "no object \"global\": this is no SigMF metadata");
+    if (!json_is_string(json_object_get(global, "core:version")))
+        return refuse_member(error, "core:version", json_object_get(global, "core:version"),
+                             "a version of SigMF");
+    if ((code = read_datatype(global, out, error)) != PNR_OK ||
+        (code = read_rate(global, &out->rate_hz, error)) != PNR_OK ||
+        (code = read_dataset(global, out, error)) != PNR_OK ||
+        (code = read_count(global, "core:num_channels", PNR_SIGMF_MAX_CHANNELS, &n_channels,
+                           error)) != PNR_OK ||
+        (code = read_count(global, "core:trailing_bytes", INT64_MAX, &out->trailing_bytes,
+                           error)) != PNR_OK ||
+        (code = read_count(global, "core:offset", INT64_MAX, offset, error)) != PNR_OK)
+        return code;
+    if (n_channels == 0)
+        return pnr_error_set(error, PNR_EDATA, "core:num_channels is 0");
+    out->n_channels = (size_t)n_channels;
+    return PNR_OK;
+}
+
+/* Reads RFC 3339 in UTC. Digits below 1 ns are cut. */
+static int read_datetime(const json_t *value, int64_t *utc_ns, pnr_error *error)
+{
+    enum { NINE_DIGITS = 29 }; /* characters of 2026-11-21T02:40:12.000041943 */
+    const char *text = json_string_value(value);
+    const size_t length = text != NULL ? strlen(text) : 0;
+    char cut[NINE_DIGITS + 2];
+
+    if (length > NINE_DIGITS + 1 &&
+        strspn(text + NINE_DIGITS, "0123456789") == length - NINE_DIGITS - 1 &&
+        text[length - 1] == 'Z') {
+        snprintf(cut, sizeof cut, "%.*sZ", (int)NINE_DIGITS, text);
+        text = cut;
+    }
+    if (text == NULL || pnr_time_parse(text, utc_ns) != PNR_OK)
+        return refuse_member(error, "core:datetime", value, "UTC as 2026-11-21T02:40:12.5Z");
+    return PNR_OK;
+}
+
+static int read_capture(const json_t *object, uint64_t offset, pnr_sigmf_capture *out,
+                        pnr_error *error)
+{
+    const json_t *datetime = json_object_get(object, "core:datetime");
+    uint64_t start = UINT64_MAX;
+    int code;
+
+    if ((code = read_count(object, "core:sample_start", INT64_MAX, &start, error)) != PNR_OK ||
+        (code = read_count(object, "core:header_bytes", INT64_MAX, &out->header_bytes, error)) !=
+            PNR_OK ||
+        (code = read_count(object, "core:global_index", INT64_MAX, &out->global_index, error)) !=
+            PNR_OK)
+        return code;
+    if (start == UINT64_MAX)
+        return pnr_error_set(error, PNR_EDATA, "core:sample_start is missing");
+    if (start < offset)
+        return pnr_error_set(error, PNR_EDATA,
+                             "core:sample_start is %" PRIu64 ", before core:offset, %" PRIu64,
+                             start, offset);
+    out->first = start - offset;
+    out->has_global_index = json_object_get(object, "core:global_index") != NULL;
+    out->has_time = datetime != NULL;
+    return datetime != NULL ? read_datetime(datetime, &out->utc_ns, error) : PNR_OK;
+}
+
+/* Checks that a capture does not begin before the previous one ends. */
+static int check_order(const pnr_sigmf_capture *last, const pnr_sigmf_capture *next,
+                       pnr_error *error)
+{
+    const uint64_t samples = next->first - last->first;
+
+    if (next->first < last->first)
+        return pnr_error_set(error, PNR_EDATA,
+                             "core:sample_start is less than that of the capture before");
+    if (last->has_global_index && next->has_global_index &&
+        (next->global_index < last->global_index ||
+         next->global_index - last->global_index < samples))
+        return pnr_error_set(error, PNR_EDATA,
+                             "core:global_index goes from %" PRIu64 " to %" PRIu64 " over %" PRIu64
+                             " samples: captures overlap",
+                             last->global_index, next->global_index, samples);
+    return PNR_OK;
+}
+
+static int read_captures(const json_t *captures, uint64_t offset, pnr_sigmf_meta *out,
+                         pnr_error *error)
+{
+    const size_t n = json_array_size(captures);
+    int code = PNR_OK;
+
+    if (!json_is_array(captures))
+        return pnr_error_set(error, PNR_EDATA, "no array \"captures\": this is no SigMF metadata");
+    out->captures = calloc(n + 1, sizeof *out->captures);
+    if (out->captures == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu captures", n);
+    for (size_t i = 0; code == PNR_OK && i < n; i++) {
+        pnr_error inner = {0};
+
+        code = read_capture(json_array_get(captures, i), offset, &out->captures[i], &inner);
+        if (code == PNR_OK && i > 0)
+            code = check_order(&out->captures[i - 1], &out->captures[i], &inner);
+        if (code != PNR_OK)
+            pnr_error_set(error, code, "captures[%zu]: %s", i, inner.text);
+    }
+    out->n_captures = n;
+    return code;
+}
+
+int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error)
+{
+    json_error_t reason;
+    uint64_t offset = 0;
+    int code;
+
+    *out = (pnr_sigmf_meta){.captures = NULL};
+
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+
+    if (root == NULL)
+        return pnr_error_set(error, PNR_EDATA, "no JSON: line %d: %s", reason.line, reason.text);
+    code = read_global(json_object_get(root, "global"), out, &offset, error);
+    if (code == PNR_OK)
+        code = read_captures(json_object_get(root, "captures"), offset, out, error);
+    if (code != PNR_OK)
+        pnr_sigmf_meta_clear(out);
+    json_decref(root);
+    return code;
+}
+
+void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta)
+{
+    free(meta->captures);
+    meta->captures = NULL;
+    meta->n_captures = 0;
+}
+
+/* --- samples --- */
+
+static void convert_2(const pnr_sigmf_component *c, unsigned char *data, size_t n)
+{
+    const uint16_t flip = c->is_unsigned ? 0x8000 : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint16_t v;
+
+        memcpy(&v, data + 2 * i, sizeof v);
+        v = (uint16_t)((c->is_big_endian ? __builtin_bswap16(v) : v) ^ flip);
+        memcpy(data + 2 * i, &v, sizeof v);
+    }
+}
+
+static void convert_4(const pnr_sigmf_component *c, unsigned char *data, size_t n)
+{
+    const uint32_t flip = c->is_unsigned ? UINT32_C(0x80000000) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t v;
+
+        memcpy(&v, data + 4 * i, sizeof v);
+        v = (c->is_big_endian ? __builtin_bswap32(v) : v) ^ flip;
+        if (c->is_i32) {
+            int32_t whole;
+            float value;
+
+            memcpy(&whole, &v, sizeof whole);
+            value = (float)whole * 0x1p-31F;
+            memcpy(&v, &value, sizeof v);
+        }
+        memcpy(data + 4 * i, &v, sizeof v);
+    }
+}
+
+static void convert_8(unsigned char *data, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t v;
+
+        memcpy(&v, data + 8 * i, sizeof v);
+        v = __builtin_bswap64(v);
+        memcpy(data + 8 * i, &v, sizeof v);
+    }
+}
+
+void pnr_sigmf_convert(const pnr_sigmf_component *component, void *data, size_t n)
+{
+    if (!component->is_big_endian && !component->is_unsigned && !component->is_i32)
+        return;
+    if (component->bytes == 2)
+        convert_2(component, data, n);
+    else if (component->bytes == 4)
+        convert_4(component, data, n);
+    else
+        convert_8(data, n);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The metadata of a SigMF recording: JSON text of any origin becomes a checked description. */
+#ifndef PNR_SIGMF_META_H
+#define PNR_SIGMF_META_H
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/rational.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PNR_SIGMF_META_BYTES = 1 << 24, PNR_SIGMF_MAX_CHANNELS = 256, PNR_SIGMF_NAME_LEN = 256 };
+
+/* The form of one component (I, Q or a real sample) in the file, where it differs from memory. */
+typedef struct pnr_sigmf_component {
+    unsigned bytes; /* 1, 2, 4 or 8 */
+    bool is_big_endian;
+    bool is_unsigned; /* of 16 and 32 bits: the middle of the range becomes 0 */
+    bool is_i32;      /* becomes a float32, full scale = 1 */
+} pnr_sigmf_component;
+
+typedef struct pnr_sigmf_capture {
+    uint64_t first;        /* sample of the data file, from 0 */
+    uint64_t header_bytes; /* in the data file before this sample */
+    uint64_t global_index; /* of this sample, when has_global_index */
+    int64_t utc_ns;        /* of this sample, when has_time */
+    bool has_global_index, has_time;
+} pnr_sigmf_capture;
+
+typedef struct pnr_sigmf_meta {
+    char datatype[16]; /* "ri16_be" */
+    pnr_format format; /* in memory */
+    pnr_sigmf_component component;
+    size_t n_channels;                /* 1 .. PNR_SIGMF_MAX_CHANNELS */
+    pnr_rational rate_hz;             /* {0, 0}: not stated */
+    char dataset[PNR_SIGMF_NAME_LEN]; /* the data file in the same folder; "": as the metadata's */
+    uint64_t trailing_bytes;          /* at the end of the data file */
+    pnr_sigmf_capture *captures; /* [n_captures], at ascending `first`, global_index with no less
+                                  * than the samples between two */
+    size_t n_captures;
+} pnr_sigmf_meta;
+
+/* Reads JSON of `length` bytes. PNR_OK: the caller clears *out. PNR_EDATA: no JSON, a member is
+ * missing or out of range, or captures contradict each other; the text has the member and its
+ * value. PNR_ENOMEMORY. */
+int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error);
+void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta);
+
+/* Converts n components in place, from their form in the file to that of memory. */
+void pnr_sigmf_convert(const pnr_sigmf_component *component, void *data, size_t n);
+
+#endif
