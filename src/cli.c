@@ -63,7 +63,7 @@ static int refuse_unknown(reading *r, const char *argument)
             least = distance;
         }
     }
-    /* A name of which more than a third differs is no slip of the finger. */
+    /* A name that differs in more than a third of its characters is no typing error. */
     if (best == NULL || 3 * least > strlen(wrong))
         return pnr_error_set(r->error, PNR_EUSAGE, "unknown option '%s'", argument);
     return pnr_error_set(r->error, PNR_EUSAGE, "unknown option '%s': the nearest is '--%s'",

@@ -105,7 +105,7 @@ typedef struct outputs {
     printing printing;
     pnr_picture *picture; /* NULL: none */
     pnr_cell_file *cells; /* NULL: none */
-    int cells_code;       /* of the first failed write */
+    int cells_code;       /* code of the first failed write to `cells` */
     pnr_error cells_error;
 } outputs;
 

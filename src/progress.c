@@ -58,8 +58,8 @@ void pnr_progress_hide(pnr_progress_line *line)
     line->is_shown = false;
 }
 
-/* Cuts the line, because one that the terminal wraps could not be cleared. A stopped terminal gets
- * none: the write would wait. */
+/* Cuts the line to the width of the terminal: a wrapped line could not be cleared. Writes nothing
+ * to a stopped terminal, where the write would wait. */
 void pnr_progress_show(pnr_progress_line *line)
 {
     struct winsize size = {0};

@@ -18,7 +18,8 @@ typedef struct pnr_progress_line {
 void pnr_progress_begin(pnr_progress_line *line);
 /* The pnr_pipeline_watch of a pipeline. context: the line. */
 void pnr_progress_watch(void *context, const pnr_progress *progress);
-/* Removes the line before something else is printed, and shows it again afterwards. */
+/* pnr_progress_hide removes the line before other text is printed; pnr_progress_show shows it
+ * again. */
 void pnr_progress_hide(pnr_progress_line *line);
 void pnr_progress_show(pnr_progress_line *line);
 

@@ -20,10 +20,10 @@ enum { CHUNK = 8192 };                   /* samples computed at a time */
 static const double send_every_s = 0.01; /* longest chunk, seconds, with source.pace = real-time */
 static const uint64_t progress_ns = 500000000; /* time between two progress lines */
 
-/* The first line of the truth, and the mark by which its file may be replaced. */
+/* The first line of the truth. A file that begins with this line may be replaced. */
 static const char truth_header[] =
     "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
-static const char truth_what[] = "cannot write --truth"; /* of messages */
+static const char truth_what[] = "cannot write --truth"; /* begins messages about the file */
 
 /* The state of the program. */
 typedef struct work {
@@ -33,7 +33,7 @@ typedef struct work {
     pnr_scene *scene;
     pnr_sink *sink;
     FILE *truth;             /* NULL: the truth is not written */
-    pnr_new_file truth_file; /* none: the truth goes to standard output, or nowhere */
+    pnr_new_file truth_file; /* unused if the truth goes to standard output or is not written */
     size_t n_channels;
     size_t chunk;         /* length of a chunk in samples */
     double gain;          /* gain of the transmit waveform; 1 for echoes */

@@ -26,7 +26,7 @@ enum {
     BAD_SHOWN = 10,      /* bad messages reported one by one */
     MAX_OTHERS = 8
 };
-/* The messages of other streams tell which streams there are. */
+/* The topics of results. Messages of other streams on these topics tell which streams there are. */
 static const char *const result_topics[] = {"range", "status/", "end/", NULL};
 static const char monitor_name[] = "inproc://results";
 static const double silence_s = 3; /* after this silence one warning is printed */
@@ -51,7 +51,7 @@ typedef struct listener {
     uint64_t n_bad;
     uint64_t heard_ns;                     /* time of the last message of the stream */
     bool is_other;                         /* the last message is of another stream */
-    char others[MAX_OTHERS][PNR_TEXT_LEN]; /* [n_others] the other streams so far */
+    char others[MAX_OTHERS][PNR_TEXT_LEN]; /* [n_others] names of the other streams so far */
     size_t n_others;
 
     /* Views of the results besides the table. NULL: not wanted. */

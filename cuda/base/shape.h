@@ -13,17 +13,17 @@ enum {
 };
 
 /*
- * L, n_transform, is N if lags are circular and N is 7-smooth. For other circular lags L is
+ * L (n_transform) is N if lags are circular and N is 7-smooth. For other circular lags L is
  * pnr_transform_fast_length(2N - 1), and the window is extended periodically. For linear lags L is
  * the fast length that holds a window with its tail. L is at least 2.
  *
- * G, group, is the greatest number of rows of a cuFFT call. It is 2^22 / L, limited to 1 .. 4096.
+ * G (group) is the greatest number of rows of a cuFFT call. It is 2^22 / L, limited to 1 .. 4096.
  * (Groups of 2^20 and 2^21 values were slower: launches cost more than the L2 cache saved.) The
  * number of rows of each call depends on L and the map alone, never on the batch or the dwells of a
- * submit. The same is true of the kernels that cuFFT chooses, and so of the bits of the results.
+ * submit. So cuFFT always chooses the same kernels, and the bits of the results stay the same.
  *
- * A round has as many whole dwells as fit one group, at least one. A long submit needs several
- * rounds.
+ * The dwells of a submit are processed in rounds. A round has as many whole dwells as fit one
+ * group, at least one. A long submit needs several rounds.
  */
 typedef struct pnr_cuda_shape {
     size_t n_samples;      /* N, samples of a window */

@@ -10,8 +10,8 @@
 /*
  * Every pass of the fused method has the form  out[j] = sum_k in[k] w^k W_R^(jk),
  * W_R = exp(-2 pi i / R), with one base twiddle w for each thread. The pass is a radix-2 decimation
- * in time. The stage of span m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly is six fused
- * multiply-adds with any twiddle, so w costs only the R/2 twiddles that are derived from w.
+ * in time. The stage of span m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly takes six
+ * fused multiply-adds, whatever its twiddle. So w costs only the R/2 twiddles that follow from w.
  *
  * The inverse transform is the forward one on values whose real and imaginary parts are swapped.
  * The real and imaginary parts of its results are swapped too.

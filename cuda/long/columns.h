@@ -10,9 +10,9 @@
 /*
  * A column has points a P + b (a < 32, b < P) and bins k = ka + 32 i (ka < 32, i < P), with
  *   (a P + b) k / (32 P) = a ka/32 + b ka/(32 P) + b i/P   (mod 1)
- * So thread (b, column) sums over a, and thread (ka, column) sums over b with the base W_32P^ka. A
- * thread has 32 / P values of ka: b, b + P, .. Between the passes value ka of thread t lies at
- * ka * THREADS + t.
+ * So thread (b, column) sums over a, and thread (ka, column) sums over b with the twiddle base
+ * W_32P^ka. A thread has 32 / P values of ka: b, b + P, .. Between the passes value ka of thread t
+ * lies at ka * THREADS + t.
  */
 template <int P> struct pnr_fused_columns {
     static constexpr uint32_t ROWS = 32 * P;

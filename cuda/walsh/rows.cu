@@ -9,12 +9,13 @@
 
 /*
  * State m belongs to row m >> 13. A row has 2^13 states. Consecutive samples belong to states that
- * are scattered over all rows. A row that fetches its samples from raw memory uses 4 of every 32
- * bytes that it takes from the L2 cache. So the samples are sorted first. A block reads a chunk
- * of 2^14 consecutive samples into shared memory and writes them row by row, four at a time (a
- * quad; zeros fill the last quad of a row). In sorted memory a row lies in one piece. A block loads
- * the row to shared memory, where it can read the samples in any order. The transforms of rows are
- * over the low 13 bits of m, those of columns (columns.cu) over the high bits.
+ * are scattered over all rows. A block that fetched the samples of a row from raw memory would use
+ * only 4 of every 32 bytes that it reads from the L2 cache. So the samples are sorted first. A
+ * block reads a chunk of 2^14 consecutive samples into shared memory and writes them row by row,
+ * four at a time (a quad; zeros fill the last quad of a row). In sorted memory a row lies in one
+ * piece. A block loads the row to shared memory, where it can read the samples in any order. The
+ * transforms of rows are over the low 13 bits of m, those of columns (columns.cu) over the high
+ * bits.
  */
 
 enum {

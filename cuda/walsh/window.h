@@ -79,10 +79,10 @@ static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<
 
 /*
  * Runs all searches of a dwell whose powers are in shared memory. One warp calls it. power(u)
- * returns the power of cell u. Thread t of the TEAM threads of a window has the greatest power of
- * the cells u with u mod TEAM = t: in its argument `top`, or with TEAM > 32 in tops[t] in shared
- * memory. own: number of the window in the warp. Afterwards `list` has the kept candidates, and `d`
- * has the sums.
+ * returns the power of cell u. Thread t of the TEAM threads of a window passes the greatest power
+ * of the cells u with u mod TEAM = t: in its argument `top`, or, if TEAM > 32, in tops[t] in shared
+ * memory. own: number of the window in the warp. Afterwards `list` has the candidates of the
+ * window, and `d` has the sums of the dwell.
  */
 template <typename T, int DEGREE, typename POWER>
 static __device__ __forceinline__ void

@@ -58,7 +58,7 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
     return code;
 }
 
-/* Writes the way out of a failed call on a file; "" if the reason alone gives it. */
+/* Writes advice for a failed call on a file; "" if there is none for this error. */
 static void advise(const char *path, int number, char *out, size_t size)
 {
     static const struct {

@@ -48,8 +48,9 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 /* As pnr_error_set, with PNR_ECONFIG: the code of a refused configuration. */
 #define pnr_refuse(error, ...) pnr_error_set(error, PNR_ECONFIG, __VA_ARGS__)
 
-/* Explains a call on a file that failed with `number`, an errno: `what path: reason`, and where the
- * path was looked for or which folder is missing. what: the key or option, as "--truth". */
+/* Sets *error after a failed call on a file. number: the errno of the call. what: the key or
+ * option, as "--truth". The message is `what path: reason`. For a missing file it also says where
+ * the path was looked for, or which folder is missing. */
 int pnr_error_file(pnr_error *error, int code, const char *what, const char *path, int number);
 
 const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for a code not in the list */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 512 }; /* of an existing file, to see what it is */
+enum { HEAD_BYTES = 512 }; /* first bytes of an existing file, which show its kind */
 
 static int explain(const pnr_new_file *file, pnr_error *error)
 {
@@ -31,7 +31,7 @@ static const char *name_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Opens the folder of a path; -1 with errno. */
+/* Opens the folder of a path. Returns -1 and sets errno if this fails. */
 static int open_folder(const char *path)
 {
     const size_t length = (size_t)(name_of(path) - path);
@@ -46,7 +46,7 @@ static int open_folder(const char *path)
     return open(length > 0 ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* --- what lies at the target --- */
+/* --- the existing target --- */
 
 static bool is_text(const char *bytes, size_t n)
 {
@@ -74,14 +74,14 @@ static const char *kind_of(mode_t mode)
                             : "a device";
 }
 
-/* is: what lies at the target. */
+/* is: the kind of the existing target, such as "a folder". */
 static int refuse(const pnr_new_file *file, const char *is, const char *way_out, pnr_error *error)
 {
     return pnr_refuse(error, "%s %.200s: it is %s and is not replaced: %s", file->what, file->path,
                       is, way_out);
 }
 
-/* Checks the file that will be replaced. *mode: its permissions; 0: there is no such file. */
+/* Checks that a present target may be replaced. *mode: its permissions; 0: there is no target. */
 static int check_target(const pnr_new_file *file, mode_t *mode, pnr_error *error)
 {
     const char *name = name_of(file->path)[0] != '\0' ? name_of(file->path) : ".";
@@ -126,7 +126,7 @@ static int create_beside(pnr_new_file *file, mode_t mode, pnr_error *error)
     file->fd =
         openat(file->folder, file->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file->fd < 0) {
-        file->name[0] = '\0'; /* a file of this name is not ours */
+        file->name[0] = '\0'; /* discard must not remove a file of this name */
         return explain(file, error);
     }
     if (mode != 0)
@@ -176,8 +176,8 @@ int pnr_new_file_write(const pnr_new_file *file, const void *bytes, size_t n, pn
     return PNR_OK;
 }
 
-/* Waits until the names in the folder are on the disk. A folder that may not be read does not
- * matter: the file itself is there. */
+/* Waits until the names in the folder are on the disk. Ignores a folder that cannot be opened: the
+ * file itself is on the disk already. */
 static void sync_folder(int folder)
 {
     const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

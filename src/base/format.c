@@ -121,13 +121,14 @@ static double get_float(const unsigned char *raw, unsigned n)
     return (double)value;
 }
 
-/* The bits of I or Q. */
+/* Returns the number of bits of I, or of Q, in one sample. */
 static unsigned bits_of(const pnr_format_info *info)
 {
     return 8 * info->bytes / (info->is_complex ? 2 : 1);
 }
 
-/* Reads part 0 (I) or 1 (Q) of a sample, without its sign. Parts of 4 bits share a byte. */
+/* Reads the bits of part 0 (I) or 1 (Q) of a sample, without sign extension. Two parts of 4 bits
+ * share a byte. */
 static uint64_t get_part(const unsigned char *raw, unsigned bits, unsigned part)
 {
     if (bits == 4)
@@ -135,7 +136,7 @@ static uint64_t get_part(const unsigned char *raw, unsigned bits, unsigned part)
     return get_bytes(raw + part * bits / 8, bits / 8);
 }
 
-/* Writes part 0 or 1; part 0 first. */
+/* Writes part 0 (I) or 1 (Q) of a sample. Part 0 must be written first. */
 static void put_part(unsigned char *raw, unsigned bits, unsigned part, uint64_t value)
 {
     if (bits != 4)

@@ -33,7 +33,7 @@ typedef struct pnr_format_info {
     unsigned bytes;      /* bytes of one sample (I and Q together if complex) */
     bool is_complex;
     bool is_float;
-    double scale; /* value = (raw + offset) * scale with full scale = 1; 1/32768, 1/128, 1/8 or 1 */
+    double scale;  /* value = (raw + offset) * scale; the value of full scale is 1 */
     double offset; /* -127.5 for cu8 and u8, else 0 */
 } pnr_format_info;
 
@@ -45,8 +45,8 @@ pnr_format pnr_format_find(const char *name);
 /* Finds a format by the extension of a path (".sc16"). PNR_FORMAT_NONE: the path has no extension,
  * or an unknown one. */
 pnr_format pnr_format_of_path(const char *path);
-/* Returns the format that samples of this format have in memory: ci8 for ci4, which sources unpack
- * (16 times the integers, the same values), else the format itself. */
+/* Returns the format in memory of samples of this format. Sources unpack ci4 to ci8: the integers
+ * are 16 times as large, and the values are the same. All other formats stay as they are. */
 pnr_format pnr_format_in_memory(pnr_format format);
 /* Returns the names of all formats, separated by spaces, for messages. */
 const char *pnr_format_names(void);

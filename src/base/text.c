@@ -173,7 +173,8 @@ size_t pnr_text_character(const char *at)
     return forms[form].n;
 }
 
-/* Returns the bytes of the control character at s, of which n > 0 bytes may be read; 0: none. */
+/* Returns the length in bytes of the control character at s; 0: none. n: readable bytes at s, n >
+ * 0. */
 static size_t control_length(const unsigned char *s, size_t n)
 {
     if (s[0] < 0x20 || s[0] == 0x7f || (s[0] >= 0x80 && s[0] <= 0x9f))
@@ -181,8 +182,8 @@ static size_t control_length(const unsigned char *s, size_t n)
     return s[0] == 0xc2 && n > 1 && s[1] >= 0x80 && s[1] <= 0x9f ? 2 : 0;
 }
 
-/* Returns the bytes of the character at s, of which n > 0 bytes may be read. A byte that is not
- * UTF-8 is a character of its own. */
+/* Returns the length in bytes of the character at s. n: readable bytes at s, n > 0. A byte that is
+ * not UTF-8 is a character of its own. */
 static size_t character_length(const unsigned char *s, size_t n)
 {
     char next[4] = {0};

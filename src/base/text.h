@@ -31,7 +31,7 @@ void pnr_text_double(pnr_text *text, double value, const char *missing);
  * are escaped. */
 void pnr_text_string(pnr_text *text, const char *string);
 
-/* Returns the bytes of the character at `at` in UTF-8 (RFC 3629), 1 at a NUL; 0: malformed. */
+/* Returns the bytes of the UTF-8 character (RFC 3629) at `at`: 1 for a NUL; 0: malformed. */
 size_t pnr_text_character(const char *at);
 
 /*

@@ -117,7 +117,7 @@ static void step_radix4(const double complex *restrict x, double complex *restri
     }
 }
 
-/* The same step for any radix r:
+/* A step of any radix r:
  * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r).
  * It is inlined, so that the compiler unrolls the sums of a constant r. */
 static inline __attribute__((always_inline)) void

@@ -43,8 +43,8 @@ int pnr_band_add_notches(pnr_band *band, const pnr_config *config, bool is_real,
  * the frequencies 0 and half of the rate, where z and the image meet, are left out too, and the
  * result correlates with the analytic signal of x (D. Gabor, Theory of communication, 1946).
  *
- * *share: the part of the energy that is kept. *removed: the part that the notches remove of the
- * energy that would be kept without notches. PNR_OK, PNR_ENOMEMORY.
+ * *share: the kept energy divided by the energy of a. *removed: the energy that the notches remove,
+ * divided by the energy that would be kept without notches. PNR_OK, PNR_ENOMEMORY.
  */
 int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *share,
                   double *removed);

@@ -12,8 +12,8 @@ enum { PREFIX = 8, HEADER_LEN = 4096 };
 
 static const struct dtype {
     const char *descr;
-    unsigned bytes; /* of one element */
-    char kind;      /* integer, float, complex */
+    unsigned bytes; /* bytes of one element */
+    char kind;      /* 'i' integer, 'f' float, 'c' complex */
 } dtypes[] = {{"|i1", 1, 'i'}, {"<i2", 2, 'i'}, {"<i4", 4, 'i'}, {"<i8", 8, 'i'},
               {"<f4", 4, 'f'}, {"<f8", 8, 'f'}, {"<c8", 8, 'c'}, {"<c16", 16, 'c'}};
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
@@ -34,7 +34,7 @@ static int read_header(const pnr_chip_file *file, char text[HEADER_LEN + 1], uin
     if (fread(head, 1, n_head, file->stream) != n_head || memcmp(head, "\x93NUMPY", 6) != 0)
         return refuse_npy(file, error, "does not begin like a numpy array", "");
     length = head[PREFIX] | (size_t)head[PREFIX + 1] << 8;
-    if (head[6] > 1) { /* versions 2 and 3 have a longer field */
+    if (head[6] > 1) { /* in versions 2 and 3 the length has four bytes */
         if (fread(head + n_head, 1, 2, file->stream) != 2)
             return refuse_npy(file, error, "cut short in its header", "");
         length |= (size_t)head[n_head] << 16 | (size_t)head[n_head + 1] << 24;
@@ -51,7 +51,7 @@ static int read_header(const pnr_chip_file *file, char text[HEADER_LEN + 1], uin
     return PNR_OK;
 }
 
-/* Returns the text of the value of a key in the header; "": the key is missing. */
+/* Returns the text of the header from the value of a key on; "": the key is missing. */
 static const char *find_value(const char *text, const char *key)
 {
     const char *at = strstr(text, key);

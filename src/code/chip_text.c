@@ -9,7 +9,7 @@
 
 enum { VALUE_LEN = 96, SHOWN = 60 };
 
-/* What a line is, by the first one. */
+/* The form of all lines, which the first line with values decides. */
 typedef enum { FORM_UNKNOWN, FORM_CHIP, FORM_PAIR, FORM_LIST } form;
 
 typedef struct text {
@@ -21,13 +21,13 @@ typedef struct text {
     size_t n_shown;
     char value[VALUE_LEN]; /* the characters of the present value */
     size_t n_value;
-    size_t n_in_line; /* values of the line so far */
-    double first[2];  /* the values of a line before its form is known */
+    size_t n_in_line; /* number of values of the line so far */
+    double first[2];  /* first numbers of the line, at most two */
     bool has_ended;   /* all characters of the line have been read */
     form form;
 } text;
 
-/* Refuses the present line. Its text is shown to its end, or to SHOWN characters. */
+/* Refuses the present line. The message shows at most SHOWN characters of the line. */
 static int refuse_line(text *t, const char *why)
 {
     int c;
@@ -43,14 +43,14 @@ static int refuse_line(text *t, const char *why)
                          t->line, t->shown, why);
 }
 
-/* Reads one decimal number, with its sign. False: it is none. */
+/* Reads one decimal number, with its sign. False: there is no number. */
 static bool read_part(const char **at, double *out)
 {
     const size_t length = strspn(*at, "+-.0123456789eE");
     char *end;
 
     *out = strtod(*at, &end);
-    if (end == *at || end > *at + length || !isfinite(*out)) /* nan, inf, 0x10 */
+    if (end == *at || end > *at + length || !isfinite(*out)) /* also refuses nan, inf and 0x10 */
         return false;
     *at = end;
     return true;
@@ -87,7 +87,7 @@ static int add_chip(text *t, double i, double q)
     return pnr_chips_add(t->out, (const double[2]){i, q}, t->file, t->error);
 }
 
-/* Begins a list: the values before were chips of it. */
+/* Begins a list. The earlier values of the line are its first chips. */
 static int begin_list(text *t)
 {
     int code = PNR_OK;
@@ -98,7 +98,7 @@ static int begin_list(text *t)
     return code;
 }
 
-/* Takes the value that has ended, if there is one. */
+/* Reads and stores the value that has ended, if there is one. */
 static int take_value(text *t)
 {
     double value[2];
@@ -123,7 +123,7 @@ static int take_value(text *t)
     return code;
 }
 
-/* Takes the chip of the line that has ended. */
+/* Adds the chip of the line that has ended. The values of a list are chips already. */
 static int take_line(text *t)
 {
     int code = take_value(t);
@@ -154,7 +154,7 @@ static int begin_line(text *t)
     return code;
 }
 
-/* Passes over a comment. Returns the character after it. */
+/* Skips a comment. Returns the line break or EOF that ends the comment. */
 static int skip_comment(FILE *stream)
 {
     int c;

@@ -70,9 +70,10 @@ static void note_tune(pnr_rational tune_hz, pnr_code *code)
              pnr_rational_format(tune_hz, text));
 }
 
-/* The periods of a bit of each signal, from the documents that code.h names: GPS L1 C/A sends 50
- * bits a second, SBAS 500 symbols, L2C CM 50 symbols, L5 a secondary code with one chip a period,
- * GLONASS 100 symbols (a meander), BeiDou D1 a secondary code, and D2 500 bits. */
+/* Returns the periods of the code in one bit of its signal, from the documents that code.h names.
+ * GPS L1 C/A sends 50 bits a second, SBAS 500 symbols, L2C CM 50 symbols, GLONASS 100 symbols (a
+ * meander), and BeiDou D2 500 bits. L5 and BeiDou D1 have a secondary code with one chip in each
+ * period. */
 static size_t bits_of(const pnr_config *config)
 {
     const size_t prn = config->code.prn;

@@ -10,8 +10,8 @@
 
 enum { PNR_CODE_LABEL_LEN = 16 };
 
-/* What tells a code from the others that are searched: "prn 29", "seed 3", "taps 10,3". "": one
- * code alone, or what tells it is longer. */
+/* The text that distinguishes a code from the other codes of a search: "prn 29", "seed 3", "taps
+ * 10,3". "": there is only one code, or the text would be too long. */
 typedef struct pnr_code_label {
     char text[PNR_CODE_LABEL_LEN];
 } pnr_code_label;
@@ -22,8 +22,8 @@ typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
     char name[96]; /* for logs, such as "m-sequence n=13 taps=13,4,3,1" */
-    size_t bits;   /* periods of a bit of data or secondary code, at whose end the sign may change;
-                    * 0: it never changes */
+    size_t bits;   /* periods in a bit of data or of a secondary code, at the end of which the sign
+                    * may change; 0: the sign never changes */
     /* If is_m_sequence: chip i is 1 - 2 bit[i], and bit[i + degree] is the xor of
      * bit[i + degree - t] over the taps t. The largest tap is the degree. The Walsh method needs
      * this recurrence. */

@@ -164,7 +164,8 @@ int pnr_code_read_samples(const char *path, const char *key, double (**samples)[
     return PNR_OK;
 }
 
-/* True when a code's chips are 0 and one other level: bits, or on and off. The chips are scaled. */
+/* True if each chip of a code is 0 or the same positive level, as for bits or on-off keying. The
+ * chips are already scaled, so the level need not be 1. */
 static bool is_on_off(const pnr_code *code)
 {
     double level = 0;

@@ -150,8 +150,9 @@ void pnr_waveform_destroy(pnr_waveform *waveform)
     free(waveform);
 }
 
-/* out[k] = a(k - fraction), |fraction| <= 1/2: harmonic m turns by -m fraction / N cycles. The turns
- * of whole blocks and those within a block are multiplied, as sin and cos take longer. */
+/* out[k] = a(k - fraction), |fraction| <= 1/2: harmonic m turns by -m fraction / N cycles. Its turn
+ * is the product of the turn of its block and the turn within the block, because sin and cos take
+ * longer than a product. */
 static int shift_fraction(const pnr_waveform *waveform, double fraction, double complex *out)
 {
     enum { BLOCK = 64 };
@@ -167,7 +168,7 @@ static int shift_fraction(const pnr_waveform *waveform, double fraction, double 
 
         const double complex turn = whole * within[m % BLOCK];
 
-        if (2 * m == n) { /* the mean of both signs of m */
+        if (2 * m == n) { /* the mean of the turns of m and -m */
             out[m] = waveform->spectrum[m] * creal(turn);
             continue;
         }

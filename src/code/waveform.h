@@ -29,8 +29,9 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope);
 
-/* value[i] = a(from + i) and slope[i] = a'(from + i), i = 0 .. n_out - 1; either may be NULL. All
- * n_out points share one set of weights: ten times as fast as pnr_waveform_at for each point. */
+/* value[i] = a(from + i) and slope[i] = a'(from + i), i = 0 .. n_out - 1; value or slope may be
+ * NULL. All n_out points share one set of interpolation weights, so a call is ten times as fast as
+ * pnr_waveform_at for each point. */
 void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
                       double complex *value, double complex *slope);
 
@@ -38,10 +39,10 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
  * a cosine). out: [n_samples]. */
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out);
 
-/* Makes the correlation C(u) = sum_n a(n + u) conj(b(n)) / sum_n |b(n)|^2 (cyclic, band-limited in
- * u), for a = b the autocorrelation R(u)/R(0). Both have N samples. The new waveform is already
- * prepared, so pnr_waveform_at gives its value at any u. PNR_OK, PNR_ENOMEMORY. The caller owns
- * *out. */
+/* Makes the correlation C(u) = sum_n a(n + u) conj(b(n)) / sum_n |b(n)|^2. C is cyclic, and
+ * band-limited in u. If a = b, C is the autocorrelation R(u)/R(0). Both a and b have N samples. The
+ * new waveform is already prepared, so pnr_waveform_at gives its value at any u. PNR_OK,
+ * PNR_ENOMEMORY. The caller owns *out. */
 int pnr_waveform_correlation(const pnr_waveform *a, const pnr_waveform *b, pnr_waveform **out);
 
 double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over the N samples */
@@ -52,9 +53,10 @@ double pnr_waveform_bandwidth(const pnr_waveform *waveform);
 /* Returns the fourth central moment of |C|^2, divided by B^2: 9/5 for a flat spectrum, more when a
  * chip has several samples. */
 double pnr_waveform_kurtosis(const pnr_waveform *waveform);
-/* Describes the part of the code that lies within s / n_steps of half the rate around its mean
- * frequency, s = 0 .. n_steps. share[s]: its part of the energy. bandwidth[s]: its mean square
- * bandwidth, rad^2 a sample^2. Both are [n_steps + 1]. */
+/* Describes parts of the spectrum of the code. Part s contains the frequencies within s / n_steps
+ * of half the rate around the mean frequency, s = 0 .. n_steps. share[s]: the energy of part s
+ * divided by the whole energy. bandwidth[s]: the mean square bandwidth of part s, rad^2 a sample^2.
+ * Both arrays are [n_steps + 1]. */
 void pnr_waveform_bands(const pnr_waveform *waveform, size_t n_steps, double *share,
                         double *bandwidth);
 /* Returns `share`, the part of the energy that is in the Nyquist bin; 0 for odd N. That bin is a

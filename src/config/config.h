@@ -147,8 +147,8 @@ typedef struct pnr_config {
         size_t index;
         size_t seed;
         bool invert;          /* changes the sign of every chip */
-        size_t bits;          /* periods of a bit of data; 0: no data */
-        bool has_bits;        /* false: as the type has it */
+        size_t bits;          /* periods of the code in a bit of data; 0: no data */
+        bool has_bits;        /* false: the type of the code gives the value of `bits` */
         pnr_rational tune_hz; /* carrier of this code relative to source.tune_hz */
         char path[PNR_PATH_LEN];
         int pulse;        /* pnr_pulse */
@@ -197,7 +197,7 @@ typedef struct pnr_config {
         size_t cfar_guard, cfar_training;       /* cells on either side of the tested cell */
         size_t exclusion_cells, exclusion_rows; /* no weaker cell within this distance is an echo */
         size_t subtract; /* number of further searches, each without the echoes found so far */
-        size_t threads;  /* that detect; 0: one for each core */
+        size_t threads;  /* threads that detect echoes; 0: one for each core */
     } detector;
     struct {
         char name[PNR_TEXT_LEN];
@@ -277,13 +277,13 @@ void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
  * PNR_OK or PNR_ECONFIG. */
 int pnr_config_check(const pnr_config *config, pnr_error *error);
 
-/* A part of the configuration: one key, or all keys of a section (key NULL). "code.n" is all of
- * [code.1], [code.2] ... The section exists. */
+/* A part of the configuration: one key, or, if key is NULL, all keys of a section. "code.n" means
+ * all of [code.1], [code.2] ... The section must exist. */
 typedef struct pnr_config_part {
     const char *section, *key;
 } pnr_config_part;
 /* Hash of the values of these parts: FNV-1a of 64 bits over their names and texts. Another version
- * of the program may give another one. */
+ * of the program may give another hash. */
 uint64_t pnr_config_hash(const pnr_config *config, const pnr_config_part *parts, size_t n_parts);
 
 /* Prints every key with its present value, as an INI file that reads back to the same

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash of chosen values of the configuration, to recognise what was made with other ones. */
+/* A hash of chosen values of the configuration. It shows whether a file was made with other
+ * values. */
 #include "config/keys.h"
 
 #include <string.h>
 
-/* FNV-1a, also over the final NUL, so that values do not run into each other. */
+/* Adds a text to an FNV-1a hash. The final NUL is added too, so "ab", "c" and "a", "bc" differ. */
 static uint64_t add_text(uint64_t hash, const char *text)
 {
     do
@@ -23,7 +24,7 @@ static uint64_t add_values(uint64_t hash, const pnr_config_part *part, const voi
     return hash;
 }
 
-/* Returns the section of this name, also "code.n" for a numbered one. */
+/* Returns the section of this name. "code.n" is the name of the numbered sections. */
 static const pnr_section *find_section(const char *name)
 {
     const pnr_section *s = pnr_config_sections;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From fitted tracks to echoes: noise, SNR and sigmas. */
+/* Computes echoes from fitted tracks: noise, SNR and sigmas. */
 #include "detector/gate.h"
 #include "detector/state.h"
 
@@ -14,7 +14,8 @@ enum {
     MEANS = 4 /* turns of the noise in sums of powers */
 };
 
-/* (kurtosis - 1) / 2 of a uniform distribution: a Doppler is observed uniformly in time. */
+/* (kurtosis - 1) / 2 of a uniform distribution: the samples that determine a Doppler are spread
+ * uniformly in time. */
 static const double flat_curvature = 0.4;
 
 /* The variances of delay (samples^2), relative amplitude, phase (rad^2) and frequency (bins^2). */
@@ -31,7 +32,7 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
      * these. */
     /* To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
      * because the noise also bends the peak. B is the code's bandwidth. The measured S is taken at
-     * the displaced peak. With it the numerator kurtosis + 1 becomes kurtosis - 1. */
+     * the displaced peak. With this S the numerator kurtosis + 1 becomes kurtosis - 1. */
     variances v = {fit->delay_variance * (noise->shape * (1 + t->code->curvature_noise / s) / s +
                                           pnr_noise_holes(detector, observed)),
                    fit->amplitude_variance / s, fit->phase_variance / s,
@@ -49,9 +50,9 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     v.delay += noise->beside * noise->beside / 4;
 
     if (detector->is_sum) {
-        /* Each look is referred to the phase of its own centre value, which is a share of the peak.
-         * The noise of a value times the noise of the centre adds 1/(S share^2), where S
-         * is that of one look. */
+        /* The phase of each look is taken from its own centre value, whose amplitude is `share`
+         * times that of the peak. The product of the noise of a value and the noise of the centre
+         * multiplies the variances by 1 + 1/(S share^2), where S is that of one look. */
         const double product = 1 + gains->looks / (s * t->share * t->share);
 
         v.delay = v.delay * product + noise->disturbed_delay;
@@ -81,8 +82,8 @@ static void describe_motion(const pnr_detector *detector, const pnr_track *t, do
     echo->velocity_sigma_mps = echo->doppler_sigma_hz * radar->wavelength_m / ways;
 }
 
-/* The phase that the frequency of the only row gains from the first sample of the look to its
- * middle, rad. */
+/* Returns the phase, rad, by which the frequency of the only row turns an echo from the first
+ * sample of the look to its middle. */
 static double middle_turn(const pnr_detector *detector)
 {
     const double n = (double)detector->plan->n_samples;
@@ -93,8 +94,8 @@ static double middle_turn(const pnr_detector *detector)
 
 /*
  * C/N0 in dB Hz. A matched correlation over the time T has S = C/N0 T. Weights w_p of the periods
- * replace T by Tr (sum w_p)^2 / sum w_p^2. S has lost the part of the code that notches removed,
- * and what a least-squares filter costs.
+ * replace T by Tr (sum w_p)^2 / sum w_p^2. The part of the code that notches removed is missing in
+ * S, and so is the loss of a least-squares filter: both are corrected.
  */
 static double find_cn0_dbhz(const pnr_detector *detector, const pnr_dwell_gains *gains,
                             const pnr_track *t, double snr)
@@ -114,7 +115,8 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
     const double rate = pnr_rational_double(radar->rate_hz);
     const double scale = gains->amplitude * detector->energy_of_code;
     const double cell = noise->cell * t->loss;
-    /* The noise estimate is a gamma variable: the mean of its inverse is 1/(1 - variance). */
+    /* The noise estimate is a gamma variable: on average its inverse is too large by the factor
+     * 1/(1 - variance). */
     const double snr = detector->is_sum
                            ? t->amplitude2 * scale * scale / cell * (1 - noise->variance)
                            : t->fit.power / cell * (1 - noise->variance) - t->fit.cells;
@@ -148,13 +150,13 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
     echo->range_sigma_m = radar->metres_per_second * echo->delay_sigma_s;
     if (detector->has_rows)
         describe_motion(detector, t, v.bins, echo);
-    else if (detector->map != NULL) /* one row: the echo is assumed to have its frequency */
+    else if (detector->map != NULL) /* the echo is assumed to have the frequency of the only row */
         echo->phase_rad = remainder(echo->phase_rad + middle_turn(detector), 2 * M_PI);
 }
 
 /* Drops the weakest tracks that this noise explains, and returns the number of tracks left. The
- * noise includes the cell that is compared with it, as the threshold expects (setup/threshold.h).
- * The engine's floor may be too low, because it comes from the samples, whose noise may differ from
+ * noise includes the power of the tested track, as the threshold expects (setup/threshold.h). The
+ * engine's floor may be too low, because it comes from the samples, whose noise may differ from
  * that of the cells. */
 static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
                          const pnr_noise *noise, const pnr_track *tracks, size_t n)
@@ -172,8 +174,8 @@ static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
     return n;
 }
 
-/* Adds the echo of a track before all weaker echoes, if it lies in the gate. Echoes do not come in
- * the order of strength, because a weaker candidate may be estimated as a stronger echo. */
+/* Adds the echo of a track before all weaker echoes, if the echo lies in the gate. The tracks are
+ * not in this order, because a weaker candidate may be estimated as a stronger echo. */
 static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
                      const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
                      pnr_detection *out)
@@ -183,7 +185,7 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
     pnr_echo echo;
 
     describe_echo(detector, observed, gains, t, noise, &echo);
-    /* the tracker of the direct path looks at all delays, and moves the gate */
+    /* the tracker of the direct path (zero.c) needs all delays, and applies the gate later */
     if (radar->zero_search_s == 0 && !pnr_gate_holds(radar, echo.delay_s, echo.delay_sigma_s))
         return;
     for (; at > 0 && out->echoes[at - 1].snr_db < echo.snr_db; at--)
@@ -194,8 +196,9 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
     out->is_sign_changed |= t->signs.changes != 0;
 }
 
-/* True if track i is what the fit of an earlier one left: two paths within a chip are fitted as one
- * echo, and their remnants surround it. misfit: the energy of the remnants around each track. */
+/* True if track i is a remnant of an earlier track: two paths within a chip are fitted as one echo,
+ * and the power that this fit leaves appears around it as remnants. misfit: the energy of the
+ * remnants around each track. */
 static bool is_remnant(const pnr_detector *detector, const pnr_track *tracks, size_t i,
                        const double *misfit)
 {
@@ -294,8 +297,9 @@ static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_det
     return pnr_fit_create(code->autocorrelation, &code->fit);
 }
 
-/* True if slow time matters: with rows, tapers, a removed mean, a rotation, a stretch, and with
- * several looks of several periods. Every other dwell adds its windows without weights. */
+/* True if the fit needs slow time: the plan has rows, tapers, a removed mean, a rotation, a
+ * stretch, or several looks of several periods. Else the windows of a dwell are added without
+ * weights. */
 static bool needs_patch_fit(const pnr_plan *plan)
 {
     const pnr_hypothesis first = pnr_plan_hypothesis(plan, 0);

@@ -14,10 +14,11 @@
 /*
  * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
  * in double precision and NARROW ones in single precision. The CODE is an index in memory.
- * Published, it is a number from 1, as of the sections [code.n], and a name. Each macro gets x.
- * NAN: not estimated.
- * Each sigma is the least that the 17 values allow when no other parameter of the echo is known. It
- * is at most 1.04 times the Cramer-Rao bound.
+ * It is published as a number from 1, as in [code.n], and as a name. Each macro gets x as its first
+ * argument. NAN: the value is not estimated.
+ *
+ * Each sigma is the least that the 17 values around the peak allow when no other parameter of the
+ * echo is known. It is at most 1.04 times the Cramer-Rao bound.
  */
 #define PNR_ECHO_FIELDS(CODE, COUNT, WIDE, NARROW, x)                                              \
     CODE(x, code)                                                                                  \
@@ -27,9 +28,9 @@
     NARROW(x, delay_sigma_s)                                                                       \
     WIDE(x, range_m)                                                                               \
     NARROW(x, range_sigma_m)                                                                       \
-    NARROW(x, snr_db)       /* S of one look, at least -30 */                                      \
-    COUNT(x, looks)         /* whose powers were added */                                          \
-    NARROW(x, statistic_db) /* power that the threshold judges over its mean in noise */           \
+    NARROW(x, snr_db)       /* SNR of one look, at least -30 */                                    \
+    COUNT(x, looks)         /* looks whose powers were added */                                    \
+    NARROW(x, statistic_db) /* power of the cell / mean power of a cell with noise alone */        \
     NARROW(x, cn0_dbhz)     /* carrier to noise density; NAN: noise alone explains the echo */     \
     NARROW(x, amplitude)    /* full scale = 1 */                                                   \
     NARROW(x, amplitude_sigma)                                                                     \
@@ -46,31 +47,32 @@ typedef struct pnr_echo {
     PNR_ECHO_FIELDS(PNR_ECHO_COUNT, PNR_ECHO_COUNT, PNR_ECHO_VALUE, PNR_ECHO_VALUE, )
 #undef PNR_ECHO_COUNT
 #undef PNR_ECHO_VALUE
-    pnr_code_label code_name; /* the caller of the detector fills it */
-    /* not published */
-    uint32_t candidate, row; /* the candidate's index in pnr_observed, and its row */
-    double lag;              /* samples from the start of the window, before epoch and zero delay */
-    double snr; /* S of the dwell, of which the sigmas are made: that of one look times `looks`.
-                 * |c(peak)|^2 / E|noise cell|^2 minus the share of the noise; unbiased, so noise
-                 * alone can make it negative */
+    pnr_code_label code_name; /* filled by the caller of the detector */
+    /* the members below are not published */
+    uint32_t candidate, row; /* index of the candidate in pnr_observed; row of the candidate */
+    double lag;              /* samples from the start of the window, without epoch and zero
+                              * delay */
+    double snr; /* S of the dwell: S of one look times `looks`. The sigmas follow from S. It is
+                 * |c(peak)|^2 / E|noise cell|^2 minus the share of the noise, so it is unbiased,
+                 * and noise alone can make it negative */
 } pnr_echo;
 
 typedef struct pnr_detection {
     /* The noise power of a sample in the code's band, full scale = 1: white noise of this power
-     * gives the cells the noise that they have. */
+     * would give the cells the noise that they have. */
     double noise_power;
-    bool is_coloured;     /* the samples hold 0.5 dB more or less noise than noise_power */
+    bool is_coloured;     /* the noise of the samples differs from noise_power by over 0.5 dB */
     bool is_unresolved;   /* an echo lacks the shape of a single one: its sigmas are widened */
     bool is_sign_changed; /* the sign of an echo changes within the look (sign.h) */
-    bool is_more;         /* the limits on echoes left out a real echo */
-    bool is_coarse;       /* the time was over: weaker echoes are left out and not subtracted */
+    bool is_more;         /* the limits on the number of echoes left out an echo */
+    bool is_coarse;       /* the time was over: weaker echoes are left out or not subtracted */
     size_t n_echoes;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;
 
 typedef struct pnr_detector pnr_detector;
 
-/* Copies the echoes that are set. */
+/* Copies a detection with its n_echoes echoes. */
 static inline void pnr_detection_copy(pnr_detection *to, const pnr_detection *from)
 {
     memcpy(to, from, offsetof(pnr_detection, echoes) + from->n_echoes * sizeof *from->echoes);
@@ -79,11 +81,11 @@ static inline void pnr_detection_copy(pnr_detection *to, const pnr_detection *fr
 /* Keeps pointers to config and setup. */
 int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
                         pnr_error *error);
-/* Makes a detector for another thread. It shares the tables of `from`, which is destroyed after it.
- * PNR_OK, PNR_ENOMEMORY. */
+/* Makes a detector for another thread. The new detector shares the tables of `from`, so destroy the
+ * new detector before `from`. PNR_OK, PNR_ENOMEMORY. */
 int pnr_detector_share(const pnr_detector *from, pnr_detector **out);
 void pnr_detector_destroy(pnr_detector *detector);
-/* True if candidates come with patches. */
+/* True if each candidate has a patch. */
 bool pnr_detector_has_rows(const pnr_detector *detector);
 
 /* One dwell of an engine's result. */
@@ -91,19 +93,19 @@ typedef struct pnr_observed {
     const pnr_dwell *dwell;
     const pnr_candidate *candidates; /* [dwell->n_candidates] */
     const float *patches;      /* [n_candidates][17][17][2] with several Doppler rows; else NULL */
-    const uint32_t *lost;      /* [windows of the dwell] samples lost; NULL: none */
-    const uint32_t *nonfinite; /* [windows of the dwell] samples not finite; NULL: none */
-    uint64_t until_ns; /* CLOCK_MONOTONIC when the detection should end; 0: it may take any time */
+    const uint32_t *lost;      /* [windows of the dwell] number of lost samples; NULL: none */
+    const uint32_t *nonfinite; /* [windows of the dwell] number of non-finite samples; NULL: none */
+    uint64_t until_ns;         /* CLOCK_MONOTONIC when the detection should end; 0: no limit */
     /* [n_candidates] true if a candidate was found after echoes were subtracted; NULL: none was */
     const bool *is_restored;
 } pnr_observed;
 
 /* Describes how to subtract an echo from the samples. The first removal subtracts the delayed code.
  * If the delay changes from period to period, two more removals subtract the slope of the code.
- * Returns the number of removals; 0: the echo walks by more than half a chip in a look, and stays in
- * the samples. replica, slope: [N], filled here and referenced by the removals;
- * work: [2 N]. The waveforms must be prepared. */
-enum { PNR_MAX_REMOVALS = 3 }; /* of one echo */
+ * Returns the number of removals; 0: the echo walks by more than half a chip in a look, and stays
+ * in the samples. replica, slope: [N], filled here and referenced by the removals; work: [2 N]. The
+ * waveforms must be prepared. */
+enum { PNR_MAX_REMOVALS = 3 }; /* greatest number of removals of one echo */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
                              float (*replica)[2], float (*slope)[2], double complex *work,
                              pnr_removal out[PNR_MAX_REMOVALS]);

@@ -8,16 +8,16 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* A gate of all delays of a circular correlation has no edges. */
+/* True if the gate holds all delays of a circular correlation. Such a gate has no edges. */
 static inline bool pnr_gate_is_whole(const pnr_radar *radar)
 {
     return !radar->is_linear && radar->max_delay_s - radar->min_delay_s >
                                     radar->period_s - 0.5 / pnr_rational_double(radar->rate_hz);
 }
 
-/* Returns the delay, modulo Tr, nearest to the middle of the gate: an echo just before the first
- * range is not shown behind the last one. A gate of all delays begins half a sample earlier. In
- * a linear correlation the delay is returned unchanged. */
+/* Returns the delay, modulo the period Tr, that is nearest to the middle of the gate. So an echo
+ * just before the first range is not shown behind the last range. A gate of all delays is moved by
+ * half a sample to earlier delays. In a linear correlation the delay is returned unchanged. */
 static inline double pnr_gate_wrap(const pnr_radar *radar, double delay_s)
 {
     const double half_s = 0.5 / pnr_rational_double(radar->rate_hz);
@@ -30,7 +30,7 @@ static inline double pnr_gate_wrap(const pnr_radar *radar, double delay_s)
                : delay_s - radar->period_s * round((delay_s - middle) / radar->period_s);
 }
 
-/* True if the delay is in the gate, or so little outside that its error explains it. So an echo at
+/* True if the delay is in the gate, or outside by no more than its error explains. So an echo at
  * the edge is seen in every dwell. */
 static inline bool pnr_gate_holds(const pnr_radar *radar, double delay_s, double sigma_s)
 {

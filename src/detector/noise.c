@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Estimates the noise of a cell from the sum of P minus the power of the echoes, and from the
- * residual of the fit. */
+/* Estimates the noise of a cell in two ways: from the sum of the power P of all cells minus the
+ * power of the echoes, and from the residual of the fit. */
 #include "detector/noise.h"
 
 #include "detector/state.h"
@@ -14,10 +14,10 @@ enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 /* The sums from which the noise of a cell follows. */
 typedef struct sums {
-    double power, cells; /* sum of P outside the lobes without sidelobes; cells of this sum */
+    double power, cells; /* P and number of the cells outside the lobes; P without sidelobes */
     double sidelobes;    /* power of the sidelobes of all echoes */
     double error2;       /* variance of `power` without the part that grows with the noise */
-    double error_noise;  /* the part of this variance that is proportional to the noise of a cell */
+    double error_noise;  /* factor of the part that grows: error_noise * noise of a cell */
 } sums;
 
 static size_t index_of(const pnr_observed *observed, const pnr_track *t)
@@ -25,7 +25,8 @@ static size_t index_of(const pnr_observed *observed, const pnr_track *t)
     return (size_t)(t->candidate - observed->candidates);
 }
 
-/* The distance in lags and rows from one track to an earlier one whose lobe overlaps its lobe. */
+/* The distance in lags and rows from one track to an earlier track whose lobe overlaps its own.
+ * reach: that of the earlier lobe, lags. */
 typedef struct overlap {
     long lags, rows, reach;
 } overlap;
@@ -50,7 +51,7 @@ static size_t list_overlaps(const pnr_detector *detector, const pnr_track *track
     return n;
 }
 
-/* True if one of the earlier lobes holds the cell at these lags and rows from the track. */
+/* True if the cell at these lags and rows from the track lies in one of the earlier lobes. */
 static bool is_counted(const overlap *overlaps, size_t n, long lags, long rows)
 {
     for (size_t e = 0; e < n; e++)
@@ -61,9 +62,10 @@ static bool is_counted(const overlap *overlaps, size_t n, long lags, long rows)
 }
 
 /*
- * Removes the cells in the lobe of track i. With several looks c[j] is the product with the centre
- * value, divided by the root of the centre's power. |c[j]|^2 is then the part of P in phase with
- * the centre. The noise of the other dimensions, which are looks - 1, stays in the sum.
+ * Removes the cells in the lobe of track i. With several looks c[j] is the sum over the looks of
+ * value j times the conjugate of the centre value, divided by the root of the centre's P. |c[j]|^2
+ * is then the part of P in phase with the centre. The noise of the other dimensions, which are
+ * looks - 1, stays in the sum.
  */
 static void remove_lobe(const pnr_detector *detector, const pnr_observed *observed,
                         const pnr_track *tracks, size_t i, double looks, sums *s)
@@ -102,7 +104,7 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     double total = lobe->total * (1 - lobe->nyquist * sine * sine);
     double inside = pnr_lobe_inside(lobe, t->fit.delay);
 
-    if (detector->least_squares != NULL) /* between gates: sum of sinc^2(k - d), |k| > reach */
+    if (detector->least_squares != NULL) /* echo between gates: sum of sinc^2(k - d), |k| > reach */
         return 2 * sine * sine / (M_PI * M_PI * ((double)lobe->reach + 0.5));
     if (detector->has_rows) {
         const pnr_patch_place place = pnr_track_place(detector, t);
@@ -163,8 +165,8 @@ static sums sum_outside(const pnr_detector *detector, const pnr_observed *observ
         const double seen = fmax(s.cells, 0) / fmax(detector->cells.n - lobe[i], 1);
         const double peak = t->power, own = seen * peak * sidelobes_of(detector, t);
         const double others = holes * peak * fmax(s.cells, 0);
-        /* alike: sidelobes that add in phase; total / N: those that add by chance, as `total` lags
-         * count as one */
+        /* alike: the share of sidelobes that add in phase. total / N: the share of sidelobes that
+         * add by chance, because only N / total lags are independent. */
         const double chance = 2 * t->code->lobe.total / n_samples;
         const double cross = 2 * t->code->lobe.alike + chance;
 
@@ -209,9 +211,9 @@ static double chance_of(const pnr_detector *detector, double n)
     return detector->cells.crowd / (n + detector->cells.crowd);
 }
 
-/* The part of the energy of the echoes that two of them share, in one row: with least squares the
- * samples without the echoes have the energy of all minus the sum over all pairs of A_i conj(A_j)
- * R(0) C(d_j - d_i). Returns this sum over unlike pairs, divided by R(0). */
+/* Returns the part of the energy of the echoes that pairs of unlike echoes share in one row,
+ * divided by R(0). The samples without the echoes, subtracted by least squares, have the energy of
+ * the samples minus the sum over all pairs of A_i conj(A_j) R(0) C(d_j - d_i). */
 static double shared_energy(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     double sum = 0;
@@ -263,8 +265,8 @@ static void compare_energy(const pnr_detector *detector, const pnr_dwell *dwell,
                        : 1;
 }
 
-/* Combines the estimate of the sum with that of the residual at the strongest echo. The variances
- * of both depend on the noise, so the result is iterated. */
+/* Combines the estimate from the sum over the cells with the estimate from the residual at the
+ * strongest echo. The variances of both depend on the noise, so the result is iterated. */
 static void add_residual(const pnr_detector *detector, const sums *s, double holes, double looks,
                          const pnr_track *tracks, size_t n, double least, pnr_noise *noise)
 {
@@ -287,7 +289,8 @@ static void add_residual(const pnr_detector *detector, const sums *s, double hol
         const double variance = isinf(of_sum) ? of_near : of_sum * share;
 
         cell = (isinf(of_sum) ? 0 : sum * share) + near * (1 - share);
-        /* An estimate below half of its own uncertainty is no more accurate than that bound. */
+        /* A result below half of its standard deviation is replaced by half of the standard
+         * deviation. */
         cell = fmax(cell, fmax(sqrt(variance) / 2, least));
         noise->variance = fmin(variance / (cell * cell), 0.5);
     }
@@ -297,7 +300,7 @@ static void add_residual(const pnr_detector *detector, const sums *s, double hol
 pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *observed,
                          const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n)
 {
-    /* At this relative variance (0.1 dB) the sum needs no second estimate. */
+    /* Below this relative variance (0.1 dB) no second estimate is needed. */
     const double negligible = 5e-4;
     const sums s = sum_outside(detector, observed, gains, tracks, n);
     const double left = fmax(s.cells, 1);

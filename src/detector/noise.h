@@ -16,23 +16,23 @@
  *
  * With weak echoes only the number of independent cells limits the accuracy of this mean. The
  * sidelobes of strong echoes add their own error. The residual of the fit around the strongest echo
- * is a second estimate; both are weighted by their variances.
+ * is a second estimate. The result is a mean of both estimates, weighted by their variances.
  */
 enum {
-    PNR_LOBE_STEPS = 64, /* steps of the table of a lobe in one lag */
+    PNR_LOBE_STEPS = 64, /* table steps in one lag */
     PNR_LOBE_TABLE = 2 * PNR_LOBE_STEPS + 1
 };
 
 typedef struct pnr_lobe {
-    size_t reach;                  /* lags of the lobe on either side */
-    double total;                  /* sum over u of |R(u)/R(0)|^2, u whole */
+    size_t reach;                  /* lags of the lobe on either side of the peak */
+    double total;                  /* sum of |R(u)/R(0)|^2 over all whole lags u */
     double nyquist;                /* the share of R's Nyquist bin in `total` */
     double alike;                  /* |mean sidelobe|^2 / mean |sidelobe|^2 */
-    double greatest;               /* bound of the sidelobes' amplitude */
+    double greatest;               /* upper bound of the amplitude of the sidelobes */
     double inside[PNR_LOBE_TABLE]; /* sum of |R(j - d)/R(0)|^2, |j| <= reach, at d = -1 .. 1 */
 } pnr_lobe;
 
-/* autocorrelation: prepared, of period n_lags; chip: samples. */
+/* autocorrelation: a prepared waveform of the period n_lags. chip: length of a chip, samples. */
 void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double chip, pnr_lobe *out);
 
 /* The sum |R(j - d)/R(0)|^2 of a lobe at the delay d, -1 .. 1, by linear interpolation. */
@@ -43,42 +43,43 @@ struct pnr_dwell_gains;
 struct pnr_observed;
 struct pnr_track;
 
-/* Sums over the cells of a plan without losses. */
+/* Values for the cells of a dwell without lost samples. */
 typedef struct pnr_cells {
-    double n;     /* cells, each weighted with its noise: E(noise_sum) / (noise of a cell) */
-    double crowd; /* n / (number of independent cells among them) */
+    double n;     /* number of cells, each weighted by its noise: E(noise_sum) / noise of a cell */
+    double crowd; /* n / (number of independent cells) */
     double ratio; /* the threshold that keeps the false-alarm probability with this noise estimate,
                    * divided by plan.threshold */
 } pnr_cells;
 
 typedef struct pnr_noise {
-    double cell;     /* power of one cell */
-    double variance; /* of this estimate, relative */
-    double least;    /* lower bound from the sum of P alone, in spite of strong echoes */
-    double misfit;   /* the residual's energy beyond the noise, divided by the echo's; 0: none */
-    double beside;   /* samples to an echo too near to tell apart; 0: none */
-    /* Variances of delay (samples^2) and relative amplitude from other echoes' sidelobes; in sums of
-     * powers, else 0. */
+    double cell;     /* noise power of one cell */
+    double variance; /* relative variance of `cell` */
+    double least;    /* lower bound of `cell` from the sum of P alone, in spite of strong echoes */
+    double misfit;   /* residual energy beyond the noise / energy of the echo; 0: no misfit */
+    double beside;   /* distance to an echo too near to tell apart, samples; 0: there is none */
+    /* Variances of delay (samples^2) and relative amplitude that the sidelobes of other echoes
+     * cause in sums of powers; 0 without such sums. */
     double disturbed_delay, disturbed_amplitude;
-    double white; /* power of one cell if the samples' energy besides the echoes were white */
-    double shape; /* bandwidth of the noise of a cell divided by that of the code, mean square */
+    double white; /* noise power of one cell if the noise of the samples were white */
+    double shape; /* mean square bandwidth of the noise of a cell, divided by that of the code */
     bool is_coloured; /* cell and white differ by over 0.5 dB, and by more than chance explains */
 } pnr_noise;
 
 /*
- * Samples that hold more noise in the code's band than `white` says were filtered. The noise is then
- * taken as flat in the part b of the sampled band around the code, and zero outside. With E(b), the
- * share of the code's energy there, cell / white = E(b) / b, from which b follows. The noise of a
- * cell has the code's bandwidth within that part, so its slope at the peak, and the delay's error,
- * are smaller than in white noise.
+ * If the code's band holds more noise than `white` says, the samples were filtered. The noise is
+ * then taken as flat in the part b of the sampled band around the code, and zero outside. With
+ * E(b), the share of the code's energy there, cell / white = E(b) / b, from which b follows. The
+ * noise of a cell then has only the bandwidth of the code within that part. So the slope of the
+ * noise at the peak is smaller than in white noise, and so is the error of the delay.
  */
 enum { PNR_BAND_STEPS = 64 };
 typedef struct pnr_noise_bands {
     double ratio[PNR_BAND_STEPS + 1]; /* E(b) / b at b = s / PNR_BAND_STEPS */
-    double shape[PNR_BAND_STEPS + 1]; /* bandwidth of that part divided by that of the code */
+    double shape[PNR_BAND_STEPS + 1]; /* mean square bandwidth of that part of the code / that of
+                                       * the code */
 } pnr_noise_bands;
 
-/* waveform: of a code; is_half: only half the band is sampled, because samples are real. */
+/* waveform: that of a code. is_half: the samples are real, so only half of the band is sampled. */
 void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_bands *out);
 
 /* Finds the widest part of the band that explains this ratio of cell to white. Returns its shape; 1
@@ -89,19 +90,19 @@ void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_ce
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
-/* Returns the power that an echo puts into all cells of the other codes. *is_exact: it is known from
- * the correlations of the codes. Otherwise each code gets the power of the echo's lobe, because the
- * cross-correlation of two unlike codes with the same spectrum has this power. */
+/* Returns the power that an echo puts into all cells of the other codes. *is_exact: this power is
+ * known from the correlations of the codes. Otherwise each code gets the power of the echo's lobe,
+ * because the cross-correlation of two unlike codes with the same spectrum has this power. */
 double pnr_noise_crossed(const struct pnr_detector *detector, const struct pnr_track *t,
                          bool *is_exact);
-/* Changes *noise from the noise of a dwell to that of echo i. If the residual of the echo's fit is
- * beyond chance, the plan decides. With CFAR the residual is the noise, because the user expects
- * noise that differs from place to place. Without CFAR the echo is not alone or not of this
- * waveform: sets `misfit`. */
+/* Changes *noise from the noise of a dwell to that of echo i. The plan decides about a residual of
+ * the echo's fit beyond chance. With CFAR this residual is the noise, because the user expects
+ * noise that differs from place to place. Without CFAR it means that the echo is not alone, or not
+ * of this waveform, and `misfit` is set. */
 void pnr_noise_around(const struct pnr_detector *detector, const struct pnr_track *tracks, size_t n,
                       size_t i, pnr_noise *noise);
-/* The share of lost samples, divided by the number of valid samples: lost samples disturb an echo's
- * sidelobes like noise of this share of its peak power. */
+/* Returns the noise power that lost samples put into the sidelobes of an echo, divided by the power
+ * of its peak: the share of lost samples divided by the number of valid samples. */
 double pnr_noise_holes(const struct pnr_detector *detector, const struct pnr_observed *observed);
 
 #endif

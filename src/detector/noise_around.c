@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The noise of one echo: what its own surroundings, other echoes and other codes change. */
+/* The noise of one echo: corrects the noise of a dwell for the surroundings of the echo, for other
+ * echoes and for other codes. */
 #include "detector/noise.h"
 
 #include "detector/state.h"
@@ -29,8 +30,8 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
     return least < 1.5 * chip ? least : 0;
 }
 
-/* Adds the echoes of other codes to the noise, unless they were subtracted, as in maps. They are noise in the
- * cells of this code only. */
+/* Adds the echoes of other codes, which are noise in the cells of this code only. Echoes that were
+ * subtracted are not added: those in maps, and those whose correlation with this code is known. */
 static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                             size_t i, pnr_noise *noise)
 {
@@ -49,11 +50,12 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
     noise->variance *= before * before / (noise->cell * noise->cell);
 }
 
-/* Fills the variances that the sidelobes of other echoes add to delay and relative amplitude.
- * Without phases, sums of powers cannot be cleared of them. If the echoes keep their phases from
- * look to look, they disturb all looks alike. An echo a R(u) moves by Re(b C'(u) / a) / B and grows
- * by Re(b C(u) / a) when b C(u) is added, B the mean square bandwidth. The phase of b / a is random,
- * and the means over five lags stand for the sidelobes around the peak. */
+/* Fills the variances that the sidelobes of other echoes add to delay and relative amplitude. These
+ * sidelobes cannot be subtracted from sums of powers, which have no phases. If the echoes keep
+ * their phases from look to look, they disturb all looks alike. An echo a R(u) moves by
+ * Re(b C'(u) / a) / B and grows by Re(b C(u) / a) when b C(u) is added, where B is the mean square
+ * bandwidth. The phase of b / a is random. The means over five lags stand for the sidelobes around
+ * the peak. */
 static void find_disturbance(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                              size_t i, pnr_noise *noise)
 {
@@ -79,7 +81,7 @@ static void find_disturbance(const pnr_detector *detector, const pnr_track *trac
 void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       pnr_noise *noise)
 {
-    /* a deviation of more than this is not chance */
+    /* a deviation of more sigmas than this is not chance */
     const double sigmas = 5;
     const double strong = 100, rounding = 1e-11;
     const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;

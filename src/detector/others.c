@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Subtracts what the other echoes of a dwell put into the values of a track, where it matters
- * against the noise. */
+/* Subtracts the other echoes of a dwell from the values of a track, if they matter against the
+ * noise. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Moves an echo in the rest of a track. before: NULL if the echo is not yet subtracted. In one row
- * the echo has the frequency of that row. */
+/* Replaces an echo that is subtracted from the rest of a track. before: NULL if no echo is
+ * subtracted yet. In one row the echo has the frequency of that row. */
 static void move_echo(const pnr_detector *detector, const pnr_track *from,
                       const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
                       int reach)
@@ -50,10 +50,10 @@ static double walk_of(const pnr_detector *detector, const pnr_track *from,
            fabs(pnr_fit_patch_walk(detector->map, echo->bins, stretch));
 }
 
-/* A bound of an echo's power in a cell of a track, divided by the power of the echo's peak. At far
- * lags the cell has the code's sidelobes or the end of the pulse. In maps it also has the
- * self-noise of chi there, about 8/N. At far rows the sidelobes of slow time reduce the power by
- * the factor 1 / (pi rows)^2. */
+/* Returns an upper bound of the power of an echo in a cell of a track, divided by the power of the
+ * echo's peak. Far lags contain the code's sidelobes or the end of the pulse. In maps far lags also
+ * contain the self-noise of the ambiguity function, about 8/N. At far rows the sidelobes of slow
+ * time reduce the power by the factor 1 / (pi rows)^2. */
 static double reach_of(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo)
 {
@@ -82,8 +82,8 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
            (detector->has_rows && rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
 }
 
-/* True if a change of this power matters in the values of `from`. The whole echo must also
- * have ten times the least power that matters, because a weaker one was not subtracted before. */
+/* True if a change of this power matters in the values of track `from`. The whole echo must also
+ * have ten times the least power that matters, because a weaker echo was not subtracted before. */
 static bool is_reached(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo, double change, double cell)
 {

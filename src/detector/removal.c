@@ -7,8 +7,8 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Returns the frequency of an echo in the samples, in bins. A map with one row has only the frequency
- * of that row. */
+/* Returns the frequency of an echo in the samples, in bins. A map with one row has only the
+ * frequency of that row. */
 static double bins_of(const pnr_detector *detector, const pnr_echo *echo)
 {
     if (detector->map == NULL)
@@ -18,7 +18,7 @@ static double bins_of(const pnr_detector *detector, const pnr_echo *echo)
     return echo->doppler_hz * detector->radar->period_s;
 }
 
-/* The complex amplitude A, its phase referred to the first sample of the look. */
+/* Returns the complex amplitude A. Its phase is that at the first sample of the look. */
 static double complex amplitude_of(const pnr_detector *detector, const pnr_echo *echo, double bins)
 {
     const double n = (double)detector->plan->n_samples;
@@ -44,9 +44,9 @@ bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double b
 }
 
 /*
- * An echo that walks by w samples a sample about the middle m of the look is
+ * If the delay of an echo is d in the middle m of the look and grows by w samples a sample, it is
  * a(n - d - w (n - m)) = a(n - d) - w (n - m) a'(n - d) to first order. With
- * n - m = sin(u (n - m)) / u for small u, the second term is two tones.
+ * n - m = sin(u (n - m)) / u for small u, the second term is a'(n - d) times two tones.
  */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
                              float (*replica)[2], float (*slope)[2], double complex *work,
@@ -56,7 +56,7 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     const double periods = (double)detector->plan->n_periods, middle = (n * periods - 1) / 2;
     const double bins = bins_of(detector, echo);
     const double walk = detector->map != NULL ? pnr_fit_patch_walk(detector->map, bins, 0) / n : 0;
-    const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* apart in bins; u in rad a
+    const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* apart is in bins, u in rad a
                                                                     * sample */
     double complex *by_time = work + detector->plan->n_samples;
 
@@ -73,7 +73,7 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     if (walk == 0)
         return 1;
     narrow_to_float(by_time, detector->plan->n_samples, slope);
-    for (int side = 0; side < 2; side++) { /* +- A w i / (2 u) exp(-+ i u m) at bins +- apart */
+    for (int side = 0; side < 2; side++) { /* peak +- A w i / (2 u) exp(-+ i u m) */
         const double sign = side == 0 ? 1 : -1, factor = sign * walk / (2 * u);
         const double complex at =
             peak * CMPLX(factor * sin(sign * u * middle), factor * cos(u * middle));
@@ -142,7 +142,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
             continue;
         }
         if (detector->has_rows) {
-            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* no noise: exact sums */
+            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* noise 0: exact sums */
             continue;
         }
         if (!pnr_cross_is_known(detector->cross, echo->code, candidate->code))

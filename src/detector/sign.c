@@ -11,18 +11,22 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    DOPPLERS = 13 /* of the search, 1/4 row apart, around the candidate */
+    DOPPLERS = 13 /* Dopplers tried around the candidate, 1/4 row apart */
 };
 
-/* What signs must explain beyond a single echo, in powers of a cell and as a share of the echo:
- * noise does so with the probability exp(-11) for one pattern, errors of the model with a small
- * share. */
+/* A fit with signs must explain this much more than a fit of a single echo: least_gain powers of a
+ * cell, plus the share least_share of the echo. Noise alone explains least_gain with the
+ * probability exp(-11) for one pattern of signs; errors of the model explain a small share of the
+ * echo. */
 static const double least_gain = 11, least_share = 0.05;
-/* What signs may explain less for each partner, whose parameters also fit noise. */
+/* A partner is a track that may be a lobe of the same echo. A fit with signs may explain less than
+ * the partners do, by most_loss powers of a cell for each partner, because the parameters of
+ * partners also fit noise. */
 static const double most_loss = 10;
-/* What a single echo must leave for signs to be tried; noise leaves 17 cells. */
+/* Without partners, signs are tried only if the fit of a single echo leaves at least this power, in
+ * powers of a cell. Noise alone leaves 17. */
 static const double least_residual = 22;
-static const double reach_rows = 8; /* lobes beyond these are weaker by 20 dB and not searched */
+static const double reach_rows = 8; /* rows; lobes farther away are 20 dB weaker and not searched */
 
 static size_t bits_of(const pnr_detector *detector, size_t code)
 {
@@ -40,7 +44,7 @@ bool pnr_sign_is_corrected(const pnr_detector *detector, size_t code)
            detector->config->detector.subtract == 0;
 }
 
-/* The sign of a window in which the sign changes from 1 to -1. */
+/* Returns the mean sign of a window in which the sign changes from 1 to -1. */
 static double sign_at_change(const pnr_detector *detector, const pnr_track *t)
 {
     const double lag = ((double)t->centre + t->fit.delay) / (double)detector->plan->n_samples;
@@ -48,7 +52,7 @@ static double sign_at_change(const pnr_detector *detector, const pnr_track *t)
     return detector->plan->linear ? -1 : 2 * (lag - floor(lag)) - 1;
 }
 
-/* The signs of the windows: [n_periods]. */
+/* Fills the sign of each window. out: [n_periods]. */
 static void fill_signs(const pnr_detector *detector, const pnr_track *t, const pnr_signs *signs,
                        double *out)
 {
@@ -103,8 +107,8 @@ static void fill_slow_time(const pnr_detector *detector, const pnr_track *t,
     }
 }
 
-/* The power that an echo with these signs explains in slow time, |sum u_p z_p|^2 / sum u_p^2; sums:
- * [n_periods + 1], of the first z_p. */
+/* Returns the power that an echo with the signs u_p explains in slow time, |sum u_p z_p|^2 /
+ * sum u_p^2. sums: [n_periods + 1]; sums[p] is the sum of the first p values of z. */
 static double power_with(const double complex *sums, size_t n_periods, size_t bits,
                          double at_change, const pnr_signs *signs)
 {
@@ -122,7 +126,8 @@ static double power_with(const double complex *sums, size_t n_periods, size_t bi
     return pnr_power(sum + sign * (sums[n_periods] - sums[from])) / squares;
 }
 
-/* Finds the signs and the Doppler, in bins, at which slow time has the most power. */
+/* Finds the signs and the Doppler that explain the most power in slow time. Returns the Doppler in
+ * bins. */
 static double find_signs(const pnr_detector *detector, const pnr_track *t, const double complex *z,
                          pnr_signs *out)
 {
@@ -156,7 +161,8 @@ static double find_signs(const pnr_detector *detector, const pnr_track *t, const
     return best_bins / (1 + pnr_fit_patch_stretch(detector->map, t->candidate->row));
 }
 
-/* True if track k may be a lobe of track t: of its code, within half a chip and some rows. */
+/* True if track k may be a lobe of track t, a partner: both have the same code, within half a chip
+ * and reach_rows rows. */
 static bool is_partner(const pnr_detector *detector, const pnr_track *t, const pnr_track *k)
 {
     const double chip = (double)detector->radar->n_samples / (double)detector->radar->n_chips;
@@ -167,7 +173,8 @@ static bool is_partner(const pnr_detector *detector, const pnr_track *t, const p
     return k != t && k->code == t->code && fabs(lags) < 0.5 * chip && fabs(rows) <= reach_rows;
 }
 
-/* The power of all rows of a patch at the lag of a track, divided by the share of an echo there. */
+/* Returns the power of all rows of a patch at the lag nearest to the peak of a track, divided by
+ * the share of an echo's peak power at this lag. */
 static double column_power(const pnr_track *t, const pnr_vector *patch)
 {
     const long lag = lrint(t->fit.delay);
@@ -178,7 +185,7 @@ static double column_power(const pnr_track *t, const pnr_vector *patch)
     return sum / pnr_power(pnr_waveform_at(t->code->autocorrelation, (double)lag - t->fit.delay));
 }
 
-/* The same without an echo. */
+/* Returns column_power after the echo is subtracted from the patch. */
 static double power_without(const pnr_detector *detector, const pnr_track *t,
                             const pnr_patch_echo *echo, const pnr_vector *patch, double cell)
 {
@@ -190,7 +197,7 @@ static double power_without(const pnr_detector *detector, const pnr_track *t,
     return column_power(t, rest);
 }
 
-/* Adds the partners of track i to its values again. Returns their number. */
+/* Adds the partners of track i to its values again. Returns the number of partners. */
 static size_t add_partners(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                            size_t i, double cell, pnr_vector *patch)
 {
@@ -209,7 +216,8 @@ static size_t add_partners(const pnr_detector *detector, const pnr_track *tracks
     return n_partners;
 }
 
-/* Fits a track with signs to its values with those of its partners. Returns what the fit leaves. */
+/* Fits a track with its signs to `whole`, the values of the track with its partners. Returns the
+ * power that the fit leaves. */
 static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, double bins,
                         double cell, pnr_track *t)
 {
@@ -231,7 +239,8 @@ static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, d
     return left;
 }
 
-/* Finds the signs of a track and fits it with them. Returns what the fit leaves. */
+/* Finds the signs of a track, and fits the track with these signs. Returns the power that the fit
+ * leaves. */
 static double find_changes(const pnr_detector *detector, const pnr_vector *whole, double cell,
                            pnr_track *t)
 {
@@ -244,7 +253,8 @@ static double find_changes(const pnr_detector *detector, const pnr_vector *whole
     return fit_signs(detector, whole, bins, cell, t);
 }
 
-/* Corrects a track; false: signs explain too little. */
+/* Fits a track with sign changes. Returns false, and changes nothing, if the signs explain too
+ * little. */
 static bool correct_track(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                           double cell)
 {

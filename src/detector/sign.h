@@ -10,27 +10,29 @@
 
 /*
  * A change of sign in the middle of a look of K periods splits an echo into two lobes, 0.75 rows
- * above and below its Doppler, each with half of the power: two candidates, or one at the wrong
- * Doppler. The periods of a bit (pnr_code.bits) say how far apart changes lie, not where the first
- * is. The echo's own code begins at sample d of each window, d its lag, so the window of a change
- * has the sign s (2 d / N - 1), s the sign before; in linear windows the sign changes between
- * windows.
+ * above and below its Doppler, each with half of the power. So two candidates appear, or one at
+ * the wrong Doppler. The periods of a bit (pnr_code.bits) say how far apart changes lie, not where
+ * the first one is. The code of an echo of lag d begins at sample d of each window. So a window
+ * with a change has the mean sign s (2 d / N - 1), where s is the sign before the change. In linear
+ * windows the sign changes between windows. Echoes of codes and looks beyond the limits below are
+ * not corrected.
  *
  * The rows of the patch are transformed to slow time, and every pattern of signs is tried at
  * Dopplers around the candidate. The echo is then fitted anew with the best pattern in its model
- * (estimate/slow_time.h). The fit is kept if it explains as much as all echoes of this code at this
- * delay together, or more than noise alone explains; these echoes are then one.
+ * (estimate/slow_time.h). If other echoes of this code are near this delay, the fit must explain
+ * as much as all of them together, and replaces them. If there are none, the fit must explain more
+ * than noise alone does.
  */
 enum {
-    PNR_SIGN_BITS = 8,      /* shorter bits look like a Doppler shift; nothing is corrected */
-    PNR_SIGN_CHANGES = 2,   /* bits may begin so often in a look; else nothing is corrected */
-    PNR_SIGN_PERIODS = 256, /* most periods of a look */
+    PNR_SIGN_BITS = 8,      /* least periods of a bit: shorter bits look like a Doppler shift */
+    PNR_SIGN_CHANGES = 2,   /* greatest number of bits that may begin in a look */
+    PNR_SIGN_PERIODS = 256, /* greatest number of periods of a look */
 };
 
 /* The signs of the periods of a look. */
 typedef struct pnr_signs {
     size_t first;     /* the window in which a bit first begins */
-    unsigned changes; /* bit i: the sign changes i bits later; 0: it never does */
+    unsigned changes; /* bit i is set: the sign changes i data bits later; 0: no change */
 } pnr_signs;
 
 struct pnr_detector;
@@ -38,8 +40,8 @@ struct pnr_track;
 
 /* True if the detector can find sign changes of a code. */
 bool pnr_sign_is_corrected(const struct pnr_detector *detector, size_t code);
-/* Corrects the tracks of codes with data, and removes those that are lobes of others. Returns the
- * number of tracks. cell: the noise power of one cell. */
+/* Corrects the tracks of codes with data, and removes tracks that are lobes of other tracks.
+ * Returns the number of tracks left. cell: the noise power of one cell. */
 size_t pnr_sign_correct(const struct pnr_detector *detector, struct pnr_track *tracks, size_t n,
                         double cell);
 /* Puts the signs of a track into the model of the map, until pnr_sign_end. */

@@ -8,22 +8,23 @@
 #include <math.h>
 
 enum {
-    BEFORE = 4, /* dwells before the slip, then the one that may hold it, and those after it */
+    BEFORE = 4, /* dwells before the slip; the next dwell may contain the slip */
     AFTER = PNR_SLIP_DWELLS - BEFORE - 1,
     POINTS = BEFORE + AFTER
 };
 
 static const double sigmas = 5;
-static const double least_sigma = 0.02; /* samples: what motion and the clock add to a sigma */
+static const double least_sigma = 0.02; /* samples: least sigma, because of motion and the clock */
 static const double most_drift = 4;     /* samples a dwell: a faster echo is not steady */
-static const double most_chi2 = 16.3;   /* of POINTS - 3 degrees of freedom: exceeded by 0.3 % */
+static const double most_chi2 = 16.3;   /* of POINTS - 3 degrees of freedom: chance exceeds it in
+                                         * 0.3 % of cases */
 static const double quiet = 0.25;       /* samples: no slip moves an echo by less */
 
-/* An echo in the dwells before and after. */
+/* One echo in the dwells before and after a slip. */
 typedef struct path {
     const pnr_slip_echo *at[PNR_SLIP_DWELLS]; /* oldest first; at[BEFORE] is not used */
-    double drift, step;                       /* samples a dwell; samples */
-    double variance;                          /* of the step */
+    double drift, step;                       /* drift: samples a dwell; step: samples */
+    double variance;                          /* variance of the step, samples^2 */
     double chi2;
 } path;
 
@@ -33,7 +34,7 @@ void pnr_slip_begin(pnr_slip_tracker *slip, const pnr_radar *radar)
                                .period = (uint32_t)radar->n_samples};
 }
 
-/* The kept dwells; 0 is the oldest. */
+/* Returns dwell i of those stored; 0 is the oldest. */
 static const pnr_slip_dwell *dwell_at(const pnr_slip_tracker *slip, size_t i)
 {
     return &slip->dwells[(slip->next + i) % PNR_SLIP_DWELLS];
@@ -45,7 +46,7 @@ static double apart(const pnr_slip_tracker *slip, double a, double b)
     return remainder(a - b, slip->period);
 }
 
-/* The echo of this code and channel nearest to a lag, within `reach`; NULL: none. */
+/* The echo with the code and channel of `like` nearest to a lag, within `reach`; NULL: none. */
 static const pnr_slip_echo *find_near(const pnr_slip_tracker *slip, size_t dwell,
                                       const pnr_slip_echo *like, double lag, double reach)
 {
@@ -63,7 +64,8 @@ static const pnr_slip_echo *find_near(const pnr_slip_tracker *slip, size_t dwell
     return best;
 }
 
-/* Follows an echo of dwell `last` back to dwell `first`. Its drift is known, or NAN. */
+/* Follows an echo of dwell `last` back to dwell `first`. drift: that of the echo; NAN: unknown.
+ * False: a dwell has no such echo. */
 static bool follow_back(const pnr_slip_tracker *slip, size_t first, size_t last, double drift,
                         path *p)
 {
@@ -80,8 +82,8 @@ static bool follow_back(const pnr_slip_tracker *slip, size_t first, size_t last,
     return true;
 }
 
-/* Fits x = a + drift t + step [t > BEFORE] to the dwells `first` .. `end` - 1 of a path, by least
- * squares: the mean of each group is free, the drift is common. */
+/* Fits x = a + drift t + step [t > BEFORE] to the dwells 0 .. `end` - 1 of a path, by least
+ * squares. The dwells before and after BEFORE have separate means and a common drift. */
 static void fit_step(const pnr_slip_tracker *slip, size_t end, path *p)
 {
     double weight[2] = {0}, time[2] = {0}, place[2] = {0}, square = 0, product = 0, all = 0;
@@ -121,7 +123,7 @@ static void fit_step(const pnr_slip_tracker *slip, size_t end, path *p)
     p->variance = 1 / weight[0] + 1 / weight[1] + later * later / square;
 }
 
-/* Finds the line of an echo of the last dwell before the slip; false: it is not steady. */
+/* Fits a line to an echo of the last dwell before the slip. False: the echo is not steady. */
 static bool find_line(const pnr_slip_tracker *slip, const pnr_slip_echo *echo, path *p)
 {
     p->at[BEFORE - 1] = echo;
@@ -137,10 +139,11 @@ static double lag_on(const path *p, size_t dwell)
     return p->at[BEFORE - 1]->lag + p->drift * ((double)dwell - (BEFORE - 1));
 }
 
-/* True if a line goes on in a dwell after the slip as if there was none. */
+/* True if a line continues without a step in a dwell after the slip. */
 static bool goes_on(const pnr_slip_tracker *slip, const path *line, double step)
 {
-    /* the line is known to 2.5 sigmas at the last dwell; not as far as the new place */
+    /* 15 sigmas, because the line has an error of 2.5 sigmas at the last dwell; at most half-way to
+     * the new place */
     const double reach = fmin(3 * sigmas * line->at[BEFORE - 1]->sigma, fabs(step) / 2);
 
     for (size_t i = BEFORE + 1; i < PNR_SLIP_DWELLS; i++)
@@ -149,10 +152,10 @@ static bool goes_on(const pnr_slip_tracker *slip, const path *line, double step)
     return false;
 }
 
-/* True if something was at the new place before. */
+/* True if an echo was at the new place before the slip. */
 static bool was_there(const pnr_slip_tracker *slip, const path *p)
 {
-    const double reach = fmin(1, fabs(p->step) / 2); /* without the echo itself */
+    const double reach = fmin(1, fabs(p->step) / 2); /* excludes the echo itself */
 
     for (size_t i = 0; i < BEFORE; i++)
         if (find_near(slip, i, p->at[0], lag_on(p, i) + p->step, reach) != NULL)
@@ -160,8 +163,8 @@ static bool was_there(const pnr_slip_tracker *slip, const path *p)
     return false;
 }
 
-/* Continues a line with an echo of the newest dwell; false: they are no line with a step of whole
- * samples. */
+/* Continues a line with an echo of the newest dwell. False: the result is no line with a step of
+ * whole samples. */
 static bool join(const pnr_slip_tracker *slip, const path *line, const pnr_slip_echo *echo, path *p)
 {
     enum { LAST = PNR_SLIP_DWELLS - 1 };
@@ -179,7 +182,7 @@ static bool join(const pnr_slip_tracker *slip, const path *line, const pnr_slip_
            fabs(p->step - whole) <= sigmas * sigma && whole != 0;
 }
 
-/* True if the amplitude before and after is the same, within 20 % and five sigmas. */
+/* True if the amplitudes before and after the slip are equal within 20 % and five sigmas. */
 static bool keeps_amplitude(const path *p)
 {
     const pnr_slip_echo *a = p->at[BEFORE - 1], *b = p->at[PNR_SLIP_DWELLS - 1];
@@ -229,7 +232,7 @@ static double find_step(const pnr_slip_tracker *slip)
     return 0;
 }
 
-/* Keeps the strongest echoes of a dwell. */
+/* Stores the strongest echoes of a dwell. */
 static void keep_dwell(pnr_slip_tracker *slip, uint64_t sample, const pnr_detection *d)
 {
     const pnr_slip_dwell *last = dwell_at(slip, PNR_SLIP_DWELLS - 1);

@@ -16,11 +16,11 @@
  * four dwells is steady. A slip is found when
  * - the strongest steady echo continues in the three dwells, displaced by a whole number of
  *   samples, with the same speed,
- * - no steady echo is seen where its line continues,
+ * - no steady echo is seen where its line would continue without a slip,
  * - nothing was at the new place before,
  * - and a second steady echo has the same displacement, or the first has kept its amplitude.
- * A dwell with lost samples, or after lost samples, begins anew. Delays are cyclic, so the number
- * of vanished samples is known modulo the period; whole periods stay unseen.
+ * At a dwell with lost samples, or after lost samples, the search begins anew. Delays are cyclic,
+ * so the number of vanished samples is known modulo the period; whole periods stay unseen.
  */
 enum { PNR_SLIP_DWELLS = 8, PNR_SLIP_ECHOES = 8 };
 
@@ -39,20 +39,20 @@ typedef struct pnr_slip_dwell {
 typedef struct pnr_slip_tracker {
     double rate_hz;
     uint32_t period;     /* samples */
-    size_t n_kept, next; /* dwells; the place of the next one */
+    size_t n_kept, next; /* number of dwells stored; place of the next dwell */
     size_t n_quiet;      /* dwells in a row in which the strongest echo has hardly moved */
     pnr_slip_dwell dwells[PNR_SLIP_DWELLS];
-    uint64_t n_slips, n_untold; /* all, and those not yet logged */
-    uint32_t vanished;          /* in the last slip */
+    uint64_t n_slips, n_untold; /* number of all slips, and of those not yet logged */
+    uint32_t vanished;          /* samples that vanished in the last slip */
     uint64_t at_sample;         /* the first sample of the dwell of the last slip */
 } pnr_slip_tracker;
 
 void pnr_slip_begin(pnr_slip_tracker *slip, const pnr_radar *radar);
 /*
- * Processes one dwell, before the direct path is removed from its echoes. sample: its first;
- * has_loss: samples were lost in it, or since the dwell before. Returns 0, or the number of samples
- * that vanished, 1 .. period - 1. They vanished in the third dwell before this one, or at its
- * edges. Allocates nothing.
+ * Processes one dwell, before the direct path is removed from its echoes. sample: the first sample
+ * of the dwell. has_loss: samples were lost in this dwell, or between it and the dwell before.
+ * Returns 0, or the number of samples that vanished, 1 .. period - 1. They vanished in the third
+ * dwell before this one, or at its edges. Allocates nothing.
  */
 uint32_t pnr_slip_track(pnr_slip_tracker *slip, uint64_t sample, bool has_loss,
                         const pnr_detection *detection);

@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-/* One of the codes. */
+/* The data of the detector for one code. */
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
@@ -26,7 +26,7 @@ typedef struct pnr_detector_code {
      * positive frequencies (setup/setup.h). Tuned real samples: twice these values, because A
      * cos(wt) is A/2 on either side of 0. */
     double amplitude_scale, energy_scale;
-    double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) at u = -PNR_NEIGHBOURS .. */
+    double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0), u from -PNR_NEIGHBOURS on */
 } pnr_detector_code;
 
 struct pnr_detector {
@@ -39,21 +39,21 @@ struct pnr_detector {
     pnr_detector_code *codes;
     pnr_cross *cross;   /* correlations of the codes in one row */
     pnr_fit_patch *map; /* the fit of a map; NULL: the plan is no map */
-    bool has_rows;      /* several rows: candidates come with patches */
-    pnr_patch *patches; /* [2 PNR_MAX_CANDIDATES] of the tracks; NULL without has_rows */
-    const pnr_least_squares *least_squares; /* the filter; NULL: matched */
+    bool has_rows;      /* the plan has several rows, and each candidate has a patch */
+    pnr_patch *patches; /* [2 PNR_MAX_CANDIDATES] c and rest of tracks; NULL in one row */
+    const pnr_least_squares *least_squares; /* the least-squares filter; NULL: matched filter */
     double energy_of_code;                  /* R(0) */
     pnr_cells cells;
     pnr_noise_bands bands;
     bool is_sum;       /* values are sums of powers over several looks */
-    size_t max_echoes; /* including the direct path, which zero.c removes */
+    size_t max_echoes; /* greatest number of echoes, with the direct path, which zero.c removes */
 };
 
 /* The gains of a dwell for an echo's amplitude and for noise. */
 typedef struct pnr_dwell_gains {
     double amplitude; /* the peak of an echo divided by A R(0), over all looks */
     double noise;     /* the noise power of a cell divided by that of a sample and by R(0) */
-    double looks;     /* powers in a sum */
+    double looks;     /* number of looks whose powers are summed */
 } pnr_dwell_gains;
 
 /* A candidate with its fit. */
@@ -61,22 +61,22 @@ typedef struct pnr_track {
     const pnr_candidate *candidate;
     const pnr_detector_code *code;
     size_t centre; /* lag */
-    double loss; /* noise of its values divided by a cell's: above 1 after a least-squares filter */
-    int n_rows;  /* of c and rest, which are [n_rows][17]: 17 in a map, else 1 */
+    double loss;   /* noise of its values / noise of a cell; above 1 after a least-squares filter */
+    int n_rows;    /* rows of c and rest, which are [n_rows][17]: 17 if has_rows, else 1 */
     /* The engine's values without the mean noise of a sum of powers. After a filter they are
      * restored to the values of the correlation. */
     pnr_vector *c;
     pnr_vector *rest;       /* c minus the `told` fits of the other echoes */
     pnr_vector row[2];      /* the memory of c and rest outside of maps */
-    pnr_patch_echo told;    /* the fit that the others have subtracted */
-    bool is_told, is_dirty; /* dirty: rest has changed since the fit */
-    double cell;            /* the noise with which rest was made */
+    pnr_patch_echo told;    /* the fit of this track that the other tracks have subtracted */
+    bool is_told, is_dirty; /* is_told: told is set; is_dirty: rest has changed since the fit */
+    double cell;            /* the noise of a cell for which rest was made */
     pnr_fitted fit;
-    double bins, bins_variance; /* if there are several rows; variance times S */
-    pnr_signs signs;            /* of the periods, in the model of this echo */
+    double bins, bins_variance; /* Doppler, set only with several rows; variance times S */
+    pnr_signs signs;            /* signs of the periods in the model of this echo */
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
-    double power;               /* P at the peak, as the engine has it */
+    double power;               /* P at the peak, on the scale of the engine's values */
 } pnr_track;
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
@@ -113,8 +113,8 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
 /* Fits the echoes of a sum of powers again, without the mean power `cell` of its noise. */
 void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
                          pnr_track *tracks, size_t n);
-/* The noise power of one cell around track i, and the number of independent cells in this mean.
- * cell: the approximate noise. */
+/* Returns the noise power of one cell, as a mean around track i. *cells: the number of independent
+ * cells in this mean. cell: the approximate noise. */
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                        double cell, double *cells);
 
@@ -124,14 +124,14 @@ static inline int pnr_track_row(const pnr_track *t)
     return t->n_rows / 2;
 }
 
-/* --- one track among others; cell: the noise of a cell, which decides what matters --- */
+/* --- one track among others; cell: the noise of a cell, below which echoes are ignored --- */
 
-/* Subtracts the latest fit of track i from the rest of each other track, in place of the fit
- * before. */
+/* Subtracts the latest fit of track i from the rest of each other track, and adds the fit that was
+ * subtracted before. */
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                      double cell);
-/* Fills the rest of a track: its values without the other echoes. In a map only the lags and rows
- * within `reach` of the centre are complete; 0: all are. */
+/* Fills the rest of a track: its values without the other echoes. reach: in a map only lags and
+ * rows within this distance of the centre are complete; 0: all lags and rows are complete. */
 void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                          size_t n, double cell, int reach);
 

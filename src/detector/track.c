@@ -17,8 +17,8 @@ enum {
 
 static const double strong = 100; /* least S at which the part that a filter removed matters */
 
-/* Returns the start of the climb, in lags: the vertex of |c| over the cell's lag and its
- * neighbours, or 1/2 for a cell at a half lag. */
+/* Returns the lag from which the fit climbs to the peak, relative to the centre: the vertex of |c|
+ * over the cell's lag and its neighbours, or 1/2 for a cell at a half lag. */
 static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
                           const double complex *c)
 {
@@ -124,8 +124,9 @@ static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vec
     t->share = found.centre;
 }
 
-/* Fits one candidate to what the others leave; returns its gain. After a filter the fit is repeated
- * with the part that the filter removed. cell: the noise power of one cell. */
+/* Fits a track to its rest, the values without the other echoes. Returns the gain of the fit. After
+ * a filter the fit is repeated with the part that the filter removed. cell: noise power of one
+ * cell. */
 static double fit_rest(const pnr_detector *detector, pnr_track *t, double cell)
 {
     cell *= t->loss;
@@ -142,7 +143,8 @@ static double fit_rest(const pnr_detector *detector, pnr_track *t, double cell)
     return t->fit.gain;
 }
 
-/* The lags of a patch that represent a candidate's cell: one, or the two around a half lag. */
+/* Returns the number of lags of a patch that represent a candidate's cell: 2 for a cell at a half
+ * lag, else 1. */
 static int lags_of(const pnr_detector *detector, const pnr_track *t)
 {
     return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
@@ -224,7 +226,8 @@ static void measure_track(const pnr_detector *detector, const pnr_dwell_gains *g
                                 : pnr_power(t->fit.peak) / t->loss;
 }
 
-/* The noise power of one cell of a map, from the energy minus that of the echoes found. */
+/* Returns the noise power of one cell of a map, from the energy of the samples minus that of the
+ * echoes found. */
 static double cell_without(const pnr_detector *detector, const dwell_view *view,
                            const pnr_track *tracks, size_t n)
 {
@@ -318,8 +321,8 @@ static bool is_explained(const pnr_detector *detector, const pnr_track *t, doubl
 }
 
 /* True when more echoes than wanted are found, and a candidate of this power cannot be among the
- * strongest. Its peak may lie between two lags, so it may be 4 dB above the power of the cell; with
- * half lags, 1 dB. */
+ * strongest. The peak of the candidate may lie between two lags, so the power there may be 4 dB
+ * above that of the cell; with half lags, 1 dB. */
 static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, size_t n, double power)
 {
     const double peak = power * (detector->plan->oversample == 1 ? 2.5 : 1.26);
@@ -330,8 +333,8 @@ static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, siz
     return n > detector->max_echoes && n_stronger >= detector->max_echoes;
 }
 
-/* The power in a cell of a candidate that the models of the other echoes do not describe. Echoes that
- * were subtracted from the samples, and restored by their models, have none. */
+/* The power in a cell of a candidate that the models of the other echoes do not describe. Echoes
+ * that were subtracted from the samples, and restored by their models, have none. */
 static double unknown_power(const pnr_detector *detector, const pnr_observed *observed,
                             const pnr_track *t, const pnr_track *others, size_t n)
 {

@@ -63,7 +63,7 @@ static void find_rows(const pnr_detector *detector, const pnr_track *t, const pn
         out[row] = -(patch[row][MIDDLE] * conj(rho)) / pnr_power(rho);
 }
 
-/* values += factor rows x */
+/* Adds factor * rows[row] * x[j] to values[row][j]. */
 static void add_rows(const pnr_track *t, double factor, const double complex *rows,
                      const double complex *x, pnr_vector *values)
 {

@@ -10,17 +10,17 @@
 #include <math.h>
 
 enum {
-    MOST_ASTRAY = 15 /* consecutive dwells that count as outliers */
+    MOST_ASTRAY = 15 /* greatest number of consecutive dwells rejected as outliers */
 };
 
 static const double wander = 1e-16;     /* q, 1/s: see zero.h */
 static const double first_drift = 1e-4; /* initial sigma of the drift, for a cheap crystal */
 static const double astray_sigmas = 5;
-static const double least_astray = 0.1; /* in samples; only a greater deviation is an outlier */
+static const double least_astray = 0.1; /* samples; only a greater deviation is an outlier */
 static const double alarm_ends = 0.9;   /* share of the limit at which an alarm ends: hysteresis
                                          * against noise */
 
-/* The delay may be anywhere within the search. */
+/* Starts the filter for a delay anywhere within the search. */
 static void begin_anywhere(pnr_zero_tracker *z)
 {
     z->x = z->config->radar.zero_delay_s;
@@ -79,8 +79,9 @@ static void update_state(pnr_zero_tracker *z, double innovation, double variance
     z->xx *= variance / all;
 }
 
-/* Returns the index of the strongest echo of the first code within the search around `around_s`;
- * n_echoes if there is no such echo. *innovation: its distance from there. */
+/* Returns the index of the strongest echo of the first code within radar.zero_search_m of the delay
+ * `around_s`; n_echoes if there is no such echo. *innovation: the delay of that echo minus
+ * `around_s`. */
 static size_t find_direct_path(const pnr_zero_tracker *z, const pnr_detection *d, double around_s,
                                double *innovation)
 {
@@ -95,8 +96,8 @@ static size_t find_direct_path(const pnr_zero_tracker *z, const pnr_detection *d
     return i;
 }
 
-/* Drops the delay of an earlier run when the direct path is not seen near it but near the configured
- * delay. Returns true when it did so. */
+/* Drops the delay of an earlier run when 16 dwells in a row have the direct path near the
+ * configured delay, but not near the delay of that run. Returns true when the delay was dropped. */
 static bool doubt_memory(pnr_zero_tracker *z, const pnr_detection *d)
 {
     const double configured_s = z->config->radar.zero_delay_s;
@@ -117,7 +118,7 @@ static bool doubt_memory(pnr_zero_tracker *z, const pnr_detection *d)
     return true;
 }
 
-/* Updates the state with a measurement; false when it is an outlier. */
+/* Updates the state with a measurement. Returns false when the measurement is an outlier. */
 static bool take_measurement(pnr_zero_tracker *z, double innovation, double sigma_s)
 {
     const double variance = sigma_s * sigma_s;
@@ -144,8 +145,8 @@ static bool take_measurement(pnr_zero_tracker *z, double innovation, double sigm
     return true;
 }
 
-/* Refers an echo's delay to x instead of radar.zero_delay_s. Returns false if it is then outside
- * the wanted ranges. */
+/* Refers an echo's delay to x instead of radar.zero_delay_s. Returns false if the corrected delay
+ * is outside the wanted ranges. */
 static bool correct_delay(const pnr_zero_tracker *z, pnr_echo *echo)
 {
     const pnr_radar *radar = z->radar;

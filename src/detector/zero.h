@@ -14,15 +14,15 @@
 /*
  * The zero delay of one dwell, as published, in the order of JSON and CSV. A packed record keeps
  * WIDE values in double precision, NARROW ones in single precision, and does not contain PLAIN
- * ones. Each macro gets x.
+ * ones. x is passed to each macro.
  */
 #define PNR_ZERO_FIELDS(WIDE, NARROW, PLAIN, x)                                                    \
-    WIDE(x, delay_s)     /* of the direct path: ranges count from here */                          \
-    NARROW(x, sigma_s)   /* of all dwells so far; part of the sigma of every range */              \
-    NARROW(x, snr_db)    /* of one look of this dwell; NAN: not seen, the delay is held */         \
+    WIDE(x, delay_s)     /* delay of the direct path; ranges count from this delay */              \
+    NARROW(x, sigma_s)   /* sigma of delay_s after this dwell; part of the sigma of each range */  \
+    NARROW(x, snr_db)    /* SNR of one look; NAN: no direct path is seen, delay_s is predicted */  \
     NARROW(x, drift_ppm) /* change of delay_s, us a second */                                      \
-    NARROW(x, held_s)    /* since it was last seen; NAN: never in this run */                      \
-    PLAIN(x, moved_s)    /* delay_s minus the first one, of the file or of this run; NAN: none */
+    NARROW(x, held_s)    /* seconds since the direct path was seen; NAN: never in this run */      \
+    PLAIN(x, moved_s)    /* delay_s minus the first delay, of the file or this run; NAN: none */
 
 typedef struct pnr_zero {
     bool is_tracked; /* false with radar.zero = fixed: the other members are not set */
@@ -43,50 +43,52 @@ typedef struct pnr_zero_memory {
  *     x' = v,   v' = white noise of density q: v changes by sqrt(q t) in the time t.
  * sqrt(q) = 1e-8 / sqrt(s) describes a crystal oscillator that warms up by some parts in 10^8 a
  * second. The estimate has no bias for any constant drift. A measurement is the delay of the direct
- * path with its sigma. The error of x is common to all ranges of a dwell; from dwell to dwell it
+ * path with its sigma. The error of x is common to all ranges of a dwell. Between dwells this error
  * decays over the memory of the filter, about (sigma^2 T / q)^(1/4), T the interval of the dwells.
  */
 typedef struct pnr_zero_tracker {
     const pnr_config *config;
     const pnr_radar *radar;
     double rate_hz;
-    double x, v;          /* s, s/s */
-    double xx, xv, vv;    /* their covariance */
-    uint64_t sample;      /* position to which x refers */
+    double x, v;          /* delay, s; drift, s/s */
+    double xx, xv, vv;    /* covariance of x and v */
+    uint64_t sample;      /* first sample of the dwell to which x refers */
     uint64_t seen_sample; /* the dwell in which the direct path was last seen */
     bool has_begun;       /* a dwell was processed */
     bool is_seen;         /* the direct path was seen in this run */
-    bool is_remembered;   /* x is of an earlier run, and the direct path was not seen near it yet */
-    bool is_forgotten;    /* it was seen elsewhere; not yet logged */
+    bool is_remembered;   /* x started from the delay of an earlier run */
+    bool is_forgotten;    /* the delay of the earlier run was dropped; not yet logged */
     bool has_first;
     double first; /* s, as pnr_zero_memory.first_s */
     unsigned n_astray;
     bool is_alarm;
-    uint64_t n_alarms, n_untold; /* crossings of the limit: all, and those not yet logged */
-    pnr_zero last;               /* of the last dwell */
+    uint64_t n_alarms, n_untold; /* alarms so far; starts and ends of alarms not yet logged */
+    pnr_zero last;               /* values of the last dwell */
 } pnr_zero_tracker;
 
-/* Wraps a delay to +-Tr/2, where delays are known modulo Tr. */
+/* Wraps a delay to +-Tr/2 if delays are known only modulo Tr, the period of the code. */
 double pnr_zero_wrap(const pnr_radar *radar, double delay_s);
 /* Borrows config and radar. last: the state of an earlier run, or NULL. With radar.zero = fixed
  * nothing is tracked and the other functions do nothing. */
 void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_radar *radar,
                     const pnr_zero_memory *last);
 /*
- * Processes one dwell; `sample` is its first sample and ascends. The direct path is the strongest
- * echo of the first code within radar.zero_search_m of the last zero delay. A measurement more than
- * five sigmas away from the prediction counts as an outlier, except the 16th in a row. The state of
- * an earlier run is dropped when 16 dwells in a row have no direct path near it, but one within
- * radar.zero_search_m of radar.zero_delay_s. The direct path is removed from the detection. The
- * delays of the other echoes are corrected, and their sigmas widened. Echoes that are then outside
- * the wanted ranges are removed, and also the weakest ones beyond detector.max_echoes.
+ * Processes one dwell; `sample` is the first sample of the dwell and grows from call to call. The
+ * direct path is the strongest echo of the first code within radar.zero_search_m of the last zero
+ * delay. A measurement more than five sigmas away from the prediction counts as an outlier, except
+ * the 16th in a row. The state of an earlier run is dropped when 16 dwells in a row have no direct
+ * path near its delay, but one within radar.zero_search_m of radar.zero_delay_s. The direct path is
+ * removed from the detection. The delays of the other echoes are corrected, and their sigmas
+ * widened. Echoes that are then outside the wanted ranges are removed, and also the weakest ones
+ * beyond detector.max_echoes.
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
-/* Moves the direct path after a slip: all delays have fallen by this number of samples. Call it
- * before pnr_zero_track. */
+/* Moves the direct path after a slip: all delays have fallen by `vanished` samples. Call it before
+ * pnr_zero_track. */
 void pnr_zero_slip(pnr_zero_tracker *zero, uint32_t vanished);
 /* Logs one line when the direct path has moved beyond radar.zero_alarm_m since the last call, or
- * has come back within nine tenths of this limit; and one when the earlier state was dropped. */
+ * has come back within nine tenths of this limit. Logs another line when the state of an earlier
+ * run was dropped. */
 void pnr_zero_tell(pnr_zero_tracker *zero);
 /* Copies the state for the next run; false when the direct path was not seen in this run. */
 bool pnr_zero_remember(const pnr_zero_tracker *zero, pnr_zero_memory *out);

@@ -19,9 +19,9 @@ enum { WHY_LEN = 200, HASH_LEN = 17 };
 
 static const char what[] = "radar.zero_state_path", mark[] = "{\"pnradar\":\"zero\"";
 static const double most_drift = 0.01;                    /* seconds a second */
-static const int64_t most_ahead_ns = 3600 * PNR_NS_PER_S; /* of this clock */
+static const int64_t most_ahead_ns = 3600 * PNR_NS_PER_S; /* a time stamp ahead of this clock */
 
-/* What the measured delay depends on, besides the members of the file. */
+/* The settings on which the measured delay depends, besides the members of the file. */
 static const pnr_config_part parts[] = {
     {"code", NULL},         {"code.n", NULL},     {"window", NULL},       {"source", "tune_hz"},
     {"source", "spectrum"}, {"source", "layout"}, {"source", "channels"},
@@ -99,7 +99,7 @@ int pnr_zero_state_write(const pnr_config *config, pnr_format format, const pnr_
 
 /* --- read --- */
 
-/* Returns the bytes read, at most the capacity; a PNR_E... on failure. */
+/* Returns the number of bytes read, at most `capacity`, or a PNR_E... code on failure. */
 static ssize_t read_all(const char *path, char *out, size_t capacity, pnr_error *error)
 {
     ssize_t n = 0, all = 0;
@@ -129,7 +129,7 @@ static bool get(const json_t *root, const char *name, double *out)
     return json_is_number(value) && isfinite(*out);
 }
 
-/* Returns why a file is of something else; NULL: it is of this configuration. */
+/* Returns why the file does not belong to this configuration; NULL: it does belong. */
 static const char *check_origin(const pnr_config *config, pnr_format format, const json_t *root)
 {
     char rate[48], hash[HASH_LEN];
@@ -150,7 +150,7 @@ static const char *check_origin(const pnr_config *config, pnr_format format, con
     return NULL;
 }
 
-/* Returns why the age is not plausible; NULL: it is. *age_s: seconds since it was written. */
+/* Returns why the age is not plausible; NULL: it is. *age_s: seconds since the file was written. */
 static const char *check_age(const json_t *root, double *age_s, char why[WHY_LEN])
 {
     const char *written = json_string_value(json_object_get(root, "written"));
@@ -170,7 +170,7 @@ static const char *check_age(const json_t *root, double *age_s, char why[WHY_LEN
     return why;
 }
 
-/* Returns why the numbers are not plausible; NULL: they are. */
+/* Returns why the numbers are not plausible; NULL: they are plausible. */
 static const char *check_numbers(const pnr_config *config, const pnr_radar *radar,
                                  const pnr_zero_memory *m, char why[WHY_LEN])
 {

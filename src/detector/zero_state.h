@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The zero delay from run to run: a file with one line of JSON, valid for one source, format, rate
- * and code, for 30 days. */
+/* Keeps the zero delay from run to run in a file with one line of JSON. The file is valid for 30
+ * days, for one source, format, rate and code. */
 #ifndef PNR_ZERO_STATE_H
 #define PNR_ZERO_STATE_H
 
@@ -11,23 +11,24 @@
 enum { PNR_ZERO_STATE_DAYS = 30 }; /* the greatest age of a state that is used */
 
 /*
- * Reads radar.zero_state_path; true when it holds the last zero delay of this source, channel,
- * format, rate and code, and is plausible: at most PNR_ZERO_STATE_DAYS old, delay and first delay
- * within radar.zero_search_m of radar.zero_delay_s, sigma within it too, and a drift of at most
- * 1 %. A missing file means the first start. Any other file is reported in a warning with the
- * reason, and ignored; one that is used is logged with its age.
+ * Reads radar.zero_state_path. Returns true when the file holds a plausible zero delay of this
+ * source, channel, format, rate and code. Plausible means: at most PNR_ZERO_STATE_DAYS old, delay
+ * and first delay within radar.zero_search_m of radar.zero_delay_s, sigma at most
+ * radar.zero_search_m, and drift at most 1 %. A missing file means the first start. Any other
+ * unusable file is ignored, with a warning that gives the reason. The use of a file is logged with
+ * its age.
  */
 bool pnr_zero_state_read(const pnr_config *config, const pnr_radar *radar, pnr_format format,
                          pnr_zero_memory *out);
 
-/* Checks that the file can be written, before the first sample, and changes nothing. Codes as for
- * pnr_new_file_create in base/file.h: PNR_ECONFIG for a file that is no state. */
+/* Checks before the first sample that the file can be written, and changes nothing. Codes as for
+ * pnr_new_file_create in base/file.h: PNR_ECONFIG for a file that holds no state. */
 int pnr_zero_state_check(const pnr_config *config, pnr_error *error);
 
 enum { PNR_ZERO_STATE_LEN = 4096 }; /* bytes of the longest state file */
 
-/* Replaces the file atomically, without allocation. lasting: waits until it is on the disk. Codes as
- * for pnr_new_file_finish in base/file.h. */
+/* Replaces the file atomically, without allocation. lasting: waits until the file is on the disk.
+ * Codes as for pnr_new_file_finish in base/file.h. */
 int pnr_zero_state_write(const pnr_config *config, pnr_format format, const pnr_zero_memory *memory,
                          bool lasting, pnr_error *error);
 

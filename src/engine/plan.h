@@ -215,8 +215,8 @@ size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
 size_t pnr_plan_cells(const pnr_plan *plan);
 /* Bytes of the cells that one dwell returns; 0 unless want_profile. */
 size_t pnr_plan_profile_bytes(const pnr_plan *plan);
-/* Returns how many profiles or maps of `bytes` > 0 each the submits in flight may return, and how
- * many others may wait for subscribers: as many as 8 MiB hold, at least 2. */
+/* Returns the number of profiles or maps, of `bytes` > 0 each, that 8 MiB hold; at least 2. The
+ * submits in flight may return this many, and this many others may wait for subscribers. */
 size_t pnr_plan_maps(size_t bytes);
 
 /* Bytes of one sample of all channels. */

@@ -10,26 +10,26 @@
 #include <string.h>
 
 enum {
-    LANES = 8,   /* samples in one vector */
-    STRIDE = 64, /* samples between two phases that sin and cos give; products give the others */
-    MEMORY = 64 << 20 /* bytes of the echoes that are held; one is held in any case */
+    LANES = 8,        /* samples in one vector */
+    STRIDE = 64,      /* samples per call of sin and cos; the phases between are products */
+    MEMORY = 64 << 20 /* bytes for stored echoes; one echo is stored in any case */
 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
 
-/* n samples, planar. */
+/* Samples with the real and the imaginary parts in separate arrays. */
 typedef struct planar {
     double *re, *im;
 } planar;
 
-/* An echo that was set: its code, its delay, and its samples. */
+/* An echo that pnr_ambiguity_set has set: its code, its delay, and its samples. */
 typedef struct held_echo {
-    size_t code; /* SIZE_MAX: none */
+    size_t code; /* SIZE_MAX: this entry is empty */
     double delay;
     size_t
         row; /* SIZE_MAX: the echo itself, in any row; else the sum of its windows in this row, */
     double bins;         /* at this frequency */
-    uint64_t used;       /* the turn of its last use */
+    uint64_t used;       /* `turn` of pnr_ambiguity at the last use */
     bool has_slope;      /* slope is filled */
     planar value, slope; /* [N] */
 } held_echo;
@@ -37,18 +37,18 @@ typedef struct held_echo {
 struct pnr_ambiguity {
     const pnr_setup *setup;
     size_t n;          /* N */
-    held_echo *echoes; /* [n_echoes]; the one unused for longest is replaced */
+    held_echo *echoes; /* [n_echoes]; the echo unused for longest is replaced */
     size_t n_echoes;
     uint64_t turn;
-    held_echo *echo; /* the one that is set */
-    planar code;     /* [N] the other code of the correlation */
+    held_echo *echo; /* the entry of the last pnr_ambiguity_set */
+    planar code;     /* [N] the code with which the echo is correlated */
     size_t code_held;
     planar turned;        /* [N + PNR_AMBIGUITY_LAGS + LANES] the echo rotated by e */
     double complex *work; /* [2 N] */
     double *memory;
 };
 
-/* Takes n samples from the memory at *next. */
+/* Returns the next n samples of the memory, and moves *next behind these samples. */
 static planar take_planar(double **next, size_t n)
 {
     const planar out = {*next, *next + n};
@@ -201,7 +201,7 @@ static inline void rotate_stride(const double *xr, const double *xi, const plana
     }
 }
 
-/* x *= 2 pi i (time + k) / N: the derivative with respect to e. */
+/* x[k] *= 2 pi i (time + k) / N, which makes x its derivative with respect to e. */
 static inline void turn_by_e(double time, double per_sample, size_t n, double *re, double *im)
 {
     for (size_t k = 0; k < n; k++) {
@@ -268,7 +268,7 @@ PNR_MULTIVERSION static void correlate(const planar *u, const planar *a, size_t 
 
             memcpy(&yr, a->re + i, sizeof yr);
             memcpy(&yi, a->im + i, sizeof yi);
-            for (size_t l = 0; l < TOGETHER; l++) { /* lags after the last are not written */
+            for (size_t l = 0; l < TOGETHER; l++) { /* the sums of lags >= n_lags are not used */
                 memcpy(&xr, u->re + i + first + l, sizeof xr);
                 memcpy(&xi, u->im + i + first + l, sizeof xi);
                 re[l] += xr * yr + xi * yi;

@@ -10,8 +10,8 @@
 /*
  * An echo of the code a with delay d and frequency v is a(n - d) exp(2 pi i v n / N). The samples
  * are rotated by f (engine/plan.h) and correlated with a code b. R is the autocorrelation of the
- * code. With e = v - f and the time counted from the middle of the window, lag k
- * has     chi(k) = 1/R(0) sum_i a(i - d) exp(2 pi i e (i - (N - 1)/2) / N) conj(b[i - k]),
+ * code. With e = v - f and the time counted from the middle of the window, lag k has
+ *     chi(k) = 1/R(0) sum_i a(i - d) exp(2 pi i e (i - (N - 1)/2) / N) conj(b[i - k]),
  * i = 0 .. N - 1 with i - k taken mod N; a linear correlation has i = k .. k + N - 1. In both cases
  * the code is assumed to repeat; a single pulse differs in its sidelobes only. At e = 0, chi(k) is
  * R(k - d)/R(0).
@@ -20,15 +20,15 @@ typedef struct pnr_ambiguity pnr_ambiguity;
 
 enum { PNR_AMBIGUITY_LAGS = PNR_NEIGHBOURS }; /* the most lags in one call */
 
-/* Keeps a pointer to setup, whose waveforms must be prepared. PNR_OK, PNR_ENOMEMORY. */
+/* Keeps a pointer to setup and prepares the waveforms of its codes. PNR_OK, PNR_ENOMEMORY. */
 int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out);
 void pnr_ambiguity_destroy(pnr_ambiguity *ambiguity);
 
 /* Sets the echo: its code, and its delay from the first sample of the window. */
 void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay);
 
-/* The same for an echo whose delay changes from window to window, seen in a row of a map: the sum of
- * its windows, each with its weight in this row. Returns true if this echo is not held yet; the
+/* The same for an echo whose delay changes from window to window, seen in a row of a map: the sum
+ * of its windows, each with its weight in this row. Returns true if this echo is not held yet; the
  * caller then adds all parts of its windows. */
 bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row,
                            double bins);
@@ -37,8 +37,8 @@ void pnr_ambiguity_add(pnr_ambiguity *ambiguity, double delay, double complex su
                        double complex by_delay);
 
 /* Writes chi at the lags first .. first + n_lags - 1 of code `code`, and its derivatives with
- * respect to the delay and to e unless these are NULL. by_delay: NULL for a sum of windows. O(N) for
- * each lag. */
+ * respect to the delay and to e unless these are NULL. by_delay: NULL for a sum of windows. O(N)
+ * for each lag. */
 void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long first, size_t n_lags,
                       double complex *chi, double complex *by_delay, double complex *by_e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlations of all pairs of codes. A table of a pair serves both its orders. */
+/* The correlations of all pairs of codes. One table serves the pairs (a, b) and (b, a). */
 #include "estimate/cross.h"
 
 #include "base/complex.h"
@@ -52,7 +52,7 @@ void pnr_cross_destroy(pnr_cross *cross)
     free(cross);
 }
 
-/* The table of a pair in ascending order; NULL: none. */
+/* Returns the table for the two codes in ascending order; NULL: there is none. */
 static const pnr_waveform *table_of(const pnr_cross *cross, size_t of, size_t in)
 {
     if (of == in)

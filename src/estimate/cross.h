@@ -14,23 +14,22 @@
  */
 typedef struct pnr_cross pnr_cross;
 
-/* Keeps pointers to the autocorrelations of setup. Tables take 96 N bytes a pair of codes. If all
- * together take more than 64 MiB, or the plan has several rows, those of unlike codes are left
- * out: the fit in a map has its own model. The caller owns *out. PNR_OK,
- * PNR_ENOMEMORY. */
+/* Keeps pointers to the autocorrelations of setup. A table takes 96 N bytes. Pairs of different
+ * codes have no tables if these would take more than 64 MiB together, or if the plan has several
+ * rows: the fit in a map has its own model. The caller owns *out. PNR_OK, PNR_ENOMEMORY. */
 int pnr_cross_create(const pnr_setup *setup, pnr_cross **out);
 void pnr_cross_destroy(pnr_cross *cross);
 
 /* True if the pair has a table. */
 bool pnr_cross_is_known(const pnr_cross *cross, size_t of, size_t in);
-/* values[i] = C(from + i), i = 0 .. PNR_NEIGHBOURS - 1, of an echo of code `of` in the lags of code
- * `in`, and slopes[i] = C'(from + i) unless that is NULL. The pair must have a table. */
+/* Fills values[i] = C_ab(from + i), i = 0 .. PNR_NEIGHBOURS - 1, where a is code `of` and b is code
+ * `in`. Fills slopes[i] = C_ab'(from + i) unless slopes is NULL. The pair must have a table. */
 void pnr_cross_run(const pnr_cross *cross, size_t of, size_t in, double from,
                    double complex *values, double complex *slopes);
-/* C(u) of the same pair. */
+/* Returns C_ab(u), where a is code `of` and b is code `in`. The pair must have a table. */
 double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double u);
-/* sum over the whole u of |C(u)|^2. Without a table: 1, that of two unlike codes of one flat
- * spectrum. */
+/* Returns the sum of |C_ab(u)|^2 over one period of u. Without a table returns 1, the sum for two
+ * different codes with the same flat spectrum. */
 double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The model of an echo in a map: the products of its rows and its lags. */
+/* The model of an echo in a map: fills its vectors over rows and over lags. */
 #include "estimate/echo_model.h"
 
 #include "base/complex.h"
@@ -12,7 +12,7 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-static const double loading = 1e-4; /* the lags of an oversampled code are nearly dependent */
+static const double loading = 1e-4; /* diagonal loading: oversampled lags are nearly dependent */
 
 /* --- the model --- */
 
@@ -23,7 +23,7 @@ static void add_term(pnr_echo_column *c, int x, int y)
     c->n++;
 }
 
-/* Fills g(v - F) of each row, and its derivative with respect to v. */
+/* Fills g(v - F) of each row and its derivative with respect to v. with_tone: includes the tone. */
 static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       bool with_tone, double complex *x, double complex *slope)
 {
@@ -113,9 +113,9 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
     }
 }
 
-/* Copies row i and the next rows of the same hypothesis to three vectors. Other rows are zero. A row
- * that bends comes alone. Returns the row after the copied ones. *is_marked: a copied row needs the
- * exact sums. */
+/* Copies row i and the next rows of the same hypothesis to three vectors. Other rows are zero. A
+ * row that bends comes alone. Returns the row after the copied ones. *is_marked: a copied row needs
+ * the exact sums. */
 static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex *const from[3],
                          pnr_vector *to, bool *is_marked)
 {
@@ -155,8 +155,8 @@ static void begin_rough(pnr_echo_rough *rough, const pnr_patch_echo *echo)
     rough->bins = echo->bins;
 }
 
-/* Fills chi and its slopes for an echo near the echo of `at`: the smooth ones plus the differences
- * `rough` of this rotation. Fills `rough` first unless at->is_filled. */
+/* Fills chi and its slopes for an echo near the echo of `at`: the smooth values plus the
+ * differences in `rough` for this rotation. Fills `rough` first unless at->is_filled. */
 static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
                       const pnr_echo_rough *at, pnr_vector *rough, pnr_vector *chi)
 {
@@ -179,8 +179,8 @@ static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, d
 }
 
 /* Fills chi[0] with the exact chi at the lags that matter, and with zero at the others. with_walk:
- * also fills chi[1], the derivative with respect to delay. This is exact if is_exact_walk is set,
- * else smooth; the smooth one of another code is zero. */
+ * also fills chi[1], the derivative with respect to delay. This derivative is exact if
+ * is_exact_walk is set, else smooth. The smooth derivative for a place of another code is zero. */
 static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
                        const pnr_patch_place *place, bool with_walk, bool is_exact_walk,
                        pnr_vector *chi)
@@ -206,8 +206,8 @@ static double unlike(const pnr_echo_model *model, size_t code)
     return fmax(pow(model->codes[code].roughness, 2), 8 / (double)model->setup->plan.n_samples);
 }
 
-/* `rough` is linear in the shift of the echo, so it is wrong by the square of the shift times half
- * of a second derivative. The derivative is at most pi^2; 2 is taken for its half. */
+/* `rough` is linear in the shift of the echo. Its error is the square of the shift times half of
+ * the second derivative of chi. The second derivative is at most pi^2; 2 is used for its half. */
 bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
                            const pnr_patch_echo *echo, double cell)
 {
@@ -217,7 +217,8 @@ bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *ro
     return pnr_power(echo->peak) * unlike(model, echo->code) * error * error > 1e-3 * cell;
 }
 
-/* Fills the rows x and the lags y of the rotation that begins at row i. Returns the row after it. */
+/* Fills the rows x and the lags y of the rotation that begins at row i. Returns the row after it.
+ * */
 static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                          const pnr_patch_echo *echo, const pnr_patch_place *place,
                          const double complex *const vectors[3], bool is_walking,
@@ -314,7 +315,7 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     const double tolerance = is_close ? 1e-4 : may_move ? 0.005 : 0.01;
     const double power = pnr_power(echo->peak), wrong = sqrt(tolerance * cell / power);
     const double most = unlike(model, echo->code);
-    /* pi times the greatest distance from the mean delay */
+    /* pi times the greatest distance of the delay from its mean */
     const double stretch = rows->row[MIDDLE].stretch;
     const double walk =
         M_PI / 2 * (double)plan->n_periods * pnr_echo_model_walk(model, echo->bins, stretch);
@@ -335,10 +336,10 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     return is_any || is_bent;
 }
 
-/* --- the whole --- */
+/* --- create, share, destroy --- */
 
-/* Returns the largest difference of chi and the smooth product at e = 1/8 bin, divided by e. It
- * compares all lags of a patch at several places of the cyclic seam. */
+/* Returns the largest difference of chi and the smooth product at e = 1/8 bin, divided by e. Tries
+ * several delays, since chi also depends on where the code wraps around. */
 static double roughness_of(pnr_echo_model *model, size_t code)
 {
     enum { SEAMS = 4 };

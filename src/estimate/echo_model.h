@@ -12,7 +12,7 @@
 typedef struct pnr_echo_model {
     bool is_shared; /* the tables belong to another model */
     const pnr_setup *setup;
-    double rate_over_carrier; /* 0: no carrier */
+    double rate_over_carrier; /* sampling rate / carrier frequency; 0: no carrier */
     size_t n_rows;
     size_t *first_row; /* [n_hypotheses] */
     pnr_slow_time *slow;
@@ -32,11 +32,11 @@ struct pnr_fit_patch {
 
 enum {
     /* The rows of a patch have up to PNR_NEIGHBOURS rotations. */
-    PNR_ECHO_TERMS = 2 * PNR_NEIGHBOURS,  /* of one column */
-    PNR_ECHO_VECTORS = 3 * PNR_NEIGHBOURS /* vectors over rows, and the same number over lags */
+    PNR_ECHO_TERMS = 2 * PNR_NEIGHBOURS,  /* most terms of one column */
+    PNR_ECHO_VECTORS = 3 * PNR_NEIGHBOURS /* most vectors over rows, and most over lags */
 };
 
-/* The lags of one code. */
+/* The tables of one code over lags. */
 typedef struct pnr_echo_lags {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_patch p;                         /* R(i - j)/R(0): the noise covariance of two lags */
@@ -57,14 +57,14 @@ typedef struct pnr_echo_row {
 /* The rows of a patch and the covariance of their noise. */
 typedef struct pnr_echo_rows {
     pnr_echo_row row[PNR_NEIGHBOURS];
-    int first, end; /* the rows that exist in the map and are used */
-    double spacing; /* the least distance of two rows; at most 1/K */
+    int first, end; /* the rows in use: first .. end - 1 */
+    double spacing; /* the least distance of two rows, bins; at most 1/K */
     bool is_white;
-    pnr_patch g; /* covariance; read when not white */
-    pnr_patch m; /* weights; read when has_weights, else 1 */
+    pnr_patch g; /* noise covariance of the rows; used unless is_white */
+    pnr_patch m; /* weights of the rows; used if has_weights, else the unit matrix */
     bool has_weights;
     bool needs_exact[PNR_NEIGHBOURS]; /* this row needs the exact sums */
-    bool needs_exact_walk;            /* and they also need those of the walk */
+    bool needs_exact_walk;            /* the marked rows also need the exact sums of the walk */
     bool bends[PNR_NEIGHBOURS];       /* the echo walks too far in this row for a linear model */
 } pnr_echo_rows;
 
@@ -81,8 +81,8 @@ typedef struct pnr_echo_columns {
     pnr_echo_column echo, by_delay, by_bins;
 } pnr_echo_columns;
 
-/* The difference of the exact and the smooth chi near an echo, to first order. chi[i]: the
- * difference and its derivatives with respect to delay and e, if row i begins another rotation. */
+/* The difference of the exact and the smooth chi near an echo, to first order. If row i begins a
+ * rotation, chi[i] has this difference and its derivatives by delay and e. */
 typedef struct pnr_echo_rough {
     bool is_filled;
     double lag, bins; /* of the echo */
@@ -106,7 +106,8 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
  * respect to d unless slope is NULL. */
 void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double complex *y,
                          double complex *slope);
-/* True if the linear model of the walk in a row is wrong by more than `least` of the echo's peak. */
+/* True if the linear model of the walk in a row is wrong by more than `least` of the echo's peak.
+ * */
 bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least);
 /* Subtracts from them what the removed mean of the windows puts into the row. */
@@ -122,9 +123,9 @@ double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row
  * peak. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
-/* Fills the vector over rows x, 1 in row i, and the lags of an echo of peak 1 that bends there. Each
- * window has the delay that the echo has in it. rough: as in pnr_echo_model_exact; then x and lags
- * have three vectors, as the derivatives with respect to delay and frequency follow. */
+/* Fills the vector over rows x, 1 in row i, and the lags of an echo of peak 1 that bends there.
+ * Each window has the delay that the echo has in it. rough: as in pnr_echo_model_exact; then x and
+ * lags have three vectors, as the derivatives with respect to delay and frequency follow. */
 void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                          const pnr_patch_echo *echo, const pnr_patch_place *place,
                          pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags);

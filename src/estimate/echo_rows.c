@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of a patch: where they lie, how their noise is correlated, and what they weigh. */
+/* The rows of a patch: their frequencies, the covariance of their noise, and their weights. */
 #include "estimate/echo_model.h"
 
 #include "engine/plan.h"
@@ -10,9 +10,9 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-static const double loading = 1e-4; /* rows closer than 1/K are nearly linearly dependent */
-/* Rows with another time scale are used as long as the ends of an echo move by at most this number
- * of samples. The two adjacent rows are always used, because the frequency needs them. */
+static const double loading = 1e-4; /* diagonal loading: rows within 1/K are nearly dependent */
+/* Rows with another time scale are used if that scale moves the ends of an echo by at most this
+ * number of samples. The two adjacent rows are always used, because the frequency needs them. */
 static const double same_scale_samples = 0.5;
 
 pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row)
@@ -94,7 +94,7 @@ bool pnr_echo_model_is_close(const pnr_echo_model *model)
     return false;
 }
 
-/* Restricts the rows to those within two multiples of 1/K: distant rows hold little of the echo and
+/* Restricts the rows to those within two multiples of 1/K: distant rows have little of the echo and
  * much self-noise of chi. */
 static void drop_distant_rows(const pnr_echo_model *model, pnr_echo_rows *rows)
 {
@@ -107,8 +107,8 @@ static void drop_distant_rows(const pnr_echo_model *model, pnr_echo_rows *rows)
         rows->end--;
 }
 
-/* Fills covariance and weights. Under a taper least squares stays unweighted, because weights would
- * undo the taper. */
+/* Fills covariance and weights. Rows that are 1/K apart have no weights: with a taper, weights
+ * would undo the taper. */
 static void weigh_rows(const pnr_echo_model *model, pnr_echo_rows *out)
 {
     out->has_weights = out->spacing < 0.99 / (double)model->setup->plan.n_periods;

@@ -51,8 +51,8 @@ bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *r
            most_in_window * chip_of(model);
 }
 
-/* A turn of e cycles over the N / chip independent chips of a window leaves the variance (pi e)^2 / 3,
- * at most 1, to cells far from the peak. A walk within the window does the same. */
+/* A turn of e cycles over the N / chip independent chips of a window leaves the variance (pi e)^2 /
+ * 3, at most 1, to cells far from the peak. A walk within the window does the same. */
 double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
                                  const pnr_patch_echo *echo)
 {

@@ -15,13 +15,13 @@ enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
     STEPS = 64,              /* steps of the table from one lag to the next */
-    N_STEPS = 2 * STEPS + 1, /* from -1 to +1 lag */
-    N_REACH = 5,             /* delays -1, -1/2, 0, 1/2, 1 */
+    N_STEPS = 2 * STEPS + 1, /* steps from -1 to +1 lag */
+    N_REACH = 5,             /* delays of the basis: -1, -1/2, 0, 1/2, 1 */
     LANES = 4,               /* values in one vector */
     N_LANES = (J + LANES - 1) / LANES
 };
 
-/* J values, planar, padded with zeros. */
+/* J values, real and imaginary parts apart, padded with zeros. */
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
 typedef struct planar {
     lanes re[N_LANES], im[N_LANES];
@@ -44,8 +44,8 @@ struct pnr_fit {
     /* W e, e orthonormal (e^H W e = 1) in the span of r(-1), r(-1/2), .. r(1). */
     planar basis[N_REACH];
     size_t n_basis;
-    double cells;                  /* E(sum |basis^H c|^2) of noise, in cells */
-    double rest_cells, rest_crowd; /* E |c - echo|^2 of noise, in cells; cells that count as one */
+    double cells;                  /* E(sum |basis^H n|^2) / sigma^2 for noise n */
+    double rest_cells, rest_crowd; /* mean |c - echo|^2 / sigma^2; lags per independent lag */
 };
 
 /* --- the table --- */
@@ -89,7 +89,7 @@ static void scale_vector(double complex *x, double factor)
         x[j] *= factor;
 }
 
-/* Fills r(d), and its derivative with respect to d unless that is NULL. */
+/* Fills r(d), and its derivative with respect to d unless slope is NULL. */
 static void echo_at(const workshop *shop, double d, double complex *r, double complex *slope)
 {
     const double h = 1e-3;
@@ -107,8 +107,8 @@ static void echo_at(const workshop *shop, double d, double complex *r, double co
 
 /*
  * Fills the variances of d, of the relative amplitude and of the phase, for A g R(0) = 1 and S = 1.
- * The last two are those of the real and imaginary part of the peak. Least squares with the columns
- * r, i r and r' gives each error as Re(h^H n), linear in the noise n.
+ * The variances of amplitude and phase are those of the real and imaginary parts of the peak. Least
+ * squares with the columns r, i r and r' gives each error as Re(h^H n), linear in the noise n.
  */
 static void fill_variances(const workshop *shop, const double complex *r,
                            const double complex *slope, const double complex *wr, step *s,
@@ -236,7 +236,7 @@ void pnr_fit_destroy(pnr_fit *fit)
 
 /* --- one echo --- */
 
-/* The polynomial through f(-2) .. f(2). */
+/* The polynomial of degree 4 through five values at x = -2 .. 2. */
 typedef struct quartic {
     double c[5];
 } quartic;
@@ -390,8 +390,8 @@ PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *
 
         energy += left_re * left_re + left_im * left_im;
     }
-    /* The mean of the inverse is 1 / (1 - 1/cells) for a gamma variable. That of correlated values is
-     * less, as if there were up to one cell more. */
+    /* The mean of the inverse is 1 / (1 - 1/cells) for a gamma variable. That of correlated values
+     * is less, as if there were up to one cell more. */
     *cells = fmin(fmax((fit->rest_cells - 1) / fit->rest_crowd + 1, 0.5), J - 1.5);
     return ((energy[0] + energy[1]) + (energy[2] + energy[3])) / fit->rest_cells;
 }

@@ -18,17 +18,17 @@ typedef struct pnr_fit pnr_fit;
 typedef struct pnr_fitted {
     double delay;        /* d: lags from the centre, -1..1 */
     double complex peak; /* A g R(0) */
-    double gain;         /* gain in log likelihood: |A g R(0)|^2 times its share in the 17 values */
-    /* |A g R(0)|^2 from the projection onto all delays -1..1, so that no delay is selected: its
-     * mean is |A g R(0)|^2 + cells sigma^2 at any S. */
+    double gain;         /* gain in log likelihood from this echo, times sigma^2 */
+    /* power: |A g R(0)|^2 from the projection onto all delays -1..1, so that no delay is selected.
+     * The mean of power is |A g R(0)|^2 + cells sigma^2 at any S. */
     double power, cells;
     /* Variances multiplied by S: of the delay (lags^2), of |A| (relative) and of the phase (rad^2).
      * Each holds when the other two are unknown. */
     double delay_variance, amplitude_variance, phase_variance;
 } pnr_fitted;
 
-/* autocorrelation: R(u)/R(0), prepared. PNR_OK, PNR_ENOMEMORY. The
- * caller owns *out. */
+/* autocorrelation: R(u)/R(0), after pnr_waveform_prepare. PNR_OK, PNR_ENOMEMORY. The caller owns
+ * *out. */
 int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out);
 void pnr_fit_destroy(pnr_fit *fit);
 /* Finds the likeliest echo by climbing from the delay `start`. c: [PNR_NEIGHBOURS].

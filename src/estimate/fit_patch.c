@@ -41,7 +41,7 @@ static void weigh(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t co
             out->y[i][j] = pnr_inner(out->wy[i], m->y[j]);
 }
 
-/* Replaces x and y by the noise covariance of the weighted vectors, (m x)^H g (m x). */
+/* Replaces p->x and p->y by the noise covariances of the weighted vectors, as (m x)^H g (m x). */
 static void weigh_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t code,
                         const pnr_echo_columns *m, products *p)
 {
@@ -62,7 +62,7 @@ static void weigh_noise(const pnr_fit_patch *map, const pnr_echo_rows *rows, siz
             p->y[i][j] = pnr_inner(p->wy[i], z[j]);
 }
 
-/* <a, b> */
+/* Returns <a, b>: the sum over all cells of conj(a) b, with the weights of the cells. */
 static double complex inner(const products *p, const pnr_echo_column *a, const pnr_echo_column *b)
 {
     double complex sum = 0;
@@ -73,7 +73,7 @@ static double complex inner(const products *p, const pnr_echo_column *a, const p
     return sum;
 }
 
-/* <a, patch>; seen[y][i]: y^H w (row i of the patch). */
+/* Returns <a, patch>. seen[y][i]: y^H w (row i of the patch). */
 static double complex onto(const products *p, const pnr_echo_column *a, const pnr_echo_rows *rows,
                            const pnr_vector *seen)
 {
@@ -89,19 +89,19 @@ static double complex onto(const products *p, const pnr_echo_column *a, const pn
 
 /*
  * The model at the present point of the climb. The columns c are the echo and its derivatives with
- * respect to delay and bins. The probes h are the vectors onto which the patch is projected. They
- * are the columns of the model, except when rows share their noise: then they are the columns of
- * the smooth chi, because the weights separate rows from lags and would amplify the ends of the
- * exact chi to noise.
+ * respect to delay and bins. The probes h are the vectors onto which the patch is projected. The
+ * probes are the columns of the model, except when rows share their noise. Then the probes are the
+ * columns of the smooth chi, because the weights separate rows from lags and would amplify the ends
+ * of the exact chi to noise.
  */
 typedef struct fit_state {
     pnr_echo_columns model, smooth;
     pnr_echo_rough rough;
-    const pnr_echo_columns *probes; /* model or smooth */
+    const pnr_echo_columns *probes; /* points to model or to smooth */
     products products;
     double complex gram[3][3], on[3]; /* <h_i, c_j>, <h_i, patch> */
     double complex alpha[3];          /* <h_0, c_i> / <h_0, c_0>, i = 1, 2 */
-    double complex beta[3];           /* makes <q_i, c_0> = 0, q_i = h_i - beta_i h_0 */
+    double complex beta[3];           /* <q_i, c_0> = 0 for q_i = h_i - beta_i h_0 */
     double n[2][2];                   /* the inverse of Re <q_i, c_j> */
     double gain;                      /* |<h_0, patch>|^2 / <h_0, c_0> */
 } fit_state;
@@ -148,7 +148,7 @@ static void evaluate_model(const pnr_fit_patch *map, const pnr_echo_rows *rows, 
     s->gain = pnr_power(s->on[0]) / creal(s->gram[0][0]);
 }
 
-/* The Gauss-Newton step: n Re conj(A) <q_i, patch> / |A|^2. */
+/* Fills the Gauss-Newton step, n Re conj(A) <q_i, patch> / |A|^2. A is the peak, n is s->n. */
 static void step_from(const fit_state *s, double complex peak, double step[2])
 {
     double along[2];
@@ -162,7 +162,8 @@ static void step_from(const fit_state *s, double complex peak, double step[2])
         step[i] = s->n[i][0] * along[0] + s->n[i][1] * along[1];
 }
 
-/* Re h^H noise h / 2, h = sum_i weight_i c_i: the variance of Re <h, noise>. */
+/* Returns the variance of Re <h, noise>, h = sum_i weight_i h_i. noise[i][j]: the covariance of
+ * <h_i, noise> and <h_j, noise>. */
 static double variance_of(double complex (*noise)[PNR_PATCH_SUMS], const double complex *weight)
 {
     double sum = 0;
@@ -256,8 +257,8 @@ static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int
 }
 
 /* Returns the least energy of a model echo in the patch: a tenth of that of an echo in the middle
- * cell. At a frequency beyond the first or last row, or near the removed mean, so little of the echo
- * is in the patch that noise would fit an echo of any strength. */
+ * cell. At a frequency beyond the first or last row, or near the removed mean, so little of the
+ * echo is in the patch that noise would fit an echo of any strength. */
 static double least_energy(const pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_echo_rows *rows, fit_state *s)
 {

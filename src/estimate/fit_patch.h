@@ -20,19 +20,21 @@
  * and taken as the exact sum over all samples when the difference matters for this echo and code.
  * An echo with carrier c walks: its code runs v/(Tr c) faster; the stretch of the row removes a
  * part of that. d is the delay in the middle of the look, and the model is linear in the remaining
- * walk as long as that is accurate enough for this echo; else each window has its own delay. The noise of two cells has the covariance R(k - k')/R(0) times that of the rows. The
+ * walk as long as that is accurate enough for this echo; else each window has its own delay. The
+ * noise of two cells has the covariance R(k - k')/R(0) times that of the rows. The
  * frequencies v, F, f are in bins of 1/Tr; in a row of the stretch b, v (1 + b) replaces v.
+ *
  */
 typedef struct pnr_fit_patch pnr_fit_patch;
 
-/* Rows of lags. */
+/* The values of a patch: [row][lag]. */
 typedef pnr_vector pnr_patch[PNR_NEIGHBOURS];
 
 /* The middle cell of a patch. */
 typedef struct pnr_patch_place {
     size_t code, row;
     long lag;
-    int reach; /* rows and lags on either side that matter; 0: all */
+    int reach; /* rows and lags used on each side of the middle cell; 0: all */
 } pnr_patch_place;
 
 /* An echo in the coordinates of the map. */
@@ -43,8 +45,8 @@ typedef struct pnr_patch_echo {
     double complex peak; /* A R(0) G */
 } pnr_patch_echo;
 
-/* The power of the change of an echo. before: NULL if the echo was not there. A signal of bandwidth
- * pi that is shifted by x changes by up to pi x of its amplitude. */
+/* Returns the power by which an echo has changed. before: NULL if the echo is new. A signal of
+ * bandwidth pi that is shifted by x changes by up to pi x of its amplitude. */
 static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
                                            const pnr_patch_echo *after, double n_periods)
 {
@@ -59,21 +61,20 @@ static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
 }
 
 typedef struct pnr_patch_fitted {
-    pnr_fitted at; /* gain: S of the weighted sum, in units of the noise of a cell; power:
-                    * |peak|^2 */
+    pnr_fitted at; /* gain: S of the weighted sum times a cell's noise power; power: |peak|^2 */
     double bins, bins_variance;
-    double centre; /* |value of the model echo in the middle cell| */
+    double centre; /* |value in the middle cell| of the model echo with peak 1 */
 } pnr_patch_fitted;
 
 /* carrier_hz 0: no echo walks. Keeps a pointer to setup. PNR_OK, PNR_ENOMEMORY. The caller owns
- * *out. The functions below use its scratch memory, so they allow one caller at a time. */
+ * *out. The functions below use the scratch memory of *out, so they allow one caller at a time. */
 int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out);
-/* Makes a fit for another thread. It shares the tables of `from`, which is destroyed after it.
+/* Makes a fit for another thread, which shares the tables of `from`. Destroy `from` after *out.
  * PNR_OK, PNR_ENOMEMORY. */
 int pnr_fit_patch_share(const pnr_fit_patch *from, pnr_fit_patch **out);
 void pnr_fit_patch_destroy(pnr_fit_patch *map);
 
-/* Begins a dwell. lost, nonfinite: samples, [n_looks n_periods]; NULL: none. */
+/* Begins a dwell. lost, nonfinite: samples in each window, [n_looks n_periods]; NULL: none. */
 void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite);
 /* Sets the signs of an echo's windows in the model, as pnr_slow_time_signs; NULL: none. */
 void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs);
@@ -81,7 +82,7 @@ void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs);
  * for the noise power. Each window counts with its share of valid samples. */
 double pnr_fit_patch_gain(const pnr_fit_patch *map);
 double pnr_fit_patch_noise_gain(const pnr_fit_patch *map);
-double pnr_fit_patch_looks(const pnr_fit_patch *map); /* looks with at least one window */
+double pnr_fit_patch_looks(const pnr_fit_patch *map); /* looks with at least one used window */
 /* *weight: the noise power of a cell, as a mean over the rows of the map; 1 if no mean is removed.
  * *crowd: the number of rows that count as one because their noise is correlated. */
 void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd);
@@ -98,9 +99,8 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_
  * of several looks it subtracts the contribution of the noise, whose mean power is `floor`. */
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
                         double floor, pnr_vector *out);
-/* Finds the likeliest echo near the middle. start: with peak 0 only the lag where the search
- * begins, else a whole echo near the likeliest one. cell: the approximate noise power of one
- * cell. */
+/* Finds the likeliest echo near the middle. start: an echo near the likeliest one. If its peak is
+ * 0, only its lag is used. cell: the approximate noise power of one cell. */
 void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_vector *patch,
                         const pnr_patch_echo *start, double cell, pnr_patch_fitted *out);
 /* Subtracts the model echo `after` from the patch, and adds `before` unless that is NULL. They are
@@ -114,8 +114,8 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
 /* The power of the model echo in the middle cell and the next n_lags - 1 lags of its row. */
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_patch_echo *echo, double cell, int n_lags);
-/* A bound of the echo's power in a cell of the patch that its model does not describe, in maps whose
- * rows have their own stretch. */
+/* A bound of the echo's power in a cell of the patch that its model does not describe, in maps
+ * whose rows have their own stretch. */
 double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *place,
                              const pnr_patch_echo *echo);
 /* Returns the noise power of one cell, from the residual after the echo is subtracted. *cells: the
@@ -123,7 +123,7 @@ double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *pl
 double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_vector *patch, const pnr_patch_fitted *fitted, double cell,
                            double *cells);
-/* The growth of an echo's delay in one period of a row, in samples. */
+/* The growth of an echo's delay in one period that `stretch` does not remove, in samples. */
 double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch);
 /* The frequency v of an echo at F in a row, in bins, and the row's change of time scale. */
 double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row);

@@ -12,7 +12,7 @@ typedef double complex pnr_vector[PNR_NEIGHBOURS];
  * because the loaded diagonal dominates. */
 void pnr_matrix_invert(pnr_vector *m);
 
-/* out = m x, m Hermitian; [PNR_NEIGHBOURS] each. */
+/* out = m x, m Hermitian. x, out: [PNR_NEIGHBOURS]. */
 void pnr_matrix_apply(const pnr_vector *m, const double complex *x, double complex *out);
 
 /* a^H b, of PNR_NEIGHBOURS values. */

@@ -13,7 +13,7 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* out += factor model */
+/* patch += factor model */
 static void add_model(const pnr_echo_columns *m, const pnr_echo_rows *rows, double complex factor,
                       pnr_vector *patch)
 {
@@ -248,7 +248,7 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
     }
 }
 
-/* --- the whole --- */
+/* --- the other functions of a fit --- */
 
 double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch)
 {

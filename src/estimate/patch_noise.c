@@ -14,7 +14,7 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    BLOCKS = 64 /* of a window: at 4 bins the phase turns by 1/16 cycle in one block */
+    BLOCKS = 64 /* blocks of a window; at 4 bins the phase turns by 1/16 cycle in a block */
 };
 
 struct pnr_patch_noise {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slow time: computes sums over the used windows. A table has the sum over all windows; the missing
- * ones are subtracted. */
+/* Slow time: computes sums over the used windows. A table has the sum over all windows; the terms
+ * of the missing windows are subtracted. */
 #include "estimate/slow_time.h"
 
 #include "base/complex.h"
@@ -18,16 +18,16 @@ typedef struct lack {
 } lack;
 
 struct pnr_slow_time {
-    bool is_shared; /* the tables belong to another one */
+    bool is_shared; /* the tables belong to another pnr_slow_time */
     size_t n, n_periods, n_looks;
     bool is_without_mean;
-    const double *taper;                  /* the plan's */
+    const double *taper;                  /* owned by the plan */
     pnr_waveform *once, *twice, *not_any; /* sums of w_p, w_p^2 and 1 over all windows */
     lack *lacks;                          /* [n_lacks], capacity K */
     size_t n_lacks;
-    lack *signs; /* [n_signs], capacity K: windows whose sign u_p is not 1, as a lack of 1 - u_p */
+    lack *signs; /* [n_signs], capacity K: the windows whose sign is not 1, as a lack of 1 - sign */
     size_t n_signs;
-    double sum_w, sum_w2, sum_u, looks; /* the sums of one look; the number of looks */
+    double sum_w, sum_w2, sum_u, looks; /* mean sums of a used look; number of used looks */
 };
 
 static double weight_of(const pnr_slow_time *slow, size_t p)
@@ -36,7 +36,7 @@ static double weight_of(const pnr_slow_time *slow, size_t p)
 }
 
 /* Tabulates sum_p w_p^power exp(2 pi i x (p - floor(K/2))) as a periodic waveform over x = 0 .. 1.
- * The sum has K harmonics, and an odd number of points determines it. */
+ * The table has K points, or K + 1 if K is even; these determine the K harmonics of the sum. */
 static int tabulate(const pnr_slow_time *slow, int power, pnr_waveform **out)
 {
     const size_t n_periods = slow->n_periods, n = n_periods | 1, middle = n_periods / 2;
@@ -112,7 +112,7 @@ void pnr_slow_time_destroy(pnr_slow_time *slow)
     free(slow);
 }
 
-/* The share of a window that is used, by the rule of the engines. */
+/* Returns the share of valid samples of a window; 0 if the engines do not use the window. */
 static double share_of(const pnr_slow_time *slow, uint64_t missing)
 {
     return missing > slow->n / 2 ? 0 : 1 - (double)missing / (double)slow->n;
@@ -186,7 +186,7 @@ double pnr_slow_time_looks(const pnr_slow_time *slow)
     return slow->looks;
 }
 
-/* remainder(x, of), of = 1 or 2, ten times as fast: both steps are exact. */
+/* Returns remainder(x, of) ten times as fast, without rounding errors. `of` is 1 or 2. */
 static double wrap(double x, double of)
 {
     return x - of * rint(x / of);
@@ -266,7 +266,8 @@ double pnr_slow_time_energy(const pnr_slow_time *slow, double v)
     return (1 - still) * slow->sum_u / (slow->sum_u - 1);
 }
 
-/* With n_p white, n = sum_p w_p u_p (n_p - mean) exp(-2 pi i F (p - middle)). */
+/* If window p has the white noise n_p, the row at F has n = sum_p w_p u_p (n_p - mean)
+ * exp(-2 pi i F (p - middle)). */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other)
 {
     double complex sum = sum_at(slow, 2, f_other - f_row);

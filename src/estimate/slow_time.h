@@ -18,21 +18,21 @@ typedef struct pnr_slow_time pnr_slow_time;
 
 /* PNR_OK, PNR_ENOMEMORY. The caller owns *out. */
 int pnr_slow_time_create(const pnr_plan *plan, pnr_slow_time **out);
-/* Shares the tables of `from`, which is destroyed after it. PNR_OK, PNR_ENOMEMORY. */
+/* Shares the tables of `from`. Destroy `from` after *out. PNR_OK, PNR_ENOMEMORY. */
 int pnr_slow_time_share(const pnr_slow_time *from, pnr_slow_time **out);
 void pnr_slow_time_destroy(pnr_slow_time *slow);
 
-/* Begins a dwell. lost, nonfinite: samples, [n_looks n_periods]; NULL: none. */
+/* Begins a dwell. lost, nonfinite: samples in each window, [n_looks n_periods]; NULL: none. */
 void pnr_slow_time_begin(pnr_slow_time *slow, const uint32_t *lost, const uint32_t *nonfinite);
-bool pnr_slow_time_is_whole(const pnr_slow_time *slow); /* no sample is lost */
+bool pnr_slow_time_is_whole(const pnr_slow_time *slow); /* all samples are valid */
 /* sum w_p u_p and sum w_p^2 u_p over all looks, and the number of looks. */
 double pnr_slow_time_gain(const pnr_slow_time *slow);
 double pnr_slow_time_noise_gain(const pnr_slow_time *slow);
 double pnr_slow_time_looks(const pnr_slow_time *slow);
 
-/* Gives the echo of pnr_slow_time_echo the sign u_p in window p, from -1 to 1: [n_periods], copied.
- * NULL: 1 in all windows, as after pnr_slow_time_begin. For plans of one look without remove_mean.
- * The sums above do not change. */
+/* Sets a sign from -1 to 1 for each window; pnr_slow_time_echo multiplies the echo by these signs.
+ * signs: [n_periods], copied; NULL: 1 in all windows, as after pnr_slow_time_begin. Only for plans
+ * of one look without remove_mean. The sums above do not change. */
 void pnr_slow_time_signs(pnr_slow_time *slow, const double *signs);
 /* The response of a row to an echo; 1 at v = F when no mean is removed and no sign is set. */
 double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row);
@@ -40,8 +40,8 @@ double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_
  * power is 0 or 1. With the power 1 and x = v - F the sum of out is pnr_slow_time_echo, as long as
  * no mean is removed. */
 void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, double complex *out);
-/* The share of an echo's energy that remains after the mean of U windows is removed, multiplied by
- * U / (U - 1) as in the engines; 1 when no mean is removed. */
+/* The share of an echo's energy that remains after the mean of the U used windows is removed,
+ * multiplied by U / (U - 1) as in the engines; 1 when no mean is removed. */
 double pnr_slow_time_energy(const pnr_slow_time *slow, double v);
 /* The covariance E n conj(n') of white noise in two rows; 1 in the same row when no mean is
  * removed. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipeline in a thread. The caller's pushes feed its ring, its tap fills a queue of results. */
+/* Runs the pipeline in a thread. pnradar_push writes to the ring of the pipeline. The tap of the
+ * pipeline fills a queue of results. */
 #include "library/pnradar.h"
 
 #include "base/clock.h"
@@ -16,7 +17,7 @@ enum { FIRST_ROOM = 64, CHUNK_BYTES = 1 << 20 };
 static const uint64_t patience_ns = 50 * 1000 * 1000;
 
 typedef struct entry {
-    pnradar_result result; /* its echoes are set when it is got */
+    pnradar_result result; /* `echoes` is set by pnradar_get */
     pnradar_echo echoes[PNR_MAX_CANDIDATES];
 } entry;
 
@@ -24,20 +25,20 @@ struct pnradar {
     pnr_config config;
     size_t sample_bytes;
     pthread_t thread;
-    bool is_running;   /* the thread is there */
+    bool is_running;   /* `thread` was created */
     volatile int stop; /* also set by the pipeline when the engine is lost */
 
-    pthread_mutex_t mutex; /* of all that follows */
+    pthread_mutex_t mutex; /* protects all members below */
     pthread_cond_t changed;
-    pnr_ring *ring;   /* NULL before the pipeline is open and after its end */
+    pnr_ring *ring;   /* NULL before the pipeline opens and after it ends */
     bool is_pushing;  /* pnradar_push uses the ring */
-    bool is_finished; /* no more samples come */
+    bool is_finished; /* pnradar_finish was called */
     bool is_over;     /* the pipeline has ended, and `error` is final */
-    entry *queue;     /* [room], a ring of `count` entries from `first` on */
+    entry *queue;     /* [room], cyclic: `count` entries from index `first` on */
     size_t room, first, count;
     pnr_error error;
 
-    entry current; /* the result that the caller looks at */
+    entry current; /* the result of the last pnradar_get */
 };
 
 static bool is_stopped(const pnradar *radar)
@@ -88,7 +89,8 @@ static void fill_entry(const pnr_report *report, entry *out)
         copy_echo(&detection->echoes[i], &out->echoes[i]);
 }
 
-/* Waits while the queue is full: pnradar_push gives it more room before it waits itself. */
+/* Adds a result to the queue. Waits while the queue is full; pnradar_push makes the queue larger
+ * before it waits itself. */
 static void keep_result(void *context, const pnr_report *report)
 {
     pnradar *radar = context;

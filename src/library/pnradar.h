@@ -3,7 +3,7 @@
  *
  * One thread pushes samples; the same thread or another one gets the results. Other calls of one
  * radar must not overlap. Several radars may run at once. The work is done by threads of the
- * library. Events are logged to standard error; PNR_LOG=quiet in the environment leaves errors.
+ * library. Events are logged to standard error; with PNR_LOG=quiet in the environment, only errors.
  */
 #ifndef PNRADAR_H
 #define PNRADAR_H
@@ -23,21 +23,21 @@ extern "C" {
 
 typedef struct pnradar pnradar;
 
-enum { PNRADAR_CODE_NAME = 16 }; /* bytes of "prn 29", "seed 3" and the NUL */
+enum { PNRADAR_CODE_NAME = 16 }; /* bytes of a name such as "prn 29" or "seed 3", with the NUL */
 
 /* NAN: not estimated. Each sigma is a standard deviation. */
 typedef struct pnradar_echo {
-    uint32_t code; /* number of the code from 1, as of the sections [code.n] */
+    uint32_t code; /* number of the code, from 1: n of the section [code.n] */
     char code_name[PNRADAR_CODE_NAME];
-    uint32_t channel;     /* of the interleaved channels, counted from 0 */
+    uint32_t channel;     /* index of the interleaved channel, from 0 */
     double delay_s;       /* within one period of the code */
     double delay_samples; /* delay_s * rate */
     double delay_sigma_s;
     double range_m;
     double range_sigma_m;
-    double snr_db;       /* of one look, after correlation, at least -30 */
-    uint32_t looks;      /* whose powers were added */
-    double statistic_db; /* power that the threshold judges over its mean in noise */
+    double snr_db;       /* SNR of one look after correlation, at least -30 */
+    uint32_t looks;      /* number of looks whose powers were added */
+    double statistic_db; /* power compared with the threshold, over its mean in noise */
     double cn0_dbhz;     /* carrier to noise density */
     double amplitude;    /* full scale = 1 */
     double amplitude_sigma;
@@ -68,33 +68,34 @@ enum {
 
 /* The result of one dwell. */
 typedef struct pnradar_result {
-    uint64_t sample;      /* first sample of the dwell; the first one pushed is 0 */
+    uint64_t sample;      /* index of the first sample of the dwell; 0: the first sample pushed */
     uint64_t lost;        /* samples of the dwell that were lost or are not finite */
     uint64_t lost_before; /* samples lost between the previous dwell and this one */
-    uint32_t slip;        /* samples that vanished uncounted, seen in this dwell; 0: none */
+    uint32_t slip;        /* samples that vanished without a count, found in this dwell; 0: none */
     uint32_t periods;     /* periods of the code that were used */
     uint32_t flags;       /* PNRADAR_... */
-    double noise_power;   /* of a sample in the band of the code, full scale = 1 */
+    double noise_power;   /* noise in the band of the code, mean |x|^2, full scale = 1 */
     size_t n_echoes;
-    const pnradar_echo *echoes; /* [n_echoes], strongest first; owner: the radar, until the next
-                                 * pnradar_get or pnradar_destroy */
+    const pnradar_echo *echoes; /* [n_echoes], strongest first; valid until the next pnradar_get or
+                                 * pnradar_destroy */
 } pnradar_result;
 
 /*
  * Creates a radar from the text of a configuration, as pnradar.conf(5) describes it. Needed are
  * source.rate_hz, source.format and a code. source.input is not read. Nothing is published unless
  * the text sets publisher.endpoint. Returns once the radar accepts samples. The caller destroys it.
- * NULL: refused, and `why` (size bytes, may be NULL) holds one line with the wrong value.
+ * Returns NULL on failure; `why` (`size` bytes, may be NULL) then has one line with the reason.
  */
 PNRADAR_API pnradar *pnradar_create(const char *configuration, char *why, size_t size);
 /* Ends the radar and forgets results that nobody got. NULL is fine. */
 PNRADAR_API void pnradar_destroy(pnradar *radar);
 
 /*
- * Copies n samples in source.format, of all source.channels, as the next ones of the stream. Waits
- * for space. With source.pace = real-time it never waits: samples without space are lost, and the
- * next result counts them. Results are kept until somebody gets them, in more memory when they are
- * many. Returns 0, or -1: the radar has failed or was finished; pnradar_error has the reason.
+ * Copies n samples in source.format, of all source.channels, as the next samples of the stream.
+ * Waits for space. With source.pace = real-time the call never waits: samples without space are
+ * lost, and the next result counts them. Results are kept until pnradar_get; many kept results need
+ * more memory. Returns 0. Returns -1 if the radar has failed or pnradar_finish was called;
+ * pnradar_error has the reason.
  */
 PNRADAR_API int pnradar_push(pnradar *radar, const void *samples, size_t n);
 /* Says that no more samples come. All dwells that are complete still give their results. */
@@ -102,8 +103,8 @@ PNRADAR_API void pnradar_finish(pnradar *radar);
 
 /*
  * Gets the oldest result. Waits for it at most patience_s (0: not at all; INFINITY: as long as it
- * takes). Returns 1: *result is filled; 0: there is no result yet, or after pnradar_finish no
- * further one; -1: the radar has failed.
+ * takes). Returns 1 if *result is filled, and -1 if the radar has failed. Returns 0 if there is no
+ * result yet or, after pnradar_finish, no further result.
  */
 PNRADAR_API int pnradar_get(pnradar *radar, double patience_s, pnradar_result *result);
 

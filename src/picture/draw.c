@@ -11,11 +11,11 @@
 #include <string.h>
 
 enum {
-    MANY_MARKS = 200, /* more marks are small, so that the power stays visible */
+    MANY_MARKS = 200, /* above this number the marks are small, so that the power stays visible */
     NOTHING = -999,   /* in dB, below any power; for a NaN gnuplot would print a warning */
     TICK_EM = 5       /* least distance of two ticks along x, in heights of the text */
 };
-static const double plot_share = 0.72; /* of the width of the sheet, the least of any picture */
+static const double plot_share = 0.72; /* least width of a plot, as a share of the sheet */
 
 /* The scale of a quantity: (value - first) * factor is in `unit`. */
 typedef struct axis {
@@ -28,7 +28,7 @@ typedef struct axis {
 typedef struct drawing {
     const pnr_picture *picture;
     const picture_run *run;
-    bool has_power; /* else only echoes */
+    bool has_power; /* false: the run has only echoes */
     axis x, y;
     double low_x, high_x, low_y, high_y;
     size_t n_marks;
@@ -282,7 +282,7 @@ static double print_power(const drawing *d, size_t n_columns)
     return greatest_db;
 }
 
-/* Writes the range of the colours, from a round value to a round one. */
+/* Writes the range of the colours; its ends are multiples of 5 dB unless range_db sets one. */
 static void print_colours(const drawing *d, double least_db, double greatest_db)
 {
     const double range_db = d->picture->options.range_db;
@@ -293,7 +293,7 @@ static void print_colours(const drawing *d, double least_db, double greatest_db)
 }
 
 /* Draws the power and the marks over it. Places without power are grey. A mark is a ring of a light
- * line on a dark one. It shows the echo inside. */
+ * line on a dark one. The echo stays visible inside the ring. */
 static void draw_power(const drawing *d)
 {
     const picture_run *run = d->run;
@@ -370,7 +370,7 @@ static track_gate choose_gate(const drawing *d)
         .samples = part > dwells ? part : dwells};
 }
 
-/* Finds the tracks of the picture. *out is for free. */
+/* Finds the tracks of the picture. The caller frees *out. */
 static int find_marks(drawing *d, track **out, pnr_error *error)
 {
     const picture_run *run = d->run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws pictures with gnuplot, a program on the PATH. It reads commands from memory and writes
- * the picture to a pipe. It gets no file name: this program writes the file. */
+/* Draws pictures with gnuplot, a program on the PATH. Gnuplot reads commands from memory and writes
+ * the picture to a pipe. Gnuplot gets no file name: this program writes the file. */
 #include "picture/gnuplot.h"
 
 #include "base/file.h"
@@ -23,12 +23,13 @@ extern char **environ;
 
 enum { MIN_WIDTH = 400, MIN_HEIGHT = 300, MOST = 10000, BASE_WIDTH = 1100, BASE_HEIGHT = 620 };
 static const double base_font_px = 16, least_scale = 0.6;
-static const char option[] = "--plot"; /* of messages on files */
-static const double title_share = 0.9; /* widest line of a title, of the width of the sheet */
+static const char option[] = "--plot"; /* named in messages about the file */
+static const double title_share = 0.9; /* greatest width of a title line / width of the sheet */
 
-/* signature: the first bytes of a file of this format. terminal: of gnuplot, with its size in units
- * of unit_px pixels and its font in units of font_unit_px. line: the `lw` of a line. point: the
- * `ps` of a point. grows: points grow with the text by themselves. */
+/* signature: the first bytes of a file of this format. terminal: the terminal of gnuplot; its size
+ * is in units of unit_px pixels, and its font size in units of font_unit_px pixels. line, point:
+ * `lw` of a line and `ps` of a point at scale 1. grows: the terminal itself enlarges points with
+ * the text. */
 static const struct format {
     const char *extension, *signature, *terminal, *font;
     double unit_px, font_unit_px, line, point;
@@ -93,7 +94,7 @@ static int start_gnuplot(int input, int output, bool is_quiet, pid_t *out)
     char *const arguments[] = {name, default_settings, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t pipe_signal; /* ends gnuplot when we no longer read */
+    sigset_t pipe_signal; /* SIGPIPE ends gnuplot when this program stops reading */
     int code;
 
     sigemptyset(&pipe_signal);
@@ -148,8 +149,8 @@ static int open_commands(const char *path, FILE **out, pnr_error *error)
     return pnr_error_set(error, PNR_EIO, "--plot %s: %s", path, strerror(errno));
 }
 
-/* Runs gnuplot with the commands, and closes them. The picture comes from the pipe *from, which the
- * caller closes. is_quiet: gnuplot's messages go there too. */
+/* Starts gnuplot with the commands, and closes the file of the commands. *from: the pipe that gives
+ * the picture; the caller closes this pipe. is_quiet: gnuplot's messages go to the same pipe. */
 static int run_commands(const char *path, FILE *commands, bool is_quiet, int *from, pid_t *process,
                         pnr_error *error)
 {
@@ -200,7 +201,7 @@ int pnr_gnuplot_check(const char *path, pnr_error *error)
 
 /* --- text --- */
 
-/* Writes at most n_characters of the text as a literal. Returns the text after them. */
+/* Writes at most n_characters of the text as a literal. Returns the rest of the text. */
 static const char *quote(FILE *to, const char *text, size_t n_characters)
 {
     fputc('\'', to);
@@ -224,8 +225,8 @@ void pnr_gnuplot_quote(FILE *to, const char *text)
     (void)quote(to, text, SIZE_MAX);
 }
 
-/* Returns the width of a character of n bytes in heights of the text, at least that of DejaVu Sans,
- * a wide font. */
+/* Returns the width of a character of n bytes, divided by the height of the text. The width is at
+ * least that of DejaVu Sans, a wide font. */
 static double width_em(const char *at, size_t n)
 {
     if (n > 1)
@@ -237,8 +238,8 @@ static double width_em(const char *at, size_t n)
     return *at >= 'A' && *at <= 'Z' ? 0.79 : 0.65;
 }
 
-/* Returns how many characters of `text` fit into most_em: up to the last space, or the part of a
- * long word. */
+/* Returns how many characters of `text` the next line has, if it may be most_em wide. A text that
+ * is too long breaks at a space, or inside a word that is longer than the line. */
 static size_t line_length(const char *text, double most_em)
 {
     size_t n = 0, to_space = 0;
@@ -257,7 +258,7 @@ static size_t line_length(const char *text, double most_em)
     return n;
 }
 
-/* Line breaks are in literals of their own. Only the title has them. */
+/* Each line break is a literal of its own. Only titles have line breaks. */
 static void print_title(const pnr_sheet *sheet, const pnr_gnuplot *g)
 {
     const double most_em = title_share * sheet->width / g->font_px;
@@ -274,8 +275,8 @@ static void print_title(const pnr_sheet *sheet, const pnr_gnuplot *g)
     fputs(*between != '\0' ? " offset 0,0.6 noenhanced\n" : "''\n", g->to);
 }
 
-/* The colours of Okabe and Ito, without the yellow, which a white sheet hides. A second and a third
- * round have dashes. */
+/* The colours of Okabe and Ito, without the yellow, which a white sheet hides. Lines are dashed
+ * when a colour is used for the second and the third time. */
 static void print_line_types(const pnr_gnuplot *g)
 {
     static const char *const colours[] = {"0072B2", "D55E00", "009E73", "CC79A7",
@@ -313,7 +314,8 @@ int pnr_gnuplot_open(const pnr_sheet *sheet, pnr_gnuplot *out, pnr_error *error)
     return PNR_OK;
 }
 
-/* Writes the picture from the pipe to a new file, which replaces the path if gnuplot ends well. */
+/* Writes the picture from the pipe to a new file. If gnuplot succeeds, this file replaces the file
+ * at the path. */
 static int write_picture(const char *path, int from, pid_t process, pnr_error *error)
 {
     pnr_new_file file;

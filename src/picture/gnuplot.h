@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws pictures with gnuplot, a program on the PATH. It reads commands from memory and writes
- * the picture to a pipe. It gets no file name: this program writes the file. */
+/* Draws pictures with gnuplot, a program on the PATH. Gnuplot reads commands from memory and writes
+ * the picture to a pipe. Gnuplot gets no file name: this program writes the file. */
 #ifndef PNR_GNUPLOT_H
 #define PNR_GNUPLOT_H
 
@@ -15,24 +15,24 @@ enum { PNR_GNUPLOT_LINES = 2 }; /* most lines of a title */
 typedef struct pnr_sheet {
     const char *path;
     const char *title[PNR_GNUPLOT_LINES]; /* any text; NULL: no line; a long line is wrapped */
-    int width, height;                    /* pixels; 96 to an inch of a PDF */
+    int width, height;                    /* pixels; a PDF has 96 pixels an inch */
 } pnr_sheet;
 
 typedef struct pnr_gnuplot {
     FILE *to;       /* the caller writes commands here; gnuplot runs at the end */
-    double scale;   /* of text and lines: 1 on a sheet of 1100 x 620 */
-    double font_px; /* height of the text */
-    double point;   /* the `ps` of a point with a radius of about 3.5 scale pixels */
+    double scale;   /* scale of text and lines; 1 on a sheet of 1100 x 620 pixels */
+    double font_px; /* height of the text, pixels */
+    double point;   /* `ps` of gnuplot for points with a radius of about 3.5 * scale pixels */
     const char *path;
 } pnr_gnuplot;
 
 /* Reads "1800x1000": 400 to 10000 pixels wide, 300 to 10000 high. PNR_OK or PNR_EUSAGE. */
 int pnr_gnuplot_read_size(const char *text, int *width, int *height, pnr_error *error);
 
-/* Call it before a long run. PNR_OK; PNR_EUSAGE: the extension is none of the three; PNR_ECONFIG,
- * PNR_EPERMISSION and PNR_EIO as for pnr_new_file_create: the path exists and is no picture of this
- * format, or cannot be written; PNR_EUNAVAILABLE: gnuplot is not on the PATH, or does not know the
- * format. */
+/* Call this function before a long run. PNR_OK; PNR_EUSAGE: the extension is not .png, .svg or
+ * .pdf; PNR_ECONFIG, PNR_EPERMISSION and PNR_EIO as for pnr_new_file_create: the path exists and is
+ * no picture of this format, or cannot be written; PNR_EUNAVAILABLE: gnuplot is not on the PATH, or
+ * does not know the format. */
 int pnr_gnuplot_check(const char *path, pnr_error *error);
 
 /* Writes the settings that all pictures share. sheet->path must outlive *out. PNR_OK; PNR_EUSAGE as
@@ -40,9 +40,9 @@ int pnr_gnuplot_check(const char *path, pnr_error *error);
 int pnr_gnuplot_open(const pnr_sheet *sheet, pnr_gnuplot *out, pnr_error *error);
 /* Writes `text` as one literal of gnuplot on one line. A control character becomes '?'. */
 void pnr_gnuplot_quote(FILE *to, const char *text);
-/* Runs gnuplot and writes the picture, which appears under its path when it is complete and on the
- * disk. PNR_OK; PNR_EUNAVAILABLE: gnuplot cannot be started; PNR_EIO: it failed; codes of the file
- * as pnr_gnuplot_check. The path is then as before. */
+/* Runs gnuplot and writes the picture. The file appears under its path when it is complete and on
+ * the disk. PNR_OK; PNR_EUNAVAILABLE: gnuplot cannot be started; PNR_EIO: gnuplot failed; errors of
+ * the file as in pnr_gnuplot_check. After an error the path is as before. */
 int pnr_gnuplot_close(pnr_gnuplot *gnuplot, pnr_error *error);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-/* One profile or map. A profile is a map of one code and one row, at Doppler 0. The giver owns the
- * cells. They are valid until its next profile. */
+/* One profile or map. A profile is a map of one code and one row, at Doppler 0. The code that makes
+ * the map owns the cells, which are valid until its next profile or map. */
 typedef struct pnr_map {
     pnr_report head; /* the members that pnr_message_read_profile fills */
     pnr_map_info info;

@@ -14,9 +14,9 @@ typedef struct pnr_picture pnr_picture;
 typedef struct pnr_picture_options {
     const char *path; /* NULL: no picture */
     const char *map;  /* how maps are drawn, "mean" (or NULL), "last" or "time" */
-    const char *size; /* as pnr_gnuplot_read_size; NULL: 1800x1000 */
+    const char *size; /* text for pnr_gnuplot_read_size; NULL: 1800x1000 */
     size_t code;      /* 1 .. n_codes: one code; 0: the greatest power of all codes */
-    double range_db;  /* colours from so far below the greatest power; 0: from the noise floor */
+    double range_db;  /* range of the colours below the greatest power, dB; 0: down to the noise */
 } pnr_picture_options;
 
 /* The rows of a table of pnr_cli_option that fill the pnr_picture_options `o`. */
@@ -52,9 +52,9 @@ void pnr_picture_result(pnr_picture *picture, const pnr_report *report);
 /* Adds a profile or map. Never allocates. */
 void pnr_picture_map(pnr_picture *picture, const pnr_map *map);
 
-/* Draws the picture of a run that ended with `code`, and logs what it shows. Returns `code` if that
- * is an error, and logs the errors of the drawing. Else PNR_OK; PNR_EDATA: there is nothing to
- * draw; others as pnr_gnuplot_close. */
+/* Draws the picture of a run that ended with `code`, and logs what the picture shows. If `code` is
+ * an error, returns `code` and only logs the errors of the drawing. Else PNR_OK; PNR_EDATA: there
+ * is nothing to draw; others as pnr_gnuplot_close. */
 int pnr_picture_finish(const pnr_picture *picture, int code, pnr_error *error);
 
 #endif

@@ -46,7 +46,7 @@ typedef struct cell {
 
 /* The data of one run. A new run replaces it as a whole. */
 typedef struct picture_run {
-    char before[17]; /* the previous run */
+    char before[17]; /* name of the previous run */
     pnr_report head; /* the first report of the run */
     uint64_t n_profiles;
     uint64_t last_sample; /* first sample of the last profile */
@@ -73,20 +73,20 @@ struct pnr_picture {
 typedef struct track {
     spot strongest;
     uint64_t last_sample;
-    double range_m, doppler_hz; /* filtered, at last_sample */
-    double rate;                /* metres a sample */
+    double range_m, doppler_hz; /* filtered values at last_sample */
+    double rate;                /* change of the range, metres a sample */
     size_t n_echoes;
 } track;
 
-/* How far an echo may be from where its track is expected. */
+/* The greatest distance of an echo from the values that its track predicts. */
 typedef struct track_gate {
     double range_m, doppler_hz;
     uint64_t samples; /* longest time without an echo */
 } track_gate;
 
-/* Joins the echoes of the dwells from first_sample on to tracks, in order of time: alpha-beta
- * filters, nearest first. Adds no echo once there are PNR_MAX_TRACKS. Returns the number of
- * tracks. */
+/* Joins echoes to form tracks, in order of time, with alpha-beta filters. Starts with the dwell at
+ * first_sample. An echo joins the nearest track. After PNR_MAX_TRACKS tracks no new one begins.
+ * Returns the number of tracks. */
 size_t pnr_tracks_find(const pnr_picture *picture, const track_gate *gate, uint64_t first_sample,
                        track tracks[PNR_MAX_TRACKS]);
 

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Gains of the alpha-beta filter. A new track, whose rate is unknown, has a gate that is wider. */
+/* Gains of the alpha-beta filter. new_gate: widens the range gate of a new track, whose rate is
+ * unknown. */
 static const double alpha = 0.5, beta = 0.2, new_gate = 4;
 
 static int compare_spots(const void *a, const void *b)
@@ -22,7 +23,7 @@ static double expected_m(const track *t, uint64_t sample)
     return t->range_m + t->rate * (double)(sample - t->last_sample);
 }
 
-/* Returns the distance of an echo from a track, 1 at the edge of the gate. INFINITY: beyond it. */
+/* Returns the distance of an echo from a track, 1 at the edge of the gate. INFINITY: outside. */
 static double distance_of(const track *t, const spot *s, const track_gate *gate)
 {
     const double wide = t->n_echoes > 1 ? 1 : new_gate;

@@ -176,7 +176,8 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
             break;
         dwell.floor = fmin(dwell.floor, found.dwells[0].floor);
         dwell.n_candidates = (uint32_t)clean->n_candidates;
-        /* maxima that only the first search left out were sidelobes of the subtracted echoes */
+        /* The maxima that were left out are those of this search. The first search also left out
+         * sidelobes of the echoes that are now subtracted. */
         dwell.n_maxima =
             dwell.n_candidates + found.dwells[0].n_maxima - found.dwells[0].n_candidates;
         all.dwell = &dwell;

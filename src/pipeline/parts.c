@@ -274,7 +274,7 @@ static int open_publisher(pnr_pipeline *p, pnr_error *error)
                                        p->options->stop, error);
 }
 
-/* Starts the trackers, that of the zero delay from the state file if there is one. */
+/* Starts the trackers. That of the zero delay starts from the state file, if there is one. */
 static int open_trackers(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
@@ -321,7 +321,7 @@ static int check_length(pnr_pipeline *p, pnr_error *error)
     const pnr_plan *plan = &p->setup->plan;
     const pnr_radar *radar = &p->setup->radar;
     const size_t needed = radar->first_window + pnr_plan_view_samples(plan, 1);
-    const size_t refused = plan->n_samples / 2; /* a window that lost more gives no result */
+    const size_t refused = plan->n_samples / 2; /* a window with more losses gives no result */
     const double rate_hz = pnr_rational_double(radar->rate_hz);
 
     if (p->options->feed != NULL || p->info.n_samples >= needed)
@@ -344,7 +344,7 @@ static int check_length(pnr_pipeline *p, pnr_error *error)
                          p->setup->plan.n_samples);
 }
 
-/* Warns of looks whose data are not corrected, once for all codes. */
+/* Warns once if data bits may change the sign of a code within a look and are not corrected. */
 static void log_signs(const pnr_pipeline *p)
 {
     const pnr_setup *setup = p->setup;

@@ -28,7 +28,7 @@ struct pnr_pending {
     const pnr_plan *plan;
     size_t max_candidates, n_windows; /* of a dwell */
     size_t n_copies;
-    uint64_t first, end; /* copies in use, counted since the start */
+    uint64_t first, end; /* numbers of the copies in use: first .. end - 1 */
     copy copies[MOST];
 };
 

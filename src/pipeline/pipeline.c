@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FAILED = 16 }; /* submits and collects in a row, after which an engine is given up */
+enum { MOST_FAILED = 16 }; /* failures in a row after which an engine is given up */
 
 static const uint64_t patience_ns = 50 * 1000 * 1000;
 
-/* --- a sick engine --- */
+/* --- a failing engine --- */
 
-/* Returns PNR_ELOST for a code that the contract of engines does not have, and says which. */
+/* Returns PNR_ELOST for a code that no engine may return, and names this code in p->given_up. */
 static int check_code(pnr_pipeline *p, int code)
 {
     if (code <= PNR_OK && strcmp(pnr_error_name(code), "EUNKNOWN") != 0)

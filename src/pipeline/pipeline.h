@@ -21,12 +21,12 @@ typedef struct pnr_progress {
     uint64_t n_echoes;          /* so far */
 } pnr_progress;
 
-/* The processing thread calls this once a second, if the length of the source is known. NULL: the
- * thread is about to log. */
+/* The processing thread calls this once a second, if the length of the source is known. progress is
+ * NULL when the thread is about to log. */
 typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
 
-/* As pnr_pipeline_tap, with the profile or map of the result that comes next. The cells, in floats
- * as pnr_publisher_send_cells takes them, are valid during the call. */
+/* As pnr_pipeline_tap, but for a profile or map. The result of the same dwell comes next. The
+ * cells, in floats as pnr_publisher_send_cells takes them, are valid during the call. */
 typedef void (*pnr_pipeline_tap_cells)(void *context, const pnr_report *report,
                                        const pnr_map_info *info, const float *cells);
 
@@ -39,9 +39,9 @@ typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan 
 
 typedef struct pnr_pipeline_options {
     volatile int *stop; /* non-zero: finish all windows and end; may be NULL. A lost engine sets it,
-                         * because no feed sees that otherwise */
+                         * because otherwise no feed would notice the loss */
     pnr_pipeline_tap tap;             /* may be NULL */
-    pnr_pipeline_tap_cells tap_cells; /* may be NULL; else the engine also computes power where
+    pnr_pipeline_tap_cells tap_cells; /* may be NULL; else the engine computes power even if
                                        * publisher.profile is off */
     void *tap_context;                /* of both */
     pnr_pipeline_watch watch;         /* may be NULL */

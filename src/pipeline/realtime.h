@@ -25,9 +25,10 @@ typedef struct pnr_realtime {
  * acquisition thread begins. A finite RLIMIT_MEMLOCK without CAP_IPC_LOCK counts as a refusal: an
  * allocation beyond the limit would fail, and libzmq would end the program. */
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
-/* Sets the processors and priorities of both threads. The processing thread calls this when the
- * acquisition thread runs. The threads of libzmq and of the engine are not changed: libzmq has
- * options for its own threads, but ends the program if the system refuses these options. */
+/* Sets the processors and priorities of the processing thread, which calls this, and of the
+ * acquisition thread, which already runs. The threads of libzmq and of the engine are not
+ * changed: libzmq has options for its own threads, but ends the program if the system refuses
+ * these options. */
 void pnr_realtime_enter(pnr_realtime *realtime, const pnr_config *config, pthread_t acquisition);
 /* Restores the state from before begin. The processing thread calls this. */
 void pnr_realtime_end(pnr_realtime *realtime);

@@ -52,7 +52,7 @@ static void account_for_result(pnr_pipeline *p, const pnr_windows *windows,
         account->n_clipped += result->dwells[d].n_clipped;
 }
 
-/* Returns the samples of dwell d that are lost or not finite. */
+/* Returns the number of samples of dwell d that are lost or not finite. */
 static uint64_t lost_in_dwell(const pnr_pending_result *of, size_t d)
 {
     const size_t n_periods = of->windows.n_periods;
@@ -63,8 +63,8 @@ static uint64_t lost_in_dwell(const pnr_pending_result *of, size_t d)
     return sum;
 }
 
-/* True when samples are so large that they can come from no receiver: in the mean, or because the
- * power of the correlation is beyond single precision. */
+/* True when samples are larger than any receiver gives: their mean power is too large, or the power
+ * of the correlation is beyond single precision. */
 static bool has_huge_samples(const pnr_dwell *dwell)
 {
     const double mean = dwell->energy / (double)dwell->n_valid;

@@ -33,7 +33,7 @@ typedef struct pnr_pipeline {
     pnr_detector *detector;
     pnr_team *team;       /* detects on several threads */
     pnr_pending *pending; /* NULL: each result is reported before the next one is collected */
-    size_t pending_dwell; /* of the oldest pending result: the next to report */
+    size_t pending_dwell; /* next dwell to report, in the oldest pending result */
     pnr_clean *clean;     /* NULL: detector.subtract is 0 */
     pnr_publisher *publisher;
     void *memory;                /* memory of the ring; the engine owns it */
@@ -49,9 +49,9 @@ typedef struct pnr_pipeline {
     pnr_windows fed[PNR_MAX_DEPTH];
     uint64_t n_fed, n_back; /* number of submits given to the engine; number of finished ones */
     unsigned n_failed;      /* submits and collects that failed since the last result */
-    int failure;            /* the code of the last of them */
-    uint64_t n_told;        /* dropped windows that the log has */
-    char given_up[128];     /* why the engine counts as lost; "": it says so itself */
+    int failure;            /* code of the last failed submit or collect */
+    uint64_t n_told;        /* number of dropped windows that are logged */
+    char given_up[128];     /* why the engine was given up; "": it returned PNR_ELOST itself */
 
     pnr_report report;       /* report of the present dwell */
     pnr_map_info map;        /* map of the present dwell; its row alone describes a profile */
@@ -86,13 +86,13 @@ bool pnr_pipeline_report_pending(pnr_pipeline *p, bool wait);
  * p->account. */
 void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason);
 
-/* Logs the windows that the engine failed on since the last line, if standard error accepts a line
- * without waiting. */
+/* Logs how many windows the engine has failed on since the last such line, if standard error
+ * accepts a line without waiting. */
 void pnr_pipeline_log_failures(pnr_pipeline *p);
 /* Sends a status when a second has passed since the last one. */
 void pnr_pipeline_send_status(pnr_pipeline *p);
-/* Warns of bytes after the last whole sample; 0: says nothing. The size of a file tells them at the
- * start, a pipe at its end. */
+/* Warns of n_bytes > 0 bytes after the last whole sample. Their number is known at the start of a
+ * file, and at the end of a pipe. */
 void pnr_pipeline_log_trailing(uint64_t n_bytes);
 /* Checks the account at the end, and reports it to subscribers and to the log. Returns code, or
  * PNR_EINTERNAL: the sums of the account do not hold. */

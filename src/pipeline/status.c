@@ -50,7 +50,7 @@ static void write_zero_state(pnr_pipeline *p, bool lasting)
     }
 }
 
-/* status: the present one; NULL: something is about to be logged. */
+/* status: the present status; NULL: the program is about to log. */
 static void show_progress(const pnr_pipeline *p, const pnr_status *status)
 {
     pnr_progress progress;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The detection threads claim dwells from a counter, and store the detections in a ring of slots. */
+/* The detection threads claim dwells from a counter, and store the detections in a ring of slots.
+ * */
 #include "pipeline/team.h"
 
 #include "base/clock.h"
@@ -15,9 +16,9 @@ enum {
     CLAIM = 8,        /* dwells in one claim, at most */
     SPINS = 4000,     /* polls before a thread sleeps or yields */
     WORTH_NS = 40000, /* least work that is worth a wake-up */
-    EACH_NS = 1500,   /* least work of a dwell that is worth the way between two cores */
-    ROW_NS = 500,     /* time of a candidate in one row, about */
-    PATCH_NS = 30000  /* time of a candidate in a map, about */
+    EACH_NS = 1500,   /* least work of a dwell that is worth sending to another core */
+    ROW_NS = 500,     /* approximate time of a candidate without a patch */
+    PATCH_NS = 30000  /* approximate time of a candidate with a patch */
 };
 
 typedef struct member {
@@ -31,7 +32,7 @@ typedef struct member {
  * claimed, and `observed` has them. A dwell stays in its slot until it is taken.
  */
 struct pnr_team {
-    const pnr_detector *detector; /* of the caller */
+    const pnr_detector *detector; /* detector of the caller */
     bool has_patches;
     uint64_t dwell_ns;
     atomic_bool is_hurried;
@@ -40,8 +41,8 @@ struct pnr_team {
     pnr_team_view *view;
     const void *context;
     uint64_t base;        /* number of the first dwell of the last result */
-    uint64_t filled;      /* slots are filled up to this dwell */
-    uint64_t taken, last; /* the next dwell to take; the end of the last result */
+    uint64_t filled;      /* number of the first dwell that is not yet in a slot */
+    uint64_t taken, last; /* number of the next dwell to take; end of the last result */
     bool is_shared;       /* the threads detect the waiting dwells */
     atomic_uint_fast64_t next, limit;
     atomic_uint_fast64_t done[SLOTS]; /* the number of the detected dwell plus 1 */
@@ -59,7 +60,7 @@ static bool has_work(pnr_team *team)
     return atomic_load(&team->next) < atomic_load(&team->limit);
 }
 
-/* n_threads: detect dwells at the same time. */
+/* n_threads: number of threads that detect at the same time. */
 static void detect_one(const pnr_team *team, const pnr_detector *detector, uint64_t d,
                        size_t n_threads, pnr_detection *out)
 {
@@ -132,7 +133,7 @@ static void wake(pnr_team *team, uint64_t n_new)
     pthread_mutex_unlock(&team->lock);
 }
 
-/* Fills the free slots with the next dwells of the last result, and allows their claims. */
+/* Fills the free slots with the next dwells of the last result, and lets the threads claim them. */
 static void fill_slots(pnr_team *team)
 {
     const uint64_t most = team->taken + SLOTS, end = most < team->last ? most : team->last;

@@ -11,26 +11,27 @@ typedef struct pnr_team pnr_team;
 /* Fills *out with dwell d of a result. */
 typedef void pnr_team_view(const void *context, size_t d, pnr_observed *out);
 
-/* Starts n_threads - 1 threads; the caller of take is the first one. detector: used by the caller,
- * shared with the others, and destroyed after the team. dwell_ns: the time of a dwell. PNR_OK, PNR_ENOMEMORY. */
+/* Starts n_threads - 1 threads; the caller of pnr_team_take is one more. detector: the caller
+ * detects with it, and the threads share its tables; destroy it after the team. dwell_ns: the
+ * duration of a dwell. PNR_OK, PNR_ENOMEMORY. */
 int pnr_team_create(const pnr_detector *detector, size_t n_threads, uint64_t dwell_ns,
                     pnr_team **out);
 void pnr_team_destroy(pnr_team *team);
 
-/* Adds the dwells 0 .. n_dwells - 1 of a result behind those that wait. context stays valid until
- * the last of them is taken. n_candidates: of all dwells. Without waiting ones the caller may detect
- * alone, if the way to another core takes longer. With waiting ones, at most
- * PNR_TEAM_DWELLS may wait in all. */
+/* Adds the dwells 0 .. n_dwells - 1 of a result behind the waiting dwells. context stays valid
+ * until the last of the added dwells is taken. n_candidates: candidates of all added dwells. If no
+ * dwell waits and there is little work, the caller detects these dwells alone. If dwells wait, at
+ * most PNR_TEAM_DWELLS may wait after the call. */
 enum { PNR_TEAM_DWELLS = 256 };
 void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
                   size_t n_candidates);
-/* While is_hurried, the detection of a dwell may take the time of the dwell, multiplied by the number
- * of threads that detect at the same time. Else it may take any time. */
+/* While is_hurried, the detection of a dwell may take the time of the dwell, multiplied by the
+ * number of threads that detect at the same time. Else it may take any time. */
 void pnr_team_hurry(pnr_team *team, bool is_hurried);
 /* True if the next dwell is detected, so that take does not wait. */
 bool pnr_team_is_ready(const pnr_team *team);
-/* Fills *out with the detection of the next dwell. The bits do not depend on the number of
- * threads. While the dwell is not ready, the caller detects others. Allocates nothing. */
+/* Fills *out with the detection of the next dwell. The bits do not depend on the number of threads.
+ * While this dwell is not ready, the caller detects other dwells. Allocates nothing. */
 void pnr_team_take(pnr_team *team, pnr_detection *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers for profiles and maps that wait for their subscribers: a fixed number of equal size. */
+/* A fixed number of equal buffers, for profiles and maps that wait for their subscribers. */
 #include "publisher/buffers.h"
 
 #include "base/error.h"
@@ -35,7 +35,7 @@ pnr_buffer *pnr_buffers_acquire(pnr_buffers *buffers)
 
         if (!atomic_load_explicit(&b->is_taken, memory_order_acquire)) {
             atomic_store_explicit(&b->is_taken, true,
-                                  memory_order_relaxed); /* one thread acquires */
+                                  memory_order_relaxed); /* only one thread acquires */
             return b;
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers for profiles and maps that wait for their subscribers: a fixed number of equal size. */
+/* A fixed number of equal buffers, for profiles and maps that wait for their subscribers. */
 #ifndef PNR_BUFFERS_H
 #define PNR_BUFFERS_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 typedef struct pnr_buffer {
-    void *data; /* [bytes of create] */
+    void *data; /* [bytes], see pnr_buffers_create */
     _Atomic bool is_taken;
 } pnr_buffer;
 
@@ -24,7 +24,8 @@ int pnr_buffers_create(size_t n, size_t bytes, pnr_buffers *out);
 void pnr_buffers_destroy(pnr_buffers *buffers);
 /* Returns a free buffer for the caller alone, until it is released. NULL: none is free. */
 pnr_buffer *pnr_buffers_acquire(pnr_buffers *buffers);
-/* Releases a buffer, from any thread. A zmq_free_fn: data is unused; buffer: a pnr_buffer. */
+/* Releases a buffer, from any thread. Has the type zmq_free_fn: `data` is unused, `buffer` is a
+ * pnr_buffer. */
 void pnr_buffers_release(void *data, void *buffer);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes profiles and maps to a numpy array (NEP 1), and the headers of their messages beside it. */
+/* Writes profiles and maps to a numpy array (NEP 1), and the headers of their messages beside it.
+ * */
 #include "publisher/cell_file.h"
 
 #include "base/file.h"
@@ -62,7 +63,7 @@ static int append(growing *file, const void *data, size_t n_bytes, pnr_error *er
     return code;
 }
 
-/* Writes the head of the array, as long for every number of results. */
+/* Writes the head of the array. Its length does not depend on the number of results. */
 static int write_head(pnr_cell_file *file, const pnr_map_info *info, pnr_error *error)
 {
     char head[HEAD + 1];
@@ -92,7 +93,7 @@ static int open_growing(growing *file, const char *mark, pnr_error *error)
     return file->fd >= 0 ? PNR_OK : explain_file(file, error);
 }
 
-/* Copies the path, and makes the other one from it. */
+/* Copies the path of the array, and makes the path of the .jsonl file from it. */
 static int name_files(pnr_cell_file *file, const char *path, pnr_error *error)
 {
     static const char ending[] = ".npy", other[] = ".jsonl";

@@ -15,12 +15,13 @@ typedef struct pnr_cell_file pnr_cell_file;
  * .npy; PNR_ENOMEMORY; those of pnr_new_file_check. The caller closes *out.
  */
 int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error);
-/* Adds one result; all have one shape. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs.
- * The head of the array counts it last, so that the array can be read at any time, also after the
- * program was killed. Waits for the file system; allocates nothing. PNR_OK, PNR_EIO. */
+/* Adds one result. All results have the same shape. cells: [n_codes][n_rows][n_cells] powers, or
+ * (I, Q) pairs. Writes the count in the head of the array last, so that the array can be read at
+ * any time, also after the program was killed. Waits for the file system; allocates nothing.
+ * PNR_OK, PNR_EIO. */
 int pnr_cell_file_write(pnr_cell_file *file, const pnr_report *report, const pnr_map_info *info,
                         const float *cells, pnr_error *error);
-/* PNR_OK, or PNR_EIO: the file system has lost something. file: may be NULL. */
+/* PNR_OK, or PNR_EIO: the file system has lost data. file: may be NULL. */
 int pnr_cell_file_close(pnr_cell_file *file, pnr_error *error);
 
 #endif

@@ -19,8 +19,8 @@ typedef enum {
 int pnr_endpoint_read(const char *place, const char *endpoint, char bind[PNR_ENDPOINT_LEN],
                       pnr_reach *reach, pnr_error *error);
 
-/* Finds the address for a subscriber: this machine for a publisher at every address. place: as
- * above. PNR_OK; PNR_ECONFIG: as above, or the port is left to the publisher; PNR_EUNAVAILABLE: no
+/* Finds the address for a subscriber: this machine, if the publisher binds every address. place: as
+ * above. PNR_OK; PNR_ECONFIG: as above, or the publisher chooses the port; PNR_EUNAVAILABLE: no
  * address is known for the host. */
 int pnr_endpoint_find(const char *place, const char *endpoint, char address[PNR_ENDPOINT_LEN],
                       pnr_error *error);

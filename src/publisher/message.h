@@ -115,7 +115,7 @@ enum { PNR_MAX_DOPPLER_RUNS = 512 };
 typedef struct pnr_map_info {
     pnr_profile_info row;
     size_t n_codes, n_rows;
-    const char *const *code_names;              /* [n_codes], NULL: not known; so the reader */
+    const char *const *code_names;              /* [n_codes]; NULL: not known, as after reading */
     double mps_per_hz;                          /* velocity per Doppler, NAN: no carrier */
     size_t n_runs;                              /* 1 .. PNR_MAX_DOPPLER_RUNS */
     pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* [n_runs]: all rows, ascending */

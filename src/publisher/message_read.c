@@ -192,7 +192,7 @@ static unsigned read_flags(reader *r)
 #define READ_COUNT(object, name) .name = (uint32_t)get_u64(r, object, #name, UINT32_MAX),
 #define READ_DOUBLE(object, name) .name = get_double(r, object, #name),
 
-/* Returns the index of a code, whose number is from 1. */
+/* Returns the index of a code: its number - 1, because the numbers begin at 1. */
 static uint32_t get_code(reader *r, const json_t *object, const char *name)
 {
     const uint64_t number = get_u64(r, object, name, UINT32_MAX);
@@ -313,7 +313,7 @@ static size_t read_kind(reader *r, const char *name, pnr_profile_info *out)
     return out->is_complex ? 2 * sizeof(float) : sizeof(float);
 }
 
-/* Keeps the name of a single code. */
+/* Checks the names of the codes. Stores the name if there is only one code. */
 static void read_codes(reader *r, const json_t *codes, size_t n_codes, pnr_profile_info *out)
 {
     if (!json_is_array(codes) || json_array_size(codes) != n_codes)

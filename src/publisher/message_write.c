@@ -276,7 +276,7 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
 
 void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record *out)
 {
-#define NO_CODE(from, name) .name = UINT32_MAX, /* one below number 0 */
+#define NO_CODE(from, name) .name = UINT32_MAX, /* becomes number 0: no echo */
 #define NO_COUNT(from, name)
 #define NO_VALUE(from, name) .name = NAN,
 #define COPY_CODE(from, name)                                                                      \

@@ -24,7 +24,7 @@ enum {
     MAX_INBOUND = 1024, /* bytes of a subscription; a peer that sends more is disconnected */
     MAX_DRAIN = 1024,   /* most subscription messages read in one call */
     POLL_MS = 50,
-    PAUSE_NS = 200000 /* between two looks for a free buffer */
+    PAUSE_NS = 200000 /* time between two tries to acquire a buffer */
 };
 
 typedef enum {
@@ -59,8 +59,8 @@ struct pnr_publisher {
     pnr_report first;    /* the first report of the pack */
 
     pnr_buffers cells; /* of profiles and maps that a subscriber has not yet received */
-    double patience_s; /* longest wait for one of them */
-    bool is_stalled;   /* the last wait was in vain */
+    double patience_s; /* longest wait for a free buffer */
+    bool is_stalled;   /* the last wait gave no buffer */
     const volatile int *stop;
 };
 
@@ -113,7 +113,7 @@ static int send_text(pnr_publisher *p, topic_kind kind, size_t length, const att
         n++;
     if (n == n_parts && n > 0)
         code = send_parts(p, messages, n);
-    else if (attached != NULL && attached->buffer != NULL) /* the last part was not made */
+    else if (attached != NULL && attached->buffer != NULL) /* no message part releases the buffer */
         pnr_buffers_release(attached->buffer->data, attached->buffer);
     for (size_t i = 0; i < n; i++)
         zmq_msg_close(&messages[i]); /* does nothing for a message that was sent */
@@ -182,8 +182,8 @@ int pnr_publisher_send_range(pnr_publisher *p, pnr_report *report)
                      NULL);
 }
 
-/* Waits at most patience_s for a free buffer. After a wait in vain it does not wait again before a
- * buffer was free, so that a subscriber that has stopped delays a recording once. */
+/* Waits at most patience_s for a free buffer. After a wait in vain, waits again only when a buffer
+ * has been free: a subscriber that has stopped delays a recording only once. */
 static pnr_buffer *wait_for_buffer(pnr_publisher *p)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -423,7 +423,7 @@ void pnr_publisher_destroy(pnr_publisher *p)
         zmq_close(p->socket);
     while (p->context != NULL && zmq_ctx_term(p->context) != 0 && zmq_errno() == EINTR)
         ;
-    pnr_buffers_destroy(&p->cells); /* the context has released all of them */
+    pnr_buffers_destroy(&p->cells); /* zmq_ctx_term has released all buffers */
     free(p->records);
     free(p);
 }

@@ -22,8 +22,8 @@ int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volati
  * pack is kept for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
 /* Reserves memory for pnr_plan_maps() profiles or maps like *info that a slow subscriber has not
- * received. Call it once, before the first pnr_publisher_send_cells. patience_s: longest wait of a
- * send for this subscriber, also ended by *stop (may be NULL); 0 for a live stream. PNR_OK or
+ * received. Call it once, before the first pnr_publisher_send_cells. patience_s: how long a send
+ * may wait for free memory, 0 for a live stream; *stop (may be NULL) also ends this wait. PNR_OK or
  * PNR_ENOMEMORY. */
 int pnr_publisher_reserve_cells(pnr_publisher *publisher, const pnr_map_info *info,
                                 double patience_s, const volatile int *stop, pnr_error *error);

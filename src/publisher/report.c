@@ -55,7 +55,7 @@ static char *flag_list(unsigned flags, char between, char *out)
 
 enum {
     TABLE_WIDTH = 80,
-    PLAIN_WIDTH = 66, /* the columns that no result needs end here, so that flags have space */
+    PLAIN_WIDTH = 66, /* columns from rank FIRST_PLAIN_RANK on end here; flags need the rest */
     ECHO_WIDTH = 4,
     CODE_WIDTH = 4, /* at least */
     MOST_DECIMALS = 6
@@ -78,14 +78,15 @@ typedef enum { CELL_ECHO, CELL_ZERO, CELL_TRUTH, CELL_TARGET, CELL_CODE } cell_k
 enum { NO_SIGMA = 0xffff };
 
 /* The columns after time and echo. A double comes from the pnr_echo, pnr_zero or pnr_report_truth
- * of the row. It has the decimals that show two digits of its sigma, and `places` decimals without
- * a sigma. From the first rank that the width has no space for, columns are left out. */
+ * of the row. It has the decimals that show two digits of its sigma, and `places` decimals
+ * without a sigma. Columns are added in the order of rank, until the first one that does not fit
+ * the width. */
 static const struct column {
     const char *title;
     cell_kind kind;
     int width, places;
     double scale;
-    size_t offset, sigma; /* sigma: offset in pnr_echo */
+    size_t offset, sigma; /* sigma: offset of the sigma in pnr_echo */
     unsigned only;        /* a COLUMN_...; 0: in every table */
     unsigned rank;
 } columns[] = {
@@ -118,7 +119,7 @@ typedef struct table_line {
     size_t length;
 } table_line;
 
-/* Adds a text at the right end of a cell, `blank` characters before this end. */
+/* Adds a cell. Its text ends `blank` characters before the right end of the cell. */
 static void add_cell(table_line *r, int width, int blank, const char *text)
 {
     const int n = snprintf(r->text + r->length, sizeof r->text - r->length, " %*s%*s",
@@ -127,7 +128,8 @@ static void add_cell(table_line *r, int width, int blank, const char *text)
     r->length += n > 0 ? (size_t)n : 0;
 }
 
-/* Adds a number. The points of a column are below each other, `places` decimals before its end. */
+/* Adds a number. The decimal points of a column are aligned, `places` decimals before its right
+ * end. */
 static void add_number(table_line *r, int width, int places, int decimals, double value)
 {
     const int blank = decimals == 0 && places > 0 ? places + 1 : places - decimals;
@@ -238,7 +240,7 @@ static void date_of(const pnr_report *report, char date[PNR_DATE_LEN])
     snprintf(date, PNR_DATE_LEN, "%.10s", when);
 }
 
-/* Prints the header if this result needs another one. */
+/* Prints a header line if this result needs another one than the last header line. */
 static void table_header(pnr_printer *p, const pnr_report *report)
 {
     unsigned code_width;

@@ -30,7 +30,7 @@ typedef struct pnr_printer {
     pnr_print print;
     bool with_truth;
     bool has_begun;
-    char date[PNR_DATE_LEN]; /* UTC of the table's times; "": they count from sample 0 */
+    char date[PNR_DATE_LEN]; /* UTC date of the table's times; "": times count from sample 0 */
     unsigned columns;        /* columns of the table in addition to those of every table */
     unsigned shown;          /* columns for which there is space */
     unsigned code_width;

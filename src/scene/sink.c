@@ -64,7 +64,7 @@ struct pnr_sink {
     char path[PNR_PATH_LEN];
     const volatile int *stop;
     int fd;            /* -1: not open */
-    pnr_new_file file; /* a regular file until it is complete; fd is its descriptor */
+    pnr_new_file file; /* new file of a regular output; fd is its descriptor */
     bool is_stdout;
     bool is_pipe;
     SNDFILE *sound;    /* NULL: the output is raw */
@@ -134,7 +134,7 @@ static int check_output(pnr_sink *sink, bool is_sound, bool is_endless, pnr_erro
     return PNR_OK;
 }
 
-/* Refuses an output that is one of the files that the scene is made from. */
+/* Refuses an output that is an input file of the scene. */
 static int check_inputs(const pnr_sink *sink, const pnr_config *config, pnr_error *error)
 {
     const char *const inputs[] = {config->code.path, config->code.pulse_path};

@@ -34,15 +34,16 @@ typedef struct pnr_sink_info {
  * -1 .. 1 - 2^(1-b), as a b-bit ADC does. b = 1: the sign of a value makes it -1/2 or 1/2, and
  * nothing counts as clipped. b = 0: the bits of the format.
  *
- * A regular file is written beside `path` and renamed by close, see base/file.h: it replaces no text
- * and no code file of the configuration.
+ * A regular file is written beside `path` and renamed by close, see base/file.h. It replaces
+ * neither a text file nor a code file of the configuration.
  *
  * n_samples: how many will be written; 0: until stopped. A WAV file of more than 4 GiB, and a
  * regular file without an end, are refused before the first sample. Opening a FIFO waits until a
  * reader opens it; *stop (may be NULL) ends every wait.
  *
  * PNR_EUSAGE: stdout is a terminal, the file would have no end, or it is an input; PNR_ECONFIG: the
- * format is unknown or impossible in this file, or the file is not replaced; PNR_EIO, PNR_EPERMISSION; PNR_EEND: stopped while waiting.
+ * format is unknown or impossible in this file, or the file is not replaced; PNR_EIO,
+ * PNR_EPERMISSION; PNR_EEND: stopped while waiting.
  */
 int pnr_sink_open(const pnr_config *config, const char *path, uint64_t n_samples,
                   const volatile int *stop, pnr_sink **out, pnr_error *error);
@@ -52,8 +53,8 @@ const pnr_sink_info *pnr_sink_get_info(const pnr_sink *sink);
  * PNR_EEND: the reader has closed its end, or *stop is not 0; PNR_EIO with the reason. */
 int pnr_sink_write(pnr_sink *sink, const double (*samples)[2], size_t n_samples, pnr_error *error);
 
-/* Completes and closes the output. A regular file gets its name here; when !keep, or when the output
- * cannot be completed, its path is as before. NULL is allowed. */
+/* Completes and closes the output. A regular file gets its name here; when !keep, or when the
+ * output cannot be completed, its path is as before. NULL is allowed. */
 int pnr_sink_close(pnr_sink *sink, bool keep, pnr_error *error);
 
 #endif

@@ -9,7 +9,7 @@
 
 /*
  * Returns the factor f for which a cell of noise satisfies P > f Z with probability pfa_cell
- * (0 < pfa_cell < 1). Z is as in plan.h, from `before` and `after` training cells. All cells are
+ * (0 < pfa_cell < 1). Z is that of plan.h, from `before` and `after` training cells. All cells are
  * independent sums of n_looks exponential looks with the same mean (gamma of shape n_looks), so
  * that
  *     Pfa = integral of Q(n_looks, f z) p(z) dz,

@@ -56,10 +56,10 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
                                 double complex *out);
 
 /*
- * Fills out with the correlation of the echoes of the gates `gate` - 8 .. + 8 alone, without the
+ * Fills `out` with the correlation of the echoes of the gates `gate` - 8 .. + 8 alone, without the
  * sidelobes of all other gates. It is computed from the filtered values at these gates:
  *     out[i] = sum_j R(i - j)/R(0) sqrt(loss[j]) filtered[j].
- * The formulas of the correlation hold for out: an echo of amplitude h and delay d gives h
+ * The formulas of the correlation hold for `out`: an echo of amplitude h and delay d gives h
  * R(i - d), and the power of its noise is loss[gate] times that of one cell. At fractions of a gate
  * the filtered echo reaches beyond the 17 gates. About 1/20 of it, times the code's sidelobes, is
  * then missing (a thousandth of a sample for 1000 chips).

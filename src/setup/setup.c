@@ -256,8 +256,8 @@ static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
     return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
 }
 
-/* Sets the submits and their dwells. Returned profiles and maps may fill memory quickly, so that
- * they limit both; engine.batch stays as the user set it. */
+/* Sets the number of submits and their dwells. Returned profiles and maps may fill memory quickly:
+ * they limit the number of submits and of dwells, unless the user sets engine.batch. */
 static void plan_submits(const pnr_config *config, pnr_plan *plan)
 {
     const size_t bytes = pnr_plan_profile_bytes(plan);

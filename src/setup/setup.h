@@ -51,16 +51,16 @@ typedef struct pnr_setup {
 } pnr_setup;
 
 /*
- * format, n_channels: the layout of samples, from the source; pnr_format_in_memory is applied. The plan's depth is
- * engine.depth, its batch engine.batch. If engine.batch is 0, the batch is 1 to 4096 dwells, with
- * about 2^23 samples and at most 256 MiB of powers; with publisher.profile both are as small as
- * pnr_plan_maps() wants.
+ * format, n_channels: the layout of samples, from the source; pnr_format_in_memory is applied. The
+ * plan's depth is engine.depth, its batch engine.batch. If engine.batch is 0, the batch is 1 to
+ * 4096 dwells, with about 2^23 samples and at most 256 MiB of powers; if publisher.profile is also
+ * set, pnr_plan_maps() limits the depth and the batch.
  *
  * The thresholds make detector.pfa the false-alarm probability of one search over all lags, Doppler
  * rows and codes of a dwell. The correlation of neighbouring lags is that of the code. Rows and
- * codes count as independent; rows closer than 1 / (K Tr) or under a taper are correlated, and have
- * fewer false alarms. If a dwell of several looks lost windows, the windows left make a number of
- * whole looks. The dwell has the threshold of that number.
+ * codes count as independent; rows under a taper, or closer than 1 / (duration of a look), are
+ * correlated and have fewer false alarms. If a dwell of several looks lost windows, the windows
+ * left make a number of whole looks. The dwell has the threshold of that number.
  */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);

@@ -148,7 +148,7 @@ static double both_above(double t, double rho2, size_t n_looks)
     return sum;
 }
 
-/* The expected number of false alarms above t, as the logarithm of its ratio to `wanted`. */
+/* Returns ln(n / wanted), with n the expected number of false alarms above t. */
 static double log_excess(double t, double n_cells, double rho2, size_t n_looks, double wanted)
 {
     const double alone = pnr_gamma_q((double)n_looks, t);
@@ -164,8 +164,9 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     if (rho2 >
         0.9999) /* the grid is so fine that the difference in `log_excess` loses its digits */
         rho2 = 0.9999;
-    /* Above the mean the number of upcrossings falls with t, and its logarithm is nearly straight:
-     * false position in the Illinois variant. A number too small for a double is bisected. */
+    /* Above the mean the number of upcrossings falls with t, and its logarithm is nearly straight.
+     * So false position (the Illinois variant) finds t. While the number is too small for a double,
+     * the interval is bisected. */
     double low = k, high = k + 50 + 40 * sqrt(k), t = low, last = high;
     double above = log_excess(low, n_cells, rho2, n_looks, wanted), below;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Containers by their first bytes. */
+/* Finds the container that the first bytes of an input announce. */
 #include "source/container.h"
 
 #include "source/sound_header.h"
@@ -8,11 +8,11 @@
 
 #define CONVERT_IT "convert it, as with: sox FILE FILE.wav"
 
-/* One mark in the first bytes, or two. A NUL does not end a mark. */
+/* A container has one mark or two in its first bytes. A NUL does not end a mark. */
 typedef struct magic {
     size_t at, n;
     const char *bytes;
-    size_t also_at; /* of the second mark, which has four bytes; 0: none */
+    size_t also_at; /* place of the second mark, of four bytes; 0: none */
     const char *also;
     pnr_container container;
 } magic;
@@ -20,9 +20,9 @@ typedef struct magic {
 #define MARK(at, bytes) at, sizeof(bytes) - 1, bytes, 0, NULL
 #define MARKS(bytes, at, also) 0, sizeof(bytes) - 1, bytes, at, also
 
-/* Besides the sound files that pnr_sound_header_kind knows. */
+/* All containers except the sound files that pnr_sound_header_kind knows. */
 static const magic magics[] = {
-    /* other sound */
+    /* other sound files */
     {MARK(0, "RIFX"), {"big-endian WAV", CONVERT_IT}},
     {MARK(0, "BW64"), {"BW64", CONVERT_IT}},
     {MARK(0, "OggS"), {"OGG", CONVERT_IT}},
@@ -30,7 +30,7 @@ static const magic magics[] = {
     {MARK(0, "wvpk"), {"WavPack", CONVERT_IT}},
     {MARK(0, "ID3\3"), {"MP3", CONVERT_IT}},
     {MARK(0, "ID3\4"), {"MP3", CONVERT_IT}},
-    /* archives and what is packed */
+    /* archives and compressed files */
     {MARK(257, "ustar"),
      {"tar, as SigMF archives are",
       "unpack its samples, as with: tar -xOf FILE NAME.sigmf-data | pnradar ... -"}},

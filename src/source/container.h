@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Containers by their first bytes: what is not raw samples, and what to do with it. */
+/* Recognises, by the first bytes, an input that is a container and not raw samples. Tells what the
+ * user can do. */
 #ifndef PNR_CONTAINER_H
 #define PNR_CONTAINER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PNR_CONTAINER_BYTES = 264 }; /* the first bytes of an input that tell every container */
+enum { PNR_CONTAINER_BYTES = 264 }; /* number of first bytes that identify every container */
 
 typedef struct pnr_container {
     const char *name;    /* "WAV", "gzip" */
-    const char *way_out; /* what the user can do, as a sentence without its end */
+    const char *way_out; /* what the user can do, a sentence without its full stop */
 } pnr_container;
 
 /* Finds the container that the first n bytes of an input announce. False: none, or more bytes are

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BINS = 32 }; /* of the test for an even distribution */
+enum { BINS = 32 }; /* bins of the test for an even distribution */
 
 static const double giant = 1e9; /* full scale is 1; unscaled 24-bit integers reach 1e7 */
 
@@ -70,9 +70,9 @@ static unsigned distinct(const uint32_t histogram[256])
     return n;
 }
 
-/* True for an even distribution: 8 % of the values would have to move to make it exact. A random
- * one of PNR_PLAUSIBLE_VALUES / 2 values has 3.5 %, a Gaussian one without clipping 29 % or more, a
- * sine at full scale 20 %. */
+/* True for an even distribution: less than 8 % of the values would have to move to make all bins
+ * equal. For PNR_PLAUSIBLE_VALUES / 2 values this share is 3.5 % if they are random and uniform,
+ * and 29 % or more if they are Gaussian without clipping. A sine at full scale has 20 %. */
 static bool is_even(const uint32_t histogram[256])
 {
     double distance = 0;
@@ -82,15 +82,16 @@ static bool is_even(const uint32_t histogram[256])
     return distance / 2 < 0.08;
 }
 
-/* True when nearly all values lie at both ends of the range, and not at few values of a code. */
+/* True when nearly all values lie at both ends of the range, and are not only the few values of a
+ * code. */
 static bool is_wrapped(const uint32_t histogram[256])
 {
     return share(histogram, 64, 192) < 0.1 && share(histogram, 0, 64) > 0.2 &&
            share(histogram, 192, 256) > 0.2 && distinct(histogram) > 8;
 }
 
-/* True when the low byte has a distribution of its own, although the value goes through many high
- * bytes. An ADC of fewer bits leaves the low byte with few values, or even. */
+/* True when the low byte is unevenly distributed, although there are many different high bytes.
+ * With an ADC of fewer bits the low byte has few values, or an even distribution. */
 static bool is_pair_of_bytes(const uint32_t high[256], const uint32_t low[256])
 {
     const double inner = share(low, 64, 192);

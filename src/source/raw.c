@@ -15,7 +15,7 @@ enum { PATIENCE_MS = 50, MAX_CHANNELS = 4096, MAX_READ_BYTES = 1 << 30 };
 typedef struct raw {
     const pnr_source_input *input;
     pnr_source_info *info;
-    size_t sample_bytes; /* of all channels, in the input */
+    size_t sample_bytes; /* bytes of one sample of all channels in the input */
     bool is_packed;      /* ci4: a byte of the input becomes two in memory */
     uint64_t n_left;     /* samples not read yet; of a pipe: no limit */
     uint64_t n_read;     /* samples */
@@ -26,7 +26,7 @@ typedef struct raw {
     unsigned char carry[]; /* [sample_bytes] */
 } raw;
 
-/* True when read returns at once: with bytes, the end of a pipe or an error. */
+/* True if a read() would return at once: with bytes, at the end of the pipe, or with an error. */
 static bool is_ready(int fd)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -34,7 +34,8 @@ static bool is_ready(int fd)
     return poll(&wanted, 1, PATIENCE_MS) > 0;
 }
 
-/* Reads the first bytes of a pipe that is refused. No later read returns these bytes. */
+/* Reads the first bytes of a pipe whose format is not known, to name the format in the refusal. No
+ * later read returns these bytes. */
 static size_t read_head(const pnr_source_input *input, unsigned char *head, size_t n_bytes)
 {
     size_t n = 0;
@@ -60,7 +61,7 @@ static int refuse_container(const pnr_source_input *input, const void *head, siz
                       found.way_out);
 }
 
-/* Adds bytes of a pipe to its head, and refuses a container. */
+/* Adds bytes of a pipe to r->head, and refuses a container. */
 static int check_head(raw *r, const unsigned char *bytes, size_t n, pnr_error *error)
 {
     const size_t room = sizeof r->head - r->n_head;
@@ -123,8 +124,8 @@ int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_
     return PNR_OK;
 }
 
-/* Unpacks the first n bytes, ci4 samples, to ci8 in place: 16 times the integers. The last byte is
- * first, so that none is overwritten. */
+/* Unpacks the first n bytes, ci4 samples, to ci8 in place. The ci8 integers are 16 times the ci4
+ * integers. Unpacks the last byte first, so that no packed byte is overwritten. */
 static void unpack_nibbles(unsigned char *bytes, size_t n)
 {
     while (n-- > 0) {
@@ -170,6 +171,22 @@ static int finish_input(raw *r, pnr_error *error)
     return PNR_EEND;
 }
 
+/* Counts the whole samples among n_bytes, unpacks them, and carries the rest. Returns their
+ * number. */
+static size_t take_samples(raw *r, unsigned char *bytes, size_t n_bytes)
+{
+    const size_t n = n_bytes / r->sample_bytes;
+
+    r->n_carry = n_bytes % r->sample_bytes;
+    memcpy(r->carry, bytes + n * r->sample_bytes, r->n_carry);
+    if (r->is_packed)
+        unpack_nibbles(bytes, n * r->sample_bytes);
+    r->n_read += n;
+    if (r->n_left != UINT64_MAX)
+        r->n_left -= n;
+    return n;
+}
+
 static int raw_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                     pnr_error *error)
 {
@@ -201,17 +218,8 @@ static int raw_read(void *state, void *data, size_t max_samples, pnr_source_bloc
         return rc;
     memcpy(bytes, r->carry, r->n_carry);
 
-    size_t n_bytes = r->n_carry + (size_t)got;
-    size_t n = n_bytes / r->sample_bytes;
-    r->n_carry = n_bytes % r->sample_bytes;
-    memcpy(r->carry, bytes + n * r->sample_bytes, r->n_carry);
-    if (r->is_packed)
-        unpack_nibbles(bytes, n * r->sample_bytes);
-    r->n_read += n;
-    if (r->n_left != UINT64_MAX)
-        r->n_left -= n;
-    block->n_samples = n;
-    return n > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: part of one sample */
+    block->n_samples = take_samples(r, bytes, r->n_carry + (size_t)got);
+    return block->n_samples > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: only a part of one sample */
 }
 
 const pnr_source_kind pnr_source_raw = {.describe = raw_describe, .read = raw_read, .close = free};

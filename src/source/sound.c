@@ -132,8 +132,8 @@ static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
 }
 
 /* Checks that libsndfile finds as many frames as our header states, and that it can read the last
- * frame. This read fails if a FLAC file is cut short. It also makes the decoder allocate its memory
- * before the stream begins. */
+ * frame. Reading the last frame fails if a FLAC file is cut short, and makes the decoder allocate
+ * its memory before the stream begins. */
 static int check_frames(sound *s, const SF_INFO *found, pnr_error *error)
 {
     const pnr_sound_header *header = &s->header;

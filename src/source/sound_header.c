@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks the headers of WAV, RF64, W64, AIFF, AU and FLAC byte by byte: libsndfile reads a broken
- * one as a short file and reports no error. */
+/* Checks the headers of WAV, RF64, W64, AIFF, AU and FLAC byte by byte: libsndfile reads a file
+ * with a broken header as a short file and reports no error. */
 #include "source/sound_header.h"
 
 #include <inttypes.h>
@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first n_bytes bytes of a file of file_bytes. */
+/* The first n_bytes bytes of a file that has file_bytes bytes. */
 typedef struct view {
     const unsigned char *data;
     size_t n_bytes;
     uint64_t file_bytes;
-    const char *name; /* of the kind, for messages */
+    const char *name; /* name of the kind, for messages */
     pnr_error *error;
 } view;
 
@@ -56,7 +56,8 @@ static bool is_in_view(const view *v, uint64_t offset, uint64_t n)
     return offset <= v->n_bytes && n <= v->n_bytes - offset;
 }
 
-/* Reports bytes outside the view: the file ends before them, or they are too far from its start. */
+/* Reports bytes outside the view: the file ends before these bytes, or they are too far from the
+ * start of the file. */
 static int refuse_unseen(const view *v, uint64_t offset, uint64_t n)
 {
     if (offset > v->file_bytes || n > v->file_bytes - offset)
@@ -96,7 +97,7 @@ typedef struct chunk chunk;
 
 /* The layout of the chunks of RIFF, RF64, W64 and AIFF. */
 typedef struct layout {
-    const unsigned char *tail; /* W64: a name is four letters and these twelve bytes */
+    const unsigned char *tail; /* W64: the twelve bytes after the four letters of a name */
     size_t id_bytes;
     size_t size_bytes;
     bool size_has_header; /* the size of a chunk includes its name and size fields */
@@ -109,8 +110,8 @@ typedef struct layout {
 
 struct chunk {
     const unsigned char *id;
-    uint64_t body;    /* offset of its content */
-    uint64_t n_bytes; /* of its content, as its header says */
+    uint64_t body;    /* offset of the content */
+    uint64_t n_bytes; /* bytes of the content, as the chunk header states */
 };
 
 static size_t header_bytes(const layout *l)
@@ -118,7 +119,7 @@ static size_t header_bytes(const layout *l)
     return l->id_bytes + l->size_bytes;
 }
 
-/* Reads the chunk header at offset, which is in the view. False: it is not a chunk header. */
+/* Reads the chunk header at offset, which is in the view. False: there is no chunk header. */
 static bool read_chunk(const layout *l, const unsigned char *data, uint64_t offset, chunk *out)
 {
     const unsigned char *p = data + offset;
@@ -134,7 +135,7 @@ static bool read_chunk(const layout *l, const unsigned char *data, uint64_t offs
     return true;
 }
 
-/* id: up to four letters; a name in the file has spaces after them. */
+/* id: up to four letters. In the file, spaces fill a shorter name to four letters. */
 static bool has_id(const layout *l, const chunk *c, const char *id)
 {
     char padded[5];
@@ -202,15 +203,15 @@ static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *ou
     return PNR_OK;
 }
 
-/* Apple's names of linear encodings in AIFF-C; the first is also that of AIFF. */
+/* Apple's names of linear encodings in AIFF-C. Plain AIFF always has the first encoding. */
 static const struct aiff_encoding {
     const char *name;
     bool is_float;
 } aiff_encodings[] = {{"NONE", false}, {"twos", false}, {"sowt", false}, {"fl32", true},
                       {"FL32", true},  {"fl64", true},  {"FL64", true}};
 
-/* Reads the 80-bit float of a rate: a sign, 15 bits of exponent, 64 of mantissa. 0: the rate is not
- * a whole number of Hz that 32 bits hold. */
+/* Reads the 80-bit float of a rate: a sign, 15 bits of exponent, 64 of mantissa. Returns 0 if the
+ * rate is not a whole number of Hz that fits in 32 bits. */
 static uint32_t read_extended(const unsigned char p[10])
 {
     enum { BIAS = 16383 };
@@ -286,7 +287,8 @@ typedef struct chunks {
     uint64_t data_bytes; /* size of the data chunk as the ds64 chunk of RF64 states it; else 0 */
 } chunks;
 
-/* Reads the header of the chunk at all->offset; its content must end before all->end. */
+/* Reads the header of the chunk at all->offset; the content of the chunk must end before
+ * all->end. */
 static int read_next(const view *v, const chunks *all, chunk *c)
 {
     const uint64_t offset = all->offset;
@@ -326,8 +328,8 @@ static int check_end(const view *v, const chunks *all)
                          end, v->file_bytes);
 }
 
-/* Counts the frames of the data chunk, the last one that is read. A header that states their number
- * must be right. */
+/* Counts the frames of the data chunk, after which no chunk is read. Refuses a header that states
+ * another number of frames. */
 static int read_data_chunk(const view *v, const chunks *all, const chunk *c, pnr_sound_header *out)
 {
     const layout *l = all->layout;
@@ -347,7 +349,7 @@ static int read_data_chunk(const view *v, const chunks *all, const chunk *c, pnr
     return rc;
 }
 
-/* Reads the chunks as far as the data chunk. */
+/* Reads the chunks up to and including the data chunk. */
 static int read_chunks(const view *v, chunks all, pnr_sound_header *out)
 {
     const layout *l = all.layout;
@@ -447,7 +449,7 @@ static int read_au(const view *v, pnr_sound_header *out)
                              "the header says that the samples begin at byte %" PRIu64
                              ", the file has %" PRIu64 " bytes",
                              offset, v->file_bytes);
-    if (n_bytes == UINT32_MAX) /* unknown: the samples reach to the end of the file */
+    if (n_bytes == UINT32_MAX) /* size unknown: the samples reach to the end of the file */
         n_bytes = v->file_bytes - offset;
     if (n_bytes != v->file_bytes - offset)
         return refuse_header(v,
@@ -460,7 +462,8 @@ static int read_au(const view *v, pnr_sound_header *out)
     return count_frames(v, n_bytes, offset, out);
 }
 
-/* RFC 9639, section 8.2: 20 bits of rate, 3 of channels - 1, 5 of bits - 1, 36 of samples. */
+/* RFC 9639, section 8.2: 8 bytes hold the rate (20 bits), channels - 1 (3 bits), bits - 1 (5 bits)
+ * and the number of samples (36 bits). */
 static int read_flac(const view *v, pnr_sound_header *out)
 {
     enum { STREAMINFO_BYTES = 34, HEAD_BYTES = 8 + STREAMINFO_BYTES };

@@ -16,9 +16,9 @@ enum { PNR_SOUND_MAX_CHANNELS = 1024 };
 /* A frame is one sample of every channel. */
 typedef struct pnr_sound_header {
     const char *name;    /* "WAV", "RF64", "W64", "AIFF", "AU" or "FLAC" */
-    uint64_t n_frames;   /* whole ones, >= 1 */
+    uint64_t n_frames;   /* number of whole frames, >= 1 */
     unsigned n_channels; /* 1..PNR_SOUND_MAX_CHANNELS */
-    unsigned bits;       /* of one channel: 8, 16, 24, 32, 64 (float); FLAC 4..32 */
+    unsigned bits;       /* bits of one channel: 8, 16, 24, 32, 64 (float); FLAC 4..32 */
     bool is_float;
     uint32_t rate_hz;          /* > 0 */
     unsigned n_trailing_bytes; /* bytes after the last whole frame */
@@ -26,7 +26,8 @@ typedef struct pnr_sound_header {
     uint64_t rest_bytes;       /* number of these bytes */
 } pnr_sound_header;
 
-/* Returns the name of the kind that the first bytes announce. NULL: no kind, or under 4 bytes. */
+/* Returns the name of the kind that the first bytes announce. NULL: no known kind, or fewer than 4
+ * bytes. */
 const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes);
 
 /*

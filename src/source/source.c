@@ -30,12 +30,12 @@ struct pnr_source {
     const pnr_source_kind *kind;
     void *state;
     pnr_source_info info;
-    uint64_t position;   /* in the stream: samples read and lost so far */
-    const pnr_run *lost; /* [n_lost] of the configuration */
+    uint64_t position;   /* position in the stream: samples read and lost so far */
+    const pnr_run *lost; /* [n_lost] lost runs of the configuration */
     size_t n_lost, next_lost;
     pnr_plausible statistics;
-    const char *doubt;      /* about the format; not yet logged */
-    uint64_t least_samples; /* of pnr_source_pad */
+    const char *doubt;      /* doubt about the format, not yet logged; NULL: none */
+    uint64_t least_samples; /* n_samples of pnr_source_pad */
 };
 
 /* Returns the number of positions that the lost runs add to n_samples recorded samples. *n_beyond:
@@ -51,7 +51,7 @@ static uint64_t count_lost(const pnr_source *source, uint64_t n_samples, size_t 
     return lost;
 }
 
-/* Completes n_samples and the line for the log. */
+/* Adds the lost runs to info->n_samples, and the number of samples to the line for the log. */
 static int account_for_lost(pnr_source *source, pnr_error *error)
 {
     pnr_source_info *info = &source->info;

@@ -28,7 +28,7 @@ const char *pnr_loss_visibility_word(pnr_loss_visibility visibility);
 
 /* Properties of the stream, known after open. */
 typedef struct pnr_source_info {
-    pnr_format format;    /* of one sample of one channel in memory */
+    pnr_format format;    /* format of one sample of one channel in memory */
     size_t n_channels;    /* memory is [n_samples][n_channels] */
     uint64_t n_samples;   /* positions of the stream; includes the lost runs that begin at or before
                              the end of the file; UINT64_MAX: not known */
@@ -47,14 +47,13 @@ typedef struct pnr_source_info {
  * zmq-pull:ENDPOINT are sinks of GNU Radio. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if
  * the first bytes announce one of these. The extensions .sigmf-meta, .sigmf-data and .sigmf are
  * SigMF recordings. All other input is raw, in source.format or the format of the extension. Raw
- * input that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused with
- * its name and a way out: a file here, a pipe when its first bytes are read.
- * Sound files of 16 bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout
- * iq, 2n channels are n complex ones, and a single channel is real. With layout channels, n
- * channels are n real ones. Raw files ignore the layout. Borrows source.lost of the configuration
- * until close.
- * PNR_ENOINPUT: no such file, or no server; PNR_EPERMISSION; PNR_ECONFIG: the format is not known,
- * the rate differs from source.rate_hz, or the channel is out of range; PNR_EDATA: header and file size
+ * input that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused
+ * with its name and a way out: a file here, a pipe when its first bytes are read. Sound files of 16
+ * bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout iq, 2n channels are
+ * n complex ones, and a single channel is real. With layout channels, n channels are n real ones.
+ * Raw files ignore the layout. Borrows source.lost of the configuration until close. PNR_ENOINPUT:
+ * no such file, or no server; PNR_EPERMISSION; PNR_ECONFIG: the format is not known, the rate
+ * differs from source.rate_hz, or the channel is out of range; PNR_EDATA: header and file size
  * disagree (the text has both numbers), or no samples; PNR_EIO.
  */
 int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error);
@@ -67,8 +66,8 @@ const pnr_source_info *pnr_source_get_info(const pnr_source *source);
 /* Returns the number of messages that were refused so far. Any thread may call it. */
 uint64_t pnr_source_refused(const pnr_source *source);
 
-/* Makes a stream that ends before position n_samples go on to it: what is missing is one lost run
- * at the end. Call before the first read. */
+/* Extends a stream that ends before position n_samples to this position. The missing samples are
+ * one lost run at the end. Call before the first read. */
 void pnr_source_pad(pnr_source *source, uint64_t n_samples);
 
 /* What one read hands over: samples, or positions that are lost here. */
@@ -85,10 +84,9 @@ typedef struct pnr_source_block {
  * says so). Joins a sample that is split between two reads. PNR_OK; PNR_EAGAIN: no whole sample
  * within 50 ms (check the stop flag and call again); PNR_EEND: the end; PNR_EIO: read error;
  * PNR_EDATA: the file is shorter than its size or header stated, a pipe ended before its first
- * sample, or a sender restarted; PNR_ECONFIG: a pipe carries a container, or a sender states another
- * rate. Warns once, in the log, when the first raw
- * samples look like another format. Never allocates, but libFLAC may if a frame is more complex
- * than all frames before.
+ * sample, or a sender restarted; PNR_ECONFIG: a pipe carries a container, or a sender states
+ * another rate. Warns once, in the log, when the first raw samples look like another format. Never
+ * allocates, but libFLAC may if a frame is more complex than all frames before.
  */
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,
                     pnr_error *error);

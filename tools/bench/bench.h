@@ -94,11 +94,11 @@ typedef struct bench_picture {
     const char *x; /* column of numbers; NULL: the first */
     const char *x_label, *y_label;
     struct bench_curve {
-        const char *column, *label; /* label "": the series alone names it */
-        bool is_line;               /* without points, for what is computed */
-    } curves[BENCH_MAX_CURVES + 1]; /* up to the first without a column */
+        const char *column, *label; /* label "": the value of the series names the curve */
+        bool is_line;               /* a line without points, for computed values */
+    } curves[BENCH_MAX_CURVES + 1]; /* the first curve without a column ends the list */
     const char *series;             /* column; NULL: none */
-    const char *series_label;       /* before the value, as "batch " */
+    const char *series_label;       /* text before the value of the series, as "batch " */
     const char *only_column; /* only rows where this text column reads only_text; NULL: all */
     const char *only_text;
     bench_x_scale x_scale;

@@ -25,7 +25,7 @@ static const double spread_db = 40;        /* span_db of planted_begin */
 /* The scene that is being made. */
 typedef struct making {
     planted *to;
-    pnr_config config; /* with targets and noise of its own */
+    pnr_config config; /* configuration with the targets and noise of the scene */
     pnr_target targets[PLANTED_MAX];
     const pnr_setup *setup;
     uint64_t state; /* state of the random numbers */
@@ -57,7 +57,7 @@ static double draw_lag(making *m, const double *lags, size_t n)
     }
 }
 
-/* The gain of a look, as a ratio of amplitudes. */
+/* Returns the amplitude gain of a look: the root of its number of samples. */
 static double look_gain(const pnr_plan *plan)
 {
     return sqrt((double)plan->n_samples * (double)plan->n_periods);

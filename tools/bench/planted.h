@@ -25,18 +25,18 @@ typedef struct planted_echo {
 /* What is planted. A zeroed struct has no memory. */
 typedef struct planted {
     size_t n_echoes; /* 1 .. PLANTED_MAX; planted_fill lowers it to what the code has room for */
-    double span_db;  /* level of the strongest echo above the weakest one, 20 dB in a look */
+    double span_db;  /* strongest above weakest echo; the weakest has an SNR of 20 dB in a look */
     double max_doppler_hz; /* end of the search; 0: no Doppler */
     bool leaks; /* the first of several echoes is a direct path, 10 dB above the others */
 
     const pnr_engine_ops *ops; /* owner of the samples */
-    void *samples;             /* [n_dwells], and what a view reads besides */
+    void *samples;             /* [n_dwells] dwells, and the other samples that a view reads */
     planted_echo *truths;      /* [n_dwells][n_echoes] */
     size_t n_dwells;
 } planted;
 
-/* The scene of a benchmark without cases of its own: ci16, and detector.max_echoes of n_echoes at
- * least, are set in config. */
+/* Returns the scene of a benchmark without cases of its own. In config, sets ci16 and a
+ * detector.max_echoes of at least n_echoes. */
 planted planted_begin(size_t n_echoes, pnr_config *config);
 /*
  * Fills the samples of n_dwells dwells, each at its position in a stream, in one of 16 scenes. The
@@ -46,9 +46,9 @@ planted planted_begin(size_t n_echoes, pnr_config *config);
  */
 int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
                  const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error);
-/* Returns `wanted`, or as many dwells as have 2^22 samples, at least one: more take long to fill. */
+/* Returns `wanted`, but at most as many dwells as have 2^22 samples, and at least one. */
 size_t planted_dwells(const pnr_plan *plan, size_t wanted);
-/* Copies the dwells in turn to memory, [n_samples]. */
+/* Copies the dwells, in turn and again, until memory, [n_samples], is full. */
 void planted_copy(const planted *p, const pnr_plan *plan, void *memory, size_t n_samples);
 void planted_clear(planted *p);
 

@@ -203,7 +203,7 @@ typedef struct curve {
     const bench_picture *picture;
     size_t x, y;
     const char *series;
-    extent *x_extent, *y_extent; /* of all curves */
+    extent *x_extent, *y_extent; /* extents of all curves */
 } curve;
 
 /* Writes the data block $d<index>: x and y of the rows of one curve. Returns the number of rows. */
@@ -234,7 +234,7 @@ static size_t print_block(FILE *to, const curve *c, size_t index)
     return n;
 }
 
-/* True if an earlier row has the text of this one. */
+/* True if an earlier row has the same text in this column. */
 static bool is_repeated(const bench_table *table, size_t row, size_t column)
 {
     char text[CELL_LEN], other[CELL_LEN];
@@ -246,7 +246,7 @@ static bool is_repeated(const bench_table *table, size_t row, size_t column)
     return false;
 }
 
-/* Gives an axis of one value a range, for which gnuplot would print a warning. */
+/* An axis with a single value gets a range: without this range gnuplot prints a warning. */
 static void print_extent(FILE *to, char name, const extent *e, bool is_linear)
 {
     if (e->low == e->high)

@@ -132,7 +132,7 @@ void pnr_subscriber_unwatch(void *socket, void **monitor)
     *monitor = NULL;
 }
 
-/* Tries a connection to host and port for at most a second. NULL: a program listens there. */
+/* Tries for at most a second to connect to host and port. Returns why this failed, or NULL. */
 static const char *refusal_of(const char *host, const char *port)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};

@@ -19,23 +19,24 @@ typedef struct pnr_subscriber_source {
 } pnr_subscriber_source;
 
 /* Creates a socket that subscribes to "<topic>/<stream>" but is not connected. topics: ends with
- * NULL; a topic with a slash at its end is that of all streams. high_water: messages
- * kept. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
+ * NULL; a topic with a slash at its end is that of all streams. high_water: most messages that may
+ * wait in the socket. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
 int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error);
-/* PNR_OK; PNR_EUSAGE: the endpoint is none; PNR_EUNAVAILABLE: its host has no address. */
+/* PNR_OK; PNR_EUSAGE: the text is no endpoint; PNR_EUNAVAILABLE: the host has no address. */
 int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error);
 
-/* Watches a socket that is not connected yet. name: the inproc address of the watch, of one socket
- * alone. *monitor becomes readable when the publisher is reached. PNR_OK, PNR_EUNAVAILABLE. */
+/* Watches a socket that is not connected yet. name: the inproc address of the watch, which no other
+ * socket has. *monitor becomes readable when the publisher is reached. PNR_OK, PNR_EUNAVAILABLE. */
 int pnr_subscriber_watch(void *context, void *socket, const char *name, void **monitor,
                          pnr_error *error);
 /* True once the publisher has been reached; the watch then ends. */
 bool pnr_subscriber_reached(void *socket, void **monitor);
-void pnr_subscriber_unwatch(void *socket, void **monitor); /* before the socket is destroyed */
+void pnr_subscriber_unwatch(void *socket, void **monitor); /* call before pnr_subscriber_destroy */
 void pnr_subscriber_destroy(void *socket);                 /* may be NULL */
-/* Returns why no program can be reached at an endpoint, as "Connection refused". Takes a second at
- * most, and what a name server takes. NULL: one can be reached, or it is not known. */
+/* Returns why no program can be reached at an endpoint, as "Connection refused". Takes a second
+ * at most, and the time of a name server. NULL: a program can be reached, or the reason is not
+ * known. */
 const char *pnr_subscriber_refusal(const char *endpoint);
 
 typedef struct pnr_subscriber_message {

@@ -10,8 +10,8 @@
 enum {
     LEVELS = LISTEN_HEAT_LEVELS,
     AXIS_EVERY = 3,     /* rows between two labels of the axis */
-    UNIT_COLUMNS = 4,   /* the unit below the left edge, with a space */
-    KILO_FROM = 100000, /* Dopplers are then shown in kHz or km/s */
+    UNIT_COLUMNS = 4,   /* width of the unit below the left edge, with a space */
+    KILO_FROM = 100000, /* from this value on, the axis is in kHz or km/s */
     BOTTOM_DB = -5      /* lowest level of a profile's scale; 0 is the noise floor */
 };
 
@@ -120,7 +120,7 @@ static void draw_doppler_axis(const listen_graph *g, listen_screen *screen, cons
         const double value = (first + i) * step;
 
         y = doppler_row(g, at, value / scale);
-        if (y < 0 || last - y < 2) /* rounding may bring two values close */
+        if (y < 0 || last - y < 2) /* rounding may put two values on neighbouring rows */
             continue;
         last = y;
         listen_screen_text(screen, 0, y, LISTEN_PLAIN, "%*.5g", at->left - 1,
@@ -204,7 +204,7 @@ static void draw_power_axis(const listen_graph *g, listen_screen *screen, const 
     }
 }
 
-/* The bars hide the lines, and the names of the lines hide both. */
+/* Draws the bars over the lines, and the names of the lines over bars and lines. */
 static void draw_profile(const listen_graph *g, listen_screen *screen, const listen_place *at)
 {
     const level floor_level = {0, "─", '-', LISTEN_CYAN, "noise floor"};
@@ -235,7 +235,8 @@ static int column_of(const listen_graph *g, const listen_place *at, double range
     return x >= 0 && x < at->columns ? (int)x : -1;
 }
 
-/* Returns where a label below column x begins: whole on the screen, and right of the unit. */
+/* Returns the first column of a label below column x. The label is whole on the screen, and right
+ * of the unit. */
 static int place_label(const listen_place *at, int x, int length)
 {
     const int right = at->left + at->columns - length, middle = at->left + x - length / 2;

@@ -15,7 +15,7 @@ enum {
     MIN_WIDTH = 60,
     MIN_HEIGHT = 12,
     MARGIN = 7,      /* columns of the scale, to the left of the graph */
-    HEAD = 2,        /* rows above the graph, at least */
+    HEAD = 2,        /* least number of rows above the graph */
     MAX_LISTED = 12, /* echoes below the graph */
     MAX_RECENT = 64  /* results that may arrive before the profile of the first of them */
 };
@@ -25,15 +25,15 @@ struct listen_live {
     listen_screen *screen;
     const char *endpoint;
     bool is_changed;
-    int head_rows;    /* the most that a head has needed, so that the graph rarely moves */
+    int head_rows;    /* most rows that a head has needed, so that the graph rarely moves */
     uint64_t next_ns; /* earliest time of the next frame */
 
-    pnr_report report; /* the newest */
+    pnr_report report; /* the newest report */
     bool has_report;
-    pnr_report recent[MAX_RECENT]; /* the newest ones, at n_reports modulo MAX_RECENT */
+    pnr_report recent[MAX_RECENT]; /* the newest reports, report i at index i mod MAX_RECENT */
     size_t n_reports;
     listen_graph graph;
-    pnr_report graph_head; /* of the graph's profile; with its echoes, if has_echoes */
+    pnr_report graph_head; /* head of the profile in the graph; with its echoes, if has_echoes */
     bool has_echoes;
     uint64_t next_profile_ns; /* profiles that arrive earlier are ignored */
 
@@ -61,7 +61,7 @@ static listen_place place_of(const listen_live *l, int *listed)
 
 /* --- received messages --- */
 
-/* Takes the echoes of the graph if the report is that of its profile. */
+/* Copies the echoes of the report if report and graph are of the same dwell. */
 static void pair_echoes(listen_live *l, const pnr_report *report)
 {
     pnr_report *to = &l->graph_head;

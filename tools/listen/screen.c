@@ -280,7 +280,7 @@ void listen_screen_text(listen_screen *s, int x, int y, listen_style style, cons
     }
 }
 
-/* Returns the bytes of the next row of `text`: whole fields, or part of a long one. */
+/* Returns how many bytes the next row of `text` has: whole fields, or a part of a long field. */
 static size_t row_bytes(const listen_screen *s, const char *text)
 {
     const char *at = text, *end = text;

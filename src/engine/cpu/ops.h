@@ -18,8 +18,8 @@ typedef struct pnr_converted {
 } pnr_converted;
 
 /* Converts n samples, `stride` bytes apart, to out[n][2] with full scale = 1; adds to the counts of
- * *total, but not to its energy. Non-finite samples become 0. conjugate: I - jQ. Each value equals
- * that of pnr_format_read in single precision. */
+ * *total, but not to its energy. Non-finite samples become 0. conjugate: the samples are I - jQ.
+ * Each value equals that of pnr_format_read in single precision. */
 void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n, bool conjugate,
                      float (*out)[2], pnr_converted *total);
 /* sum |x|^2, in an order that depends on n alone. */
