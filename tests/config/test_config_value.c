@@ -418,7 +418,8 @@ TEST(ranges_are_said_in_words)
         {"stream", "name", ""},
         {"source", "layout", "iq | channels"},
         {"publisher", "expose", "yes | no"},
-        {"source", "format", "auto | ci4 | ci8 | cu8 | ci16 | cf32 | cf64 | i8 | u8 | i16 | f32 | f64"},
+        {"source", "format",
+         "auto | ci4 | ci8 | cu8 | ci16 | cf32 | cf64 | i8 | u8 | i16 | f32 | f64"},
     };
     char words[PNR_WHY_LEN];
 
