@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Generates samples on the device: noise from a counter, and an echo in every window. */
+/* Generates samples on the device: noise from a hashed counter, and an echo in every window. */
 #include "cuda/bench/resident.h"
 
 #include "cuda/base/check.h"

@@ -205,7 +205,8 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
     const uint32_t step = (gridDim.x - n_begin) * size::EACH;
 
     for (int i = threadIdx.x; i < 32 * size::BITS; i += blockDim.x)
-        table[i] = pnr_fused_twiddle(i % 32 << i / 32, 2.0f / T); /* W_32M^(i % 32 2^(i / 32)) */
+        /* W_32M^(j 2^b) at table[32 b + j], j < 32 */
+        table[i] = pnr_fused_twiddle(i % 32 << i / 32, 2.0f / T);
     __syncthreads();
     pnr_chain_wait();
 

@@ -16,7 +16,7 @@ typedef struct pnr_map_search {
     float2 *values;        /* [n_dwells][n_looks][n_cells]: the correlation c */
     float *power;          /* [n_dwells][n_cells] */
     double *noise;         /* [n_dwells][n_tiles]: sum of the powers at integer lags */
-    float *greatest;       /* [n_dwells][n_tiles] */
+    float *greatest;       /* [n_dwells][n_tiles]: greatest power of a cell of the tile */
     uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then the kept ones, by lag */
     uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
     double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a maximum */

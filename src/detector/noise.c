@@ -62,10 +62,10 @@ static bool is_counted(const overlap *overlaps, size_t n, long lags, long rows)
 }
 
 /*
- * Removes the cells in the lobe of track i. With several looks c[j] is the sum over the looks of
- * value j times the conjugate of the centre value, divided by the root of the centre's P. |c[j]|^2
- * is then the part of P in phase with the centre. The noise of the other dimensions, which are
- * looks - 1, stays in the sum.
+ * Subtracts the cells in the lobe of track i from *s. With several looks values[] are sums over the
+ * looks (plan.h, Neighbours), so |values[j]|^2 is only the part of P that is in phase with the
+ * centre. Noise has `looks` dimensions: the noise of the other looks - 1 stays in the sum, and
+ * s->cells keeps their share.
  */
 static void remove_lobe(const pnr_detector *detector, const pnr_observed *observed,
                         const pnr_track *tracks, size_t i, double looks, sums *s)

@@ -63,8 +63,8 @@ typedef struct pnr_track {
     size_t centre; /* lag */
     double loss;   /* noise of its values / noise of a cell; above 1 after a least-squares filter */
     int n_rows;    /* rows of c and rest, which are [n_rows][17]: 17 if has_rows, else 1 */
-    /* The engine's values without the mean noise of a sum of powers. After a filter they are
-     * restored to the values of the correlation. */
+    /* The engine's values. With a least-squares filter they are first restored to values of the
+     * correlation. If they sum powers over looks, the mean noise is then subtracted. */
     pnr_vector *c;
     pnr_vector *rest;       /* c minus the `told` fits of the other echoes */
     pnr_vector row[2];      /* the memory of c and rest outside of maps */
@@ -114,7 +114,7 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
 void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
                          pnr_track *tracks, size_t n);
 /* Returns the noise power of one cell, as a mean around track i. *cells: the number of independent
- * cells in this mean. cell: the approximate noise. */
+ * cells in this mean. cell: a noise power, below which other echoes are ignored. */
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                        double cell, double *cells);
 

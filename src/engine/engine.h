@@ -40,7 +40,7 @@ typedef struct pnr_dwell {
     uint64_t n_nonfinite;  /* non-finite samples in all windows of the dwell */
     uint32_t n_periods;    /* windows used */
     uint32_t n_above;      /* cells above in the first search; pfa_cell predicts this number */
-    uint32_t n_maxima;     /* local maxima above in the last search */
+    uint32_t n_maxima;     /* local maxima above the threshold in the last search */
     uint32_t n_candidates; /* candidates returned */
 } pnr_dwell;
 

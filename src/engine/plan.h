@@ -132,7 +132,8 @@ typedef struct pnr_plan {
     pnr_format format; /* format of one sample of one channel */
     size_t n_channels; /* interleaved in memory: [n_samples][n_channels] */
 
-    /* The axes. If an engine lacks one of these axes, create fails and its error names the axis. */
+    /* The axes: the features that an engine may lack. If an engine lacks one that the plan uses,
+     * create fails and its error names this axis. */
     size_t first_channel, n_used_channels; /* the channels to correlate */
     size_t n_codes;                        /* 1 .. 65535; all codes have the energy of the first */
     size_t n_hypotheses;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches a dwell: finds the cells that are above, and the maxima within their boxes in the order
- * of code, row and cell. Repeats the search with a floor that is free of echoes. */
+/* Searches a dwell: finds the cells above the threshold, and of these the maxima of their boxes, in
+ * the order of code, row and cell. Repeats the search with a floor that is free of echoes. "Above"
+ * and "box" are defined in engine/plan.h. */
 #include "engine/search.h"
 
 #include "base/multiversion.h"

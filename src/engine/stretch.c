@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 }; /* taps before the last sample at or before the time */
+/* The index of the tap whose sample is the last one that is not later than the wanted time. */
+enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 };
 
 /* A code fills its band, so a short transition matters more than a deep stop band. */
 static const double kaiser_beta = 6;

@@ -33,7 +33,7 @@ struct pnr_fit_patch {
 enum {
     /* The rows of a patch have up to PNR_NEIGHBOURS rotations. */
     PNR_ECHO_TERMS = 2 * PNR_NEIGHBOURS,  /* most terms of one column */
-    PNR_ECHO_VECTORS = 3 * PNR_NEIGHBOURS /* most vectors over rows, and most over lags */
+    PNR_ECHO_VECTORS = 3 * PNR_NEIGHBOURS /* greatest n_x and greatest n_y of pnr_echo_columns */
 };
 
 /* The tables of one code over lags. */

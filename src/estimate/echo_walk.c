@@ -78,10 +78,11 @@ double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *r
     return look < 0.5 ? 0 : 32 * pnr_echo_model_self_noise(model, row, echo) * left / fmax(look, 1);
 }
 
-/* The pieces of a look in which the delay is constant: a window, or a part of one. */
+/* A look is cut into pieces. Within a piece, a window or a part of one, the delay is taken as
+ * constant. */
 typedef struct pieces {
     size_t n, in_window; /* all; those of one window */
-    size_t group;        /* so many have so nearly the same delay that R is linear there */
+    size_t group;        /* pieces in a group: R is linear over the span of their delays */
     double e;            /* bins from the rotation of the row to the echo */
     double share;        /* of a tone that is e bins off, in one piece; 1: of any tone */
 } pieces;

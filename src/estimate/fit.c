@@ -41,7 +41,8 @@ typedef struct step {
 
 struct pnr_fit {
     step steps[N_STEPS];
-    /* W e, e orthonormal (e^H W e = 1) in the span of r(-1), r(-1/2), .. r(1). */
+    /* The vectors W e. The vectors e lie in the span of r(-1), r(-1/2), .. r(1), and are
+     * orthonormal with the weight W: e_i^H W e_k is 1 if i = k, else 0. */
     planar basis[N_REACH];
     size_t n_basis;
     double cells;                  /* E(sum |basis^H n|^2) / sigma^2 for noise n */

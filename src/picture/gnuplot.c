@@ -258,7 +258,8 @@ static size_t line_length(const char *text, double most_em)
     return n;
 }
 
-/* Each line break is a literal of its own. Only titles have line breaks. */
+/* Writes the title as literals joined by dots: one for each line, and "\n" between the lines. No
+ * other text has line breaks. */
 static void print_title(const pnr_sheet *sheet, const pnr_gnuplot *g)
 {
     const double most_em = title_share * sheet->width / g->font_px;

@@ -67,8 +67,9 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
 void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
                                const double complex *filtered, double complex *out);
 
-/* Calls both functions for an echo of amplitude 1 / R(0). The restored values of a candidate are
- * too small: for such an echo they lack R(i - 8 - delay)/R(0) - out[i]. */
+/* Fills `out` with the restored response to an echo of amplitude 1 / R(0): calls
+ * pnr_least_squares_response, then pnr_least_squares_restore. The correlation of this echo would be
+ * R(i - 8 - delay)/R(0). The restored values of a candidate lack the difference to out[i]. */
 void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
                             double complex *out);
 

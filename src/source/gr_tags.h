@@ -29,9 +29,10 @@ typedef struct pnr_gr_header {
 bool pnr_gr_is_header(const void *bytes, size_t n_bytes);
 
 /*
- * Reads the header of a message of any origin, without recursion and allocation. Tags other than
+ * Reads the header of a message of any origin, without recursion or allocation. Tags other than
  * rx_time and rx_rate are skipped. PNR_OK, or PNR_EDATA with the reason: no header, cut short, a
- * PMT of an unknown type, more than PNR_GR_MAX_TIMES times, or an rx_time or rx_rate that is none.
+ * PMT of an unknown type, more than PNR_GR_MAX_TIMES times, an rx_time that is invalid or out of
+ * order, or an rx_rate that is not a number above 0.
  */
 int pnr_gr_header_read(const void *bytes, size_t n_bytes, pnr_gr_header *out, pnr_error *error);
 

@@ -17,7 +17,7 @@ enum { PNR_SIGMF_META_BYTES = 1 << 24, PNR_SIGMF_MAX_CHANNELS = 256, PNR_SIGMF_N
 typedef struct pnr_sigmf_component {
     unsigned bytes; /* 1, 2, 4 or 8 */
     bool is_big_endian;
-    bool is_unsigned; /* of 16 and 32 bits: the middle of the range becomes 0 */
+    bool is_unsigned; /* u16 or u32 (u8 stays as it is): the middle of the range becomes 0 */
     bool is_i32;      /* becomes a float32, full scale = 1 */
 } pnr_sigmf_component;
 

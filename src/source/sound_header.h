@@ -32,9 +32,10 @@ const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes);
 
 /*
  * bytes: the first n_bytes of the file (all of it, or PNR_SOUND_HEAD_BYTES); file_bytes: its size.
- * PNR_OK, or PNR_EDATA with the reason: none of the six kinds, cut short, data size 0, unfinished
- * (0xffffffff), wrapped past 4 GiB, an encoding other than integers and floats, ... When two sizes
- * disagree, the reason has both. The header of FLAC does not state a size in bytes to compare.
+ * PNR_OK, or PNR_EDATA with the reason. Examples: the file is none of the six kinds, or is cut
+ * short; its data size is 0, 0xffffffff (recording not finished), or wrapped past 4 GiB; its
+ * samples are neither integers nor floats. When two sizes disagree, the reason has both. The header
+ * of FLAC states no size in bytes, so none is compared.
  */
 int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes,
                           pnr_sound_header *out, pnr_error *error);

@@ -43,7 +43,8 @@ static int find_engines(const bench *b, const char *part, bool found[N_ENGINES],
                                part);
 }
 
-/* Times a method as bench methods does: samples and results stay where the engine computes. */
+/* Times a method as `pnradar-bench methods` does: samples and results stay where the engine
+ * computes. */
 static int time_resident(const bench_subject *s, size_t n_runs, pnr_timing *out, pnr_error *error)
 {
     const char *const method = s->choice.method;

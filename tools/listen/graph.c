@@ -9,7 +9,7 @@
 
 enum {
     LEVELS = LISTEN_HEAT_LEVELS,
-    AXIS_EVERY = 3,     /* rows between two labels of the axis */
+    AXIS_EVERY = 3,     /* least distance of two labels of the axis, in rows */
     UNIT_COLUMNS = 4,   /* width of the unit below the left edge, with a space */
     KILO_FROM = 100000, /* from this value on, the axis is in kHz or km/s */
     BOTTOM_DB = -5      /* lowest level of a profile's scale; 0 is the noise floor */
