@@ -212,8 +212,10 @@ static int begin_stream(pnr_source *source, const pnr_config *config, pnr_error 
         return code;
     pnr_plausible_begin(&source->statistics, source->info.format);
     if (config->source.channel >= source->info.n_channels)
-        return pnr_refuse(error, "source.channel is %zu, but %s has %zu (from 0)",
-                          config->source.channel, source->input.name, source->info.n_channels);
+        return pnr_refuse(error,
+                          "source.channel = %zu is not there: it counts from 0, and "
+                          "source.channels is %zu in %s",
+                          config->source.channel, source->info.n_channels, source->input.name);
     return account_for_lost(source, error);
 }
 

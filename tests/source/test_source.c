@@ -113,7 +113,8 @@ TEST(test_channels_out_of_range)
 
     write_file("x.sc16", bytes, sizeof bytes);
     config.source.channel = 1;
-    expect_source_refused(&config, PNR_ECONFIG, "source.channel is 1", "has 1", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "source.channel = 1 ", "source.channels is 1 in",
+                          NULL);
     config.source.channels = SIZE_MAX;
     expect_source_refused(&config, PNR_ECONFIG, "18446744073709551615", NULL);
     remove_file("x.sc16");

@@ -223,7 +223,8 @@ TEST(test_channel_counts)
     config.source.channel = 2;
     pnr_source_close(open_source(&config));
     config.source.channel = 3;
-    expect_source_refused(&config, PNR_ECONFIG, "source.channel is 3", "has 3", NULL);
+    expect_source_refused(&config, PNR_ECONFIG, "source.channel = 3 ", "source.channels is 3 in",
+                          NULL);
     config.source.channel = 0;
     config.source.channels = 3;
     pnr_source_close(open_source(&config));
