@@ -86,6 +86,26 @@ static int copy_picture(int from, const pnr_new_file *file, size_t *n_bytes, pnr
 
 /* --- gnuplot --- */
 
+/* Returns the environment of this program with a locale that has UTF-8: in another one gnuplot
+ * would refuse the degree sign. NULL: out of memory. The caller frees the array alone. */
+static char **make_environment(void)
+{
+    static char locale[] = "LC_ALL=C.UTF-8";
+    size_t n = 0, n_kept = 0;
+
+    while (environ[n] != NULL)
+        n++;
+
+    char **kept = calloc(n + 2, sizeof *kept);
+
+    for (size_t i = 0; kept != NULL && i < n; i++)
+        if (strncmp(environ[i], "LC_ALL=", 7) != 0)
+            kept[n_kept++] = environ[i];
+    if (kept != NULL)
+        kept[n_kept] = locale;
+    return kept;
+}
+
 /* Starts gnuplot without the user's settings. input, output: its standard streams. Returns 0 or an
  * errno. */
 static int start_gnuplot(int input, int output, bool is_quiet, pid_t *out)
@@ -95,22 +115,26 @@ static int start_gnuplot(int input, int output, bool is_quiet, pid_t *out)
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t pipe_signal; /* SIGPIPE ends gnuplot when this program stops reading */
+    char **environment;
     int code;
 
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
     if ((code = posix_spawn_file_actions_init(&actions)) != 0)
         return code;
-    if ((code = posix_spawnattr_init(&attributes)) == 0) {
+    if ((environment = make_environment()) == NULL)
+        code = ENOMEM;
+    else if ((code = posix_spawnattr_init(&attributes)) == 0) {
         if ((code = posix_spawnattr_setsigdefault(&attributes, &pipe_signal)) == 0 &&
             (code = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF)) == 0 &&
             (code = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)) == 0 &&
             (code = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)) == 0 &&
             (code = posix_spawn_file_actions_adddup2(&actions, is_quiet ? output : STDERR_FILENO,
                                                      STDERR_FILENO)) == 0)
-            code = posix_spawnp(out, name, &actions, &attributes, arguments, environ);
+            code = posix_spawnp(out, name, &actions, &attributes, arguments, environment);
         posix_spawnattr_destroy(&attributes);
     }
+    free(environment);
     posix_spawn_file_actions_destroy(&actions);
     return code;
 }

@@ -131,7 +131,8 @@ static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
         : is_denied ? PNR_EPERMISSION
                     : PNR_EUNAVAILABLE,
         "cannot bind publisher.endpoint = %s: %s", endpoint,
-        reason == EADDRINUSE      ? "address in use: stop the other program, or take another port"
+        reason == EADDRINUSE      ? "address in use: stop the other program, take another "
+                                    "port, or publish nothing (publisher.endpoint =)"
         : reason == EADDRNOTAVAIL ? "no network interface of this machine has this address"
         : reason == ENOENT        ? "its folder does not exist"
         : is_denied               ? "permission denied: a port above 1023, or another folder"

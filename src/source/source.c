@@ -277,7 +277,13 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
         return PNR_OK;
     /* Only a regular file can be opened twice. An address is described without a connection. */
     const bool is_address = find_kind_of_address(config->source.input) != NULL;
-    if (!is_address && (stat(config->source.input, &status) != 0 || !S_ISREG(status.st_mode)))
+    if (!is_address && stat(config->source.input, &status) != 0)
+        return config->source.rate_hz.den == 0 && config->source.input[0] != '\0' &&
+                       strcmp(config->source.input, "-") != 0
+                   ? pnr_error_file(error, PNR_ENOINPUT, "source.input =", config->source.input,
+                                    errno)
+                   : PNR_OK;
+    if (!is_address && !S_ISREG(status.st_mode))
         return PNR_OK;
 
     const int rc = is_address ? create_source(config, &source, error)

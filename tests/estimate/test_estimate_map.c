@@ -166,7 +166,8 @@ static bool one_trial(const map_bench *b, value (*l)[J], const pnr_patch_place *
                              .n_valid = (uint64_t)n,
                              .n_periods = (uint32_t)plan->n_periods,
                              .n_candidates = 1};
-    const pnr_observed observed = {&dwell, &candidate, &values[0][0][0], NULL, NULL};
+    const pnr_observed observed = {
+        .dwell = &dwell, .candidates = &candidate, .patches = &values[0][0][0]};
     pnr_detection found;
 
     memcpy(candidate.value, values[MIDDLE], sizeof candidate.value);
