@@ -146,7 +146,9 @@ stream() {
     peer=$!
     while [ ! -e "$work/port" ] && kill -0 $peer; do sleep 0.05; done
     case $kind in push) socket=zmq-pull ;; *) socket=zmq-sub ;; esac
-    PNR_LOG=info stdbuf -oL "$pnradar" -c "$work/radar.conf" -s source.rate_hz=96000 --print csv -s engine.deadline=3600 \
+    # stdbuf preloads its library, which the address sanitizer would refuse
+    ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" PNR_LOG=info stdbuf -oL \
+        "$pnradar" -c "$work/radar.conf" -s source.rate_hz=96000 --print csv -s engine.deadline=3600 \
         "$@" "$socket:tcp://127.0.0.1:$(cat "$work/port")" >"$work/csv" 2>"$work/err" &
     radar=$!
     tries=0
