@@ -118,7 +118,10 @@ static double sidelobes_of(const pnr_detector *detector, const pnr_track *t)
     return fmax(total - inside, 0);
 }
 
-double pnr_noise_crossed(const pnr_detector *detector, const pnr_track *t, bool *is_exact)
+/* Returns the power that an echo puts into all cells of the other codes. *is_exact: this power is
+ * known from the correlations of the codes. Otherwise each code gets the power of the echo's lobe,
+ * because the cross-correlation of two unlike codes with the same spectrum has this power. */
+static double crossed_by(const pnr_detector *detector, const pnr_track *t, bool *is_exact)
 {
     const size_t of = (size_t)(t->code - detector->codes);
     const double lobe = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
@@ -179,7 +182,7 @@ static sums sum_outside(const pnr_detector *detector, const pnr_observed *observ
         s.sidelobes += own;
         if (detector->n_codes > 1) {
             bool is_exact;
-            const double crossed = pnr_noise_crossed(detector, t, &is_exact);
+            const double crossed = crossed_by(detector, t, &is_exact);
 
             s.power -= crossed;
             s.error2 += pow((is_exact ? model : 0.1) * crossed, 2) +

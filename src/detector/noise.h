@@ -90,11 +90,6 @@ void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_ce
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
-/* Returns the power that an echo puts into all cells of the other codes. *is_exact: this power is
- * known from the correlations of the codes. Otherwise each code gets the power of the echo's lobe,
- * because the cross-correlation of two unlike codes with the same spectrum has this power. */
-double pnr_noise_crossed(const struct pnr_detector *detector, const struct pnr_track *t,
-                         bool *is_exact);
 /* Changes *noise from the noise of a dwell to that of echo i. The plan decides about a residual of
  * the echo's fit beyond chance. With CFAR this residual is the noise, because the user expects
  * noise that differs from place to place. Without CFAR it means that the echo is not alone, or not

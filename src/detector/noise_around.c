@@ -37,15 +37,13 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
 {
     const double before = noise->cell;
 
-    for (size_t k = 0; k < n; k++) {
-        bool is_exact = true;
-        const double crossed = tracks[k].code != tracks[i].code
-                                   ? pnr_noise_crossed(detector, &tracks[k], &is_exact)
-                                   : 0;
+    for (size_t k = 0; k < n && !detector->has_rows; k++) {
+        const pnr_track *t = &tracks[k];
+        const size_t of = (size_t)(t->code - detector->codes);
 
-        if (!is_exact && !detector->has_rows)
-            noise->cell += crossed / (double)(detector->n_codes - 1) * (double)detector->n_codes /
-                           detector->cells.n;
+        if (!pnr_cross_is_known(detector->cross, of, (size_t)(tracks[i].code - detector->codes)))
+            noise->cell += t->power * t->code->lobe.inside[PNR_LOBE_STEPS] *
+                           (double)detector->n_codes / detector->cells.n;
     }
     noise->variance *= before * before / (noise->cell * noise->cell);
 }

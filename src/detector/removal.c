@@ -122,7 +122,6 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
     const size_t centre = candidate->cell / detector->plan->oversample;
     const pnr_patch_place place = {
         .code = candidate->code, .row = candidate->row, .lag = (long)centre};
-    const double n = (double)detector->plan->n_samples;
 
     for (size_t e = 0; e < removed->n_echoes; e++) {
         const pnr_echo *echo = &removed->echoes[e];
@@ -132,7 +131,6 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
             continue;
 
         pnr_patch_echo there = {.code = echo->code, .lag = echo->lag, .bins = bins};
-        double distance = (double)centre - echo->lag;
         pnr_vector response;
 
         there.peak = scale * amplitude_of(detector, echo, detector->has_rows ? 0 : bins);
@@ -147,8 +145,8 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
         }
         if (!pnr_cross_is_known(detector->cross, echo->code, candidate->code))
             continue;
-        distance -= n * floor(distance / n + 0.5);
-        pnr_cross_run(detector->cross, echo->code, candidate->code, distance - MIDDLE, response,
+        pnr_cross_run(detector->cross, echo->code, candidate->code,
+                      pnr_track_distance(detector, (double)centre, echo->lag) - MIDDLE, response,
                       NULL);
         for (int j = 0; j < J; j++)
             ((float complex *)candidate->value)[j] += (float complex)(there.peak * response[j]);
