@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue of copied results, in one piece of memory. */
+/* A queue of copied results. All memory is allocated at the start. */
 #include "pipeline/pending.h"
 
 #include "base/error.h"
@@ -26,14 +26,15 @@ typedef struct copy {
 
 struct pnr_pending {
     const pnr_plan *plan;
-    size_t max_candidates, n_windows; /* of a dwell */
     size_t n_copies;
     uint64_t first, end; /* numbers of the copies in use: first .. end - 1 */
     copy copies[MOST];
 };
 
-static int allocate_copy(copy *c, size_t max_dwells, size_t max_candidates, size_t n_windows)
+static int allocate_copy(copy *c, const pnr_plan *plan, size_t max_dwells)
 {
+    const size_t max_candidates = plan->max_candidates, n_windows = pnr_plan_windows(plan);
+
     c->dwells = calloc(max_dwells, sizeof *c->dwells);
     c->candidates = calloc(max_dwells * max_candidates, sizeof *c->candidates);
     c->patches = calloc(max_dwells * max_candidates * PATCH, sizeof *c->patches);
@@ -59,12 +60,9 @@ int pnr_pending_create(const pnr_plan *plan, size_t max_dwells, pnr_pending **ou
     if ((pending = calloc(1, sizeof *pending)) == NULL)
         return PNR_ENOMEMORY;
     pending->plan = plan;
-    pending->max_candidates = plan->max_candidates;
-    pending->n_windows = pnr_plan_windows(plan);
     pending->n_copies = n < MOST ? n : MOST;
     for (size_t i = 0; i < pending->n_copies; i++)
-        if (allocate_copy(&pending->copies[i], max_dwells, plan->max_candidates,
-                          pending->n_windows) != PNR_OK) {
+        if (allocate_copy(&pending->copies[i], plan, max_dwells) != PNR_OK) {
             pnr_pending_destroy(pending);
             return PNR_ENOMEMORY;
         }
@@ -103,14 +101,14 @@ const pnr_pending_result *pnr_pending_push(pnr_pending *pending, const pnr_windo
                                            const pnr_result *result)
 {
     copy *c = &pending->copies[pending->end++ % pending->n_copies];
-    const size_t n = result->n_dwells, n_windows = n * pending->n_windows;
+    const size_t n = result->n_dwells, n_windows = n * pnr_plan_windows(pending->plan);
 
     memcpy(c->dwells, result->dwells, n * sizeof *c->dwells);
     memcpy(c->ready_ns, windows->ready_ns, n * sizeof *c->ready_ns);
     memcpy(c->lost, windows->lost, n_windows * sizeof *c->lost);
     memcpy(c->nonfinite, result->nonfinite, n_windows * sizeof *c->nonfinite);
     for (size_t d = 0; d < n; d++) {
-        const size_t at = d * pending->max_candidates, count = result->dwells[d].n_candidates;
+        const size_t at = d * pending->plan->max_candidates, count = result->dwells[d].n_candidates;
 
         memcpy(c->candidates + at, result->candidates + at, count * sizeof *c->candidates);
         memcpy(c->patches + at * PATCH, result->patches + at * PATCH,
