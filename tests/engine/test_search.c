@@ -537,7 +537,7 @@ TEST(test_beside_a_strong_echo)
         assert_int_equal(out[0].cell, 1000);
         assert_int_equal(out[1].cell, 1000 + TRAINING + 3);
         assert_int_equal(out[2].cell, 3000);
-        assert_true(fabs(dwell.floor - 1) < 0.02); /* the rest is without 10^14 */
+        assert_true(fabs(dwell.floor - 1) < 0.02); /* the floor does not include the 10^14 */
     }
 }
 

@@ -253,7 +253,8 @@ TEST(in_a_stretched_map_too)
                                            "radar.carrier_hz=750e3",
                                            "detector.pfa=1e-4",
                                            NULL};
-    static const target targets[] = {{60.3, 0, 0}, {90.6, 0.053, -45}, {130.8, -0.71, -47}};
+    static const target targets[] = {
+        {60.3, 0, 0, 0}, {90.6, 0.053, -45, 0}, {130.8, -0.71, -47, 0}};
     const counts k = clean_trials(settings, 70, targets, 3, 30);
 
     assert_true(k.n_found >= k.n * 95 / 100);

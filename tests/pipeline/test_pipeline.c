@@ -186,6 +186,22 @@ static void assert_same_window(const outcome *clean, const outcome *o, size_t wi
     assert_true(is_same_report(a, &moved));
 }
 
+/* Opens a stage of nine windows of floats, and runs it. If the engine does not work here, closes the
+ * stage and returns false. */
+static bool run_floats(stage *s, const char *engine, outcome *clean)
+{
+    open_stage(s, 9 * N, SETTINGS("source.format=cf32", engine));
+    save_stage(s, 0);
+    run_stage(s, clean);
+    if (clean->code == PNR_EUNAVAILABLE) {
+        print_message("skipped: %s\n", clean->error.text);
+        close_stage(s);
+        return false;
+    }
+    assert_int_equal(clean->code, PNR_OK);
+    return true;
+}
+
 /* false: the engine does not work here. */
 static bool spoil_window(const char *engine, size_t count, float value)
 {
@@ -193,15 +209,8 @@ static bool spoil_window(const char *engine, size_t count, float value)
     stage s;
     outcome clean = {0}, o = {0};
 
-    open_stage(&s, 9 * N, SETTINGS("source.format=cf32", engine));
-    save_stage(&s, 0);
-    run_stage(&s, &clean);
-    if (clean.code == PNR_EUNAVAILABLE) {
-        print_message("skipped: %s\n", clean.error.text);
-        close_stage(&s);
+    if (!run_floats(&s, engine, &clean))
         return false;
-    }
-    assert_int_equal(clean.code, PNR_OK);
     spoil_samples(&s, FIRST, count, value);
     save_stage(&s, 0);
     run_whole(&s, &o, 0, 1);
@@ -253,14 +262,8 @@ static bool spoil_hugely(const char *engine, float value, bool is_flagged)
     stage s;
     outcome clean = {0}, o = {0};
 
-    open_stage(&s, 9 * N, SETTINGS("source.format=cf32", engine));
-    save_stage(&s, 0);
-    run_stage(&s, &clean);
-    if (clean.code == PNR_EUNAVAILABLE) {
-        print_message("skipped: %s\n", clean.error.text);
-        close_stage(&s);
+    if (!run_floats(&s, engine, &clean))
         return false;
-    }
     spoil_samples(&s, K * N + 30, 1, value);
     save_stage(&s, 0);
     run_stage(&s, &o);
