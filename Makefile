@@ -43,8 +43,13 @@ CFLAGS += -std=c11 $(OPT) $(COMPLEX) $(WARN) -fPIC -fvisibility=hidden -pthread 
 LDFLAGS += $(filter -fsanitize=% --coverage,$(OPT)) -pthread
 LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm
 
-# All rooms (folders) of src/ but the cpu engine, which is a module.
-CORE := $(filter-out src/main.c src/engine/cpu/%,$(shell find src -name '*.c'))
+# A folder in src/source/ is a module of an optional library: its name for pkg-config.
+LIBRARY_soapy := SoapySDR
+SOURCE_FOLDERS := $(patsubst src/source/%/,%,$(wildcard src/source/*/))
+SOURCES := $(foreach s,$(SOURCE_FOLDERS),$(if $(call have,$(LIBRARY_$s)),$s))
+
+# All rooms (folders) of src/ but the modules.
+CORE := $(filter-out src/main.c src/engine/cpu/% $(addprefix src/source/,$(addsuffix /%,$(SOURCE_FOLDERS))),$(shell find src -name '*.c'))
 CORE_OBJ := $(CORE:%.c=$(B)/obj/%.o)
 LIB := $(B)/libpnradar.a
 # Shared by several tools.
@@ -53,7 +58,7 @@ COMMON := $(B)/libtools.a
 MANUALS := $(shell find src tools -name '*.[1-9]')
 TOOLS := echo listen plan bench
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
-MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so)
+MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so) $(SOURCES:%=$(B)/lib/pnradar/source-%.so)
 # The library for other programs. Its major number changes with the interface of pnradar.h.
 SHARED := $(B)/lib/libpnradar.so.0
 COMPLETIONS := $(B)/complete/bash $(B)/complete/zsh
@@ -66,7 +71,7 @@ MAKEFLAGS += --no-builtin-rules
 all: detected $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) ## build the programs, the engine modules and the library into build/
 
 detected:
-	@echo "pnradar $(VERSION) ($(VARIANT)): cpu engine (FFTW) $(or $(HAVE_FFTW),left out), cuda engine $(if $(HAVE_CUDA),yes: $(NVCC),left out$(if $(NVCC), of this build,: no nvcc))"
+	@echo "pnradar $(VERSION) ($(VARIANT)): cpu engine (FFTW) $(or $(HAVE_FFTW),left out), cuda engine $(if $(HAVE_CUDA),yes: $(NVCC),left out$(if $(NVCC), of this build,: no nvcc)), sources:$(foreach s,$(SOURCE_FOLDERS), $s $(if $(filter $s,$(SOURCES)),yes,left out (no $(LIBRARY_$s))))"
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -118,6 +123,15 @@ $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine/cpu/*
 	@mkdir -p $(@D)
 	@echo "link $@"
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ $(FFTW_LIBS) -lm
+
+define source_rule
+$$(B)/obj/src/source/$(1)/%.o: CPPFLAGS += $$(shell pkg-config --cflags $$(LIBRARY_$(1)))
+$$(B)/lib/pnradar/source-$(1).so: $$(patsubst %.c,$$(B)/obj/%.o,$$(wildcard src/source/$(1)/*.c)) $$(LIB)
+	@mkdir -p $$(@D)
+	@echo "link $$@"
+	@$$(CC) -shared $$(LDFLAGS) -Wl,--exclude-libs,ALL -o $$@ $$^ $$(shell pkg-config --libs $$(LIBRARY_$(1))) $$(LDLIBS)
+endef
+$(foreach source,$(SOURCES),$(eval $(call source_rule,$(source))))
 
 -include cuda/module.mk
 

@@ -3,84 +3,18 @@
 #include "correlator/engines.h"
 
 #include "base/log.h"
+#include "base/module.h"
 #include "engine/reference/reference.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const names[] = {"cuda", "cpu", "reference", NULL}; /* the best engine first */
 
 const char *const *pnr_engine_names(void)
 {
     return names;
-}
-
-/* Finds the folder of modules beside the program: <folder of the program>/../lib/pnradar. */
-static int folder_beside_program(char *folder, size_t size)
-{
-    char program[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-
-    if (length <= 0)
-        return PNR_EUNAVAILABLE;
-    program[length] = '\0';
-    *strrchr(program, '/') = '\0';
-    return (size_t)snprintf(folder, size, "%s/../lib/pnradar", program) < size ? PNR_OK
-                                                                               : PNR_EUNAVAILABLE;
-}
-
-/* Finds <name>.so in a colon-separated list of folders. path: the first such file that is
- * readable. */
-static int find_in_folders(const char *folders, const char *name, char *path, size_t size)
-{
-    while (*folders != '\0') {
-        const size_t length = strcspn(folders, ":");
-
-        if (length > 0 &&
-            (size_t)snprintf(path, size, "%.*s/%s.so", (int)length, folders, name) < size &&
-            access(path, R_OK) == 0)
-            return PNR_OK;
-        folders += length + (folders[length] == ':');
-    }
-    return PNR_EUNAVAILABLE;
-}
-
-static int find_module(const char *name, char *path, size_t size)
-{
-    const char *chosen = getenv("PNR_ENGINE_PATH");
-    char beside[PATH_MAX];
-
-    if (strchr(name, '/') != NULL)
-        return PNR_EUNAVAILABLE;
-    if (chosen != NULL && find_in_folders(chosen, name, path, size) == PNR_OK)
-        return PNR_OK;
-    if (folder_beside_program(beside, sizeof beside) == PNR_OK &&
-        find_in_folders(beside, name, path, size) == PNR_OK)
-        return PNR_OK;
-    return find_in_folders(PNR_MODULE_DIR, name, path, size);
-}
-
-static void *load_module(const char *name, pnr_error *error)
-{
-    char path[PATH_MAX];
-
-    if (find_module(name, path, sizeof path) != PNR_OK) {
-        pnr_error_set(error, PNR_EUNAVAILABLE,
-                      "engine %s: no module %s.so was built or installed (auto, cuda, cpu and "
-                      "reference are known)",
-                      name, name);
-        return NULL;
-    }
-
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-
-    if (module == NULL)
-        pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: %s", name, dlerror());
-    return module;
 }
 
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error)
@@ -91,10 +25,13 @@ int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops,
         return PNR_OK;
     }
 
-    void *module = load_module(name, error);
+    pnr_error reason = {0};
+    void *module = pnr_module_load(name, &reason);
 
     if (module == NULL)
-        return PNR_EUNAVAILABLE;
+        return pnr_error_set(error, PNR_EUNAVAILABLE,
+                             "engine %s: %s (auto, cuda, cpu and reference are known)", name,
+                             reason.text);
 
     pnr_engine_module_fn get;
 
@@ -146,7 +83,7 @@ int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_o
 
 const pnr_engine_bench *pnr_engine_get_bench(const char *name)
 {
-    void *module = strcmp(name, "reference") == 0 ? NULL : load_module(name, NULL);
+    void *module = strcmp(name, "reference") == 0 ? NULL : pnr_module_load(name, NULL);
     const pnr_engine_bench *bench =
         module != NULL ? (const pnr_engine_bench *)dlsym(module, PNR_ENGINE_BENCH_SYMBOL) : NULL;
 

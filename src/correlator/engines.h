@@ -7,7 +7,7 @@
 #include "engine/engine.h"
 
 /*
- * Finds an engine. "reference" is built in; others are modules <name>.so in $PNR_ENGINE_PATH
+ * Finds an engine. "reference" is built in; others are modules <name>.so in $PNR_MODULE_PATH
  * (colon-separated), else in ../lib/pnradar from the folder of the program, else in the installed
  * folder. PNR_OK, or PNR_EUNAVAILABLE with the reason (no such module, missing library, wrong ABI,
  * or the text of `probe`). Modules stay loaded until exit.

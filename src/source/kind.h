@@ -16,6 +16,7 @@ typedef struct pnr_source_input {
     bool is_address;
     bool is_stdin;
     bool is_regular;
+    bool is_folder;   /* fd is the folder */
     uint64_t n_bytes; /* of a regular file, from its present position to its end */
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
     size_t n_head;                           /* 0 for pipes */
@@ -26,7 +27,11 @@ typedef struct pnr_source_kind {
     const char *title; /* "a sound file": a kind that states its own rate and format; the two of the
                         * configuration must agree with them. NULL: states nothing */
     const char *prefix; /* "rtl_tcp:" of an address; NULL: reads files and pipes */
-    /* True if this kind reads this file or pipe. NULL: it reads all. */
+    /* A kind of an optional library has this module, source-<name>.so, which states the operations
+     * below. NULL: the operations are here. */
+    const char *module;
+    const char *package; /* Debian's package that builds the module */
+    /* True if this kind reads this file, folder or pipe. NULL: it reads all files and pipes. */
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
     /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples
      * and n_lost (of the file, without runs of source.lost), rate_hz, start, n_trailing_bytes,
@@ -43,6 +48,20 @@ typedef struct pnr_source_kind {
                 pnr_error *error);
     void (*close)(void *state);
 } pnr_source_kind;
+
+/* A module, source-<name>.so, exports this struct by this name. The number changes with this file
+ * and with the configuration, which describe reads. */
+#define PNR_SOURCE_SYMBOL "pnr_source_of_module"
+#define PNR_SOURCE_ABI (1 << 20 | (int)sizeof(pnr_config))
+typedef struct pnr_source_module {
+    int abi; /* PNR_SOURCE_ABI */
+    const pnr_source_kind *kind;
+} pnr_source_module;
+/* Defines what a module exports, for this kind. */
+#define PNR_SOURCE_EXPORT __attribute__((visibility("default")))
+#define PNR_SOURCE_MODULE(kind_)                                                                   \
+    PNR_SOURCE_EXPORT extern const pnr_source_module pnr_source_of_module;                         \
+    const pnr_source_module pnr_source_of_module = {.abi = PNR_SOURCE_ABI, .kind = &(kind_)}
 
 extern const pnr_source_kind pnr_source_raw;      /* any bytes: the last of the kinds */
 extern const pnr_source_kind pnr_source_rtl_tcp;  /* rtl_tcp:HOST:PORT */

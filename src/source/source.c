@@ -4,12 +4,14 @@
 #include "source/source.h"
 
 #include "base/log.h"
+#include "base/module.h"
 #include "source/kind.h"
 #include "source/plausible.h"
 
 #include "base/clock.h"
 
 #include <assert.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,10 +21,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The kinds that modules bring. */
+static const pnr_source_kind soapy = {
+    .prefix = "soapy:", .module = "source-soapy", .package = "libsoapysdr-dev"};
+
 /* The first kind that reads an input is taken. */
 static const pnr_source_kind *const kinds[] = {
-    &pnr_source_rtl_tcp, &pnr_source_zmq_sub, &pnr_source_zmq_pull,
-    &pnr_source_sigmf,   &pnr_source_sound,   &pnr_source_raw,
+    &soapy,
+    &pnr_source_rtl_tcp,
+    &pnr_source_zmq_sub,
+    &pnr_source_zmq_pull,
+    &pnr_source_sigmf,
+    &pnr_source_sound,
+    &pnr_source_raw,
 };
 
 struct pnr_source {
@@ -118,8 +129,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
         return pnr_error_file(error, open_failure(errno), "input", path, errno);
     if (fstat(input->fd, &status) != 0)
         return pnr_error_file(error, PNR_ENOINPUT, "input", input->name, errno);
-    if (S_ISDIR(status.st_mode))
-        return pnr_error_file(error, PNR_ENOINPUT, "input", input->name, EISDIR);
+    input->is_folder = S_ISDIR(status.st_mode);
     input->is_regular = S_ISREG(status.st_mode);
     if (!input->is_regular)
         return PNR_OK;
@@ -187,6 +197,35 @@ static const pnr_source_kind *find_kind_of_file(const pnr_source_input *input,
     return *kind;
 }
 
+/* Replaces a kind that a module brings by the module's own. */
+static int load_kind(pnr_source *source, pnr_error *error)
+{
+    const pnr_source_kind *named = source->kind;
+    const char *name = source->input.name;
+    pnr_error reason = {0};
+
+    if (named->module == NULL)
+        return PNR_OK;
+
+    void *module = pnr_module_load(named->module, &reason);
+
+    if (module == NULL)
+        return pnr_error_set(error, PNR_EUNAVAILABLE,
+                             "source.input = %.160s needs the module %s.so, which is built where "
+                             "%s is installed: %.160s",
+                             name, named->module, named->package, reason.text);
+
+    const pnr_source_module *found = dlsym(module, PNR_SOURCE_SYMBOL);
+
+    if (found == NULL || found->abi != PNR_SOURCE_ABI)
+        return pnr_error_set(error, PNR_EUNAVAILABLE,
+                             "source.input = %.160s: the module %s.so is of interface %d, this "
+                             "program needs %d: install both of one version",
+                             name, named->module, found != NULL ? found->abi : 0, PNR_SOURCE_ABI);
+    source->kind = found->kind;
+    return PNR_OK;
+}
+
 static int describe_input(pnr_source *source, const pnr_config *config, pnr_error *error)
 {
     int code;
@@ -197,7 +236,11 @@ static int describe_input(pnr_source *source, const pnr_config *config, pnr_erro
         if ((code = open_input(&source->input, config->source.input, error)) != PNR_OK)
             return code;
         source->kind = find_kind_of_file(&source->input, config);
+        if (source->input.is_folder && source->kind->is_for == NULL)
+            return pnr_error_file(error, PNR_ENOINPUT, "input", source->input.name, EISDIR);
     }
+    if ((code = load_kind(source, error)) != PNR_OK)
+        return code;
     code = source->kind->describe(&source->input, config, &source->info, &source->state, error);
     if (code == PNR_OK && source->kind->title != NULL)
         code = check_against_config(source, config, error);
@@ -275,7 +318,8 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
     if (config->source.rate_hz.den != 0 && config->source.format != PNR_FORMAT_NONE &&
         config->source.start_time[0] != '\0')
         return PNR_OK;
-    /* Only a regular file can be opened twice. An address is described without a connection. */
+    /* Regular files and folders can be opened twice. An address is described without a connection.
+     */
     const bool is_address = find_kind_of_address(config->source.input) != NULL;
     if (!is_address && stat(config->source.input, &status) != 0)
         return config->source.rate_hz.den == 0 && config->source.input[0] != '\0' &&
@@ -283,7 +327,7 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
                    ? pnr_error_file(error, PNR_ENOINPUT, "source.input =", config->source.input,
                                     errno)
                    : PNR_OK;
-    if (!is_address && !S_ISREG(status.st_mode))
+    if (!is_address && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
         return PNR_OK;
 
     const int rc = is_address ? create_source(config, &source, error)

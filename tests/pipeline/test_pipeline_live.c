@@ -329,7 +329,7 @@ static fault_ahead *ahead_of_fault(void)
     char path[4096];
     void *module, *found;
 
-    snprintf(path, sizeof path, "%s/fault.so", getenv("PNR_ENGINE_PATH"));
+    snprintf(path, sizeof path, "%s/fault.so", getenv("PNR_MODULE_PATH"));
     module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     assert_non_null(module);
     found = dlsym(module, "pnr_fault_ahead");

@@ -8,7 +8,7 @@
 build=${bin%/bin}
 root=$work/root
 prefix=/opt/radar
-export PNR_ENGINE_PATH="$root$prefix/lib/pnradar"
+export PNR_MODULE_PATH="$root$prefix/lib/pnradar"
 
 # make TARGET: with what this build has; `all` is not built again
 make_target() {

@@ -31,6 +31,16 @@ plant $planted '#include "pipeline/pipeline.h"'
 is tests/layers refused "an include runs upwards"
 plant $planted '#include "cuda/base/pnr.h"'
 is tests/layers refused "src includes cuda"
+mkdir -p "$work/src/source/soapy"
+planted=src/source/soapy/soapy.c
+plant $planted '#include "source/kind.h"'
+is tests/layers accepted "a module of a source includes the room of sources"
+plant $planted '#include "ring/ring.h"'
+is tests/layers refused "a module of a source includes upwards"
+planted=src/source/source.c
+plant $planted '#include "source/soapy/soapy.h"'
+is tests/layers refused "a source includes a module"
+planted=src/ring/read.c
 
 plant $planted '/* Finds the oldest window. */'
 is tests/prose accepted "a comment opens with its verb"

@@ -117,12 +117,12 @@ status 0 "$plan" "$@" && grep -q 'unambiguous  *153\.34 km' "$work/out" &&
 report $? "the same for people, with units"
 
 mkdir "$work/none"
-PNR_ENGINE_PATH=$work/none
-export PNR_ENGINE_PATH
+PNR_MODULE_PATH=$work/none
+export PNR_MODULE_PATH
 status 69 "$plan" "$@" -s engine.name=cuda --json && near n_samples "$work/out" 1023 0 &&
     grep -q cuda "$work/err"
 report $? "an engine that is not there: status 69, its reason, and what does not need it"
-unset PNR_ENGINE_PATH
+unset PNR_MODULE_PATH
 
 status 78 "$plan" -s source.rate_hz=2.1e6 -s code.degree=11 -s code.chip_rate_hz=1e6 &&
     grep -q 'good rates: .*(2099658.036) and .*(2100146.556); or code.chip_rate_hz .*(1000162.866)' "$work/err"

@@ -5,8 +5,8 @@
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
 echo_=$bin/pnradar-echo
-PNR_ENGINE_PATH=$1/../tests/engines
-export PNR_ENGINE_PATH
+PNR_MODULE_PATH=$1/../tests/engines
+export PNR_MODULE_PATH
 unset PNR_LOG PNR_FAULT PNR_FAULT_SLOW_MS
 running=''
 trap 'for pid in $running; do kill -9 "$pid" 2>/dev/null; done; rm -rf "$work"' EXIT
@@ -129,7 +129,7 @@ if [ -w /dev/full ]; then
 else
     skip "74: stdout is full" "no /dev/full"
 fi
-if [ -f "$PNR_ENGINE_PATH/fault.so" ]; then
+if [ -f "$PNR_MODULE_PATH/fault.so" ]; then
     export PNR_FAULT='collect:2=ELOST'
     status 75 -s engine.name=fault -s engine.batch=1 "$work/echo.sc16" && says restart &&
         PNR_FAULT='submit:2=EENGINE' status 70 -s engine.name=fault "$work/echo.sc16" &&
@@ -298,7 +298,7 @@ for signal in TERM INT; do
     wait "$writer" 2>/dev/null
 done
 
-if [ -f "$PNR_ENGINE_PATH/fault.so" ]; then
+if [ -f "$PNR_MODULE_PATH/fault.so" ]; then
     rm -f "$work/err"
     PNR_FAULT_SLOW_MS=60000 "$pnradar" -c "$work/radar.conf" -s engine.name=fault \
         "$work/echo.sc16" 2>"$work/err" &

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Modules: parts of the program that are loaded at run time, when they are named. */
+#ifndef PNR_MODULE_H
+#define PNR_MODULE_H
+
+#include "base/error.h"
+
+/*
+ * Loads <name>.so from $PNR_MODULE_PATH (folders, colon-separated), else from ../lib/pnradar beside
+ * the folder of the program, else from the installed folder. Returns the handle for dlsym; the
+ * module stays loaded until exit. NULL: *error (may be NULL) is PNR_EUNAVAILABLE with the reason,
+ * "no module <name>.so was built or installed" or that of the loader.
+ */
+void *pnr_module_load(const char *name, pnr_error *error);
+
+#endif
