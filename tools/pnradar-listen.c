@@ -9,6 +9,7 @@
 #include "publisher/report.h"
 #include "tools/common/subscriber.h"
 #include "tools/listen/count.h"
+#include "tools/listen/events.h"
 #include "tools/listen/live.h"
 #include "tools/listen/profiles.h"
 #include "tools/listen/screen.h"
@@ -28,6 +29,8 @@ enum {
 };
 /* The topics of results. Messages of other streams on these topics tell which streams there are. */
 static const char *const result_topics[] = {"range", "status/", "end/", NULL};
+/* The same with --events. */
+static const char *const event_topics[] = {"event", "status/", "end/", NULL};
 static const char monitor_name[] = "inproc://results";
 static const double silence_s = 3; /* after this silence one warning is printed */
 /* When all results have arrived, a silence of this length ends the wait for profiles. */
@@ -168,8 +171,24 @@ static int take_summary(listener *l, const char *text, size_t length, bool is_en
         return code;
     run = listen_count_run(&l->counts, summary.stream, summary.run, l->log);
     if (run != NULL && is_end)
-        listen_count_end(run, &summary);
+        listen_count_end(&l->counts, run, &summary);
     return PNR_OK;
+}
+
+static int take_event(listener *l, const char *text, size_t length, pnr_error *error)
+{
+    pnr_event_summary event;
+    listen_run *run;
+    const int code = pnr_message_read_event(text, length, &event, error);
+
+    if (code != PNR_OK || !is_wanted(l, event.stream) || is_full(l))
+        return code;
+    run = listen_count_run(&l->counts, event.stream, event.run, l->log);
+    if (run == NULL || !listen_count_result(&l->counts, run, event.seq))
+        return pnr_error_set(error, PNR_EDATA,
+                             "message: event %llu of %s is late, or too many streams",
+                             (unsigned long long)event.seq, event.stream);
+    return listen_event_print(&l->printer, &event, text, length, error);
 }
 
 /* Processes a message of any topic. PNR_OK; PNR_EDATA: the message cannot be read; PNR_EIO. */
@@ -179,6 +198,8 @@ static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error
     const char *text = pnr_subscriber_part(m, 1, &length);
     int code;
 
+    if (l->counts.are_events && pnr_subscriber_has_topic(m, "event/"))
+        return take_event(l, text, length, error);
     if (!pnr_subscriber_has_topic(m, "range/"))
         return take_summary(l, text, length, pnr_subscriber_has_topic(m, "end/"), error);
     if (m->n_parts > 2)
@@ -358,8 +379,11 @@ static int listen_all(listener *l, pnr_error *error)
 
 static int summarize(listener *l, int code, pnr_error *error)
 {
+    int (*const finish)(pnr_printer *) =
+        l->counts.are_events ? listen_event_finish : pnr_printer_finish;
+
     listen_live_close(l->live, &l->counts, &l->log);
-    if (pnr_printer_finish(&l->printer) != PNR_OK && code == PNR_OK)
+    if (finish(&l->printer) != PNR_OK && code == PNR_OK)
         code = pnr_error_set(error, PNR_EIO, "cannot write the results: %s", strerror(errno));
     listen_count_print(&l->counts, l->log);
     if (l->n_bad > 0)
@@ -390,11 +414,15 @@ static void close_all(listener *l)
 typedef struct arguments {
     const char *format, *stream, *truth;
     pnr_picture_options picture;
-    bool all, live;
+    bool all, live, events;
 } arguments;
 
 static int check_view(const arguments *a, pnr_error *error)
 {
+    if (a->events && (a->picture.path != NULL || a->live || a->truth != NULL))
+        return pnr_error_set(error, PNR_EUSAGE,
+                             "--events prints events in place of results: not with --plot, --live "
+                             "or --truth");
     if ((a->picture.path != NULL || a->live) && a->all)
         return pnr_error_set(error, PNR_EUSAGE, "--plot and --live show one stream: not --all");
     if (a->live && a->format != NULL)
@@ -411,6 +439,7 @@ static int check_arguments(const arguments *a, listener *l, pnr_print *print, pn
         return code;
     if (a->format != NULL && pnr_print_find("--format", a->format, print, error) != PNR_OK)
         return PNR_EUSAGE;
+    l->counts.are_events = a->events;
     if (a->stream != NULL && a->all)
         return pnr_error_set(error, PNR_EUSAGE, "--stream and --all exclude each other");
     if (a->stream != NULL && (a->stream[0] == '\0' || strlen(a->stream) >= PNR_TEXT_LEN))
@@ -435,8 +464,9 @@ static int open_socket(listener *l, const arguments *a, pnr_error *error)
     if ((l->context = zmq_ctx_new()) == NULL)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ context: %s",
                              zmq_strerror(zmq_errno()));
-    if ((code = pnr_subscriber_create(l->context, &l->source, result_topics, HIGH_WATER, &l->socket,
-                                      error)) != PNR_OK ||
+    if ((code =
+             pnr_subscriber_create(l->context, &l->source, a->events ? event_topics : result_topics,
+                                   HIGH_WATER, &l->socket, error)) != PNR_OK ||
         (code = pnr_subscriber_watch(l->context, l->socket, monitor_name, &l->monitor, error)) !=
             PNR_OK ||
         ((a->picture.path != NULL || a->live) &&
@@ -483,6 +513,9 @@ int main(int argc, char **argv)
          .value = &a.stream},
         {"all", NULL, "listen to every stream of the endpoint", .flag = &a.all},
         {"follow", NULL, "go on after the end, for the next run", .flag = &l.follow},
+        {"events", NULL,
+         "print events (losses, slips, refused subscribers, ...) in place of results",
+         .flag = &a.events},
         {"curve-key", "KEY", "the publisher's CURVE public key", .value = &l.source.curve_key},
         {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors",
          .value = &a.truth},

@@ -321,7 +321,7 @@ const pnr_key pnr_config_keys[] = {
          "Messages kept for a slow subscriber; of profiles and maps 8 MiB, at least two."),
      .unit = "messages", RANGE(1, 1000000)},
     {KEY(publisher, wait_s, DOUBLE, "0",
-         "Longest wait for a first subscriber of the results, before the first sample."),
+         "Longest wait for a first subscriber of results or events, before the first sample."),
      .unit = "s", RANGE(0, 86400)},
     {KEY(publisher, linger_s, DOUBLE, "1",
          "Longest wait for the last messages at the end, and of a recording for a map's "

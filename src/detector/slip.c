@@ -2,7 +2,7 @@
 /* Slips: a straight line with one step, fitted to the delays of each echo. */
 #include "detector/slip.h"
 
-#include "base/log.h"
+#include "base/event.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -274,19 +274,11 @@ uint32_t pnr_slip_track(pnr_slip_tracker *slip, uint64_t sample, bool has_loss,
     slip->at_sample = dwell_at(slip, BEFORE)->sample;
     slip->vanished = (uint32_t)(step < 0 ? -step : slip->period - step);
     slip->n_slips++;
-    slip->n_untold++;
     slip->n_kept = slip->n_quiet = 0;
+    pnr_event_post(slip->events, PNR_EVENT_SLIP, slip->at_sample, slip->vanished, slip->period,
+                   "slip: %" PRIu32 " samples, or whole periods of %" PRIu32
+                   " more, vanished uncounted near sample %" PRIu64
+                   ": all delays have jumped (%" PRIu64 " slips so far)",
+                   slip->vanished, slip->period, slip->at_sample, slip->n_slips);
     return slip->vanished;
-}
-
-void pnr_slip_tell(pnr_slip_tracker *slip)
-{
-    if (slip->n_untold == 0 || !pnr_log_is_ready())
-        return;
-    pnr_log(PNR_LOG_WARN,
-            "slip: %" PRIu32 " samples, or whole periods of %" PRIu32
-            " more, vanished uncounted near sample %" PRIu64 ": all delays have jumped (%" PRIu64
-            " slips so far, %" PRIu64 " since the last report)",
-            slip->vanished, slip->period, slip->at_sample, slip->n_slips, slip->n_untold);
-    slip->n_untold = 0;
 }

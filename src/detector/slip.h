@@ -3,6 +3,7 @@
 #ifndef PNR_SLIP_H
 #define PNR_SLIP_H
 
+#include "base/event.h"
 #include "detector/detector.h"
 #include "setup/radar.h"
 
@@ -42,9 +43,10 @@ typedef struct pnr_slip_tracker {
     size_t n_kept, next; /* number of dwells stored; place of the next dwell */
     size_t n_quiet;      /* dwells in a row in which the strongest echo has hardly moved */
     pnr_slip_dwell dwells[PNR_SLIP_DWELLS];
-    uint64_t n_slips, n_untold; /* number of all slips, and of those not yet logged */
-    uint32_t vanished;          /* samples that vanished in the last slip */
-    uint64_t at_sample;         /* the first sample of the dwell of the last slip */
+    uint64_t n_slips;   /* so far */
+    uint32_t vanished;  /* samples that vanished in the last slip */
+    uint64_t at_sample; /* the first sample of the dwell of the last slip */
+    pnr_events *events; /* NULL, or set after pnr_slip_begin: get each slip */
 } pnr_slip_tracker;
 
 void pnr_slip_begin(pnr_slip_tracker *slip, const pnr_radar *radar);
@@ -56,7 +58,5 @@ void pnr_slip_begin(pnr_slip_tracker *slip, const pnr_radar *radar);
  */
 uint32_t pnr_slip_track(pnr_slip_tracker *slip, uint64_t sample, bool has_loss,
                         const pnr_detection *detection);
-/* Logs one line about the slips since the last call. */
-void pnr_slip_tell(pnr_slip_tracker *slip);
 
 #endif

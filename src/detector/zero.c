@@ -4,7 +4,7 @@
 
 #include "detector/gate.h"
 
-#include "base/log.h"
+#include "base/event.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -113,7 +113,6 @@ static bool doubt_memory(pnr_zero_tracker *z, const pnr_detection *d)
         return false;
     begin_anywhere(z);
     z->is_remembered = z->has_first = false;
-    z->is_forgotten = true;
     z->n_astray = 0;
     return true;
 }
@@ -175,28 +174,42 @@ static void correct_all(const pnr_zero_tracker *z, pnr_detection *d, size_t dire
     d->n_echoes = n < z->config->detector.max_echoes ? n : z->config->detector.max_echoes;
 }
 
-static void watch_limit(pnr_zero_tracker *z)
+/* Reports when the direct path moves beyond radar.zero_alarm_m, and when it has come back within
+ * nine tenths of that. */
+static void watch_limit(pnr_zero_tracker *z, uint64_t sample)
 {
-    const double limit_s = z->config->radar.zero_alarm_m / z->radar->metres_per_second;
-    const double moved_s = fabs(z->last.moved_s);
-    const bool is_alarm = limit_s > 0 && moved_s > (z->is_alarm ? alarm_ends : 1) * limit_s;
+    const double metres = z->radar->metres_per_second;
+    const double limit_m = z->config->radar.zero_alarm_m;
+    const double moved_m = z->last.moved_s * metres;
+    const bool is_alarm = limit_m > 0 && fabs(moved_m) > (z->is_alarm ? alarm_ends : 1) * limit_m;
 
-    z->n_alarms += is_alarm && !z->is_alarm;
-    z->n_untold += is_alarm != z->is_alarm;
+    if (is_alarm == z->is_alarm)
+        return;
     z->is_alarm = is_alarm;
+    if (is_alarm)
+        pnr_event_post(z->events, PNR_EVENT_ZERO_ALARM, sample, moved_m, limit_m,
+                       "direct path: moved by %.6g m, beyond radar.zero_alarm_m = %.6g (alarm "
+                       "%" PRIu64 ")",
+                       moved_m, limit_m, ++z->n_alarms);
+    else
+        pnr_event_post(z->events, PNR_EVENT_ZERO_ALARM_ENDS, sample, moved_m, limit_m,
+                       "direct path: within radar.zero_alarm_m = %.6g again, moved by %.6g m "
+                       "(after alarm %" PRIu64 ")",
+                       limit_m, moved_m, z->n_alarms);
 }
 
 void pnr_zero_track(pnr_zero_tracker *z, uint64_t sample, pnr_detection *d)
 {
     double innovation = 0;
-    bool is_here;
+    bool is_here, is_dropped;
     size_t direct;
 
     if (z->config->radar.zero != PNR_ZERO_DIRECT_PATH)
         return;
     predict_delay(z, sample);
     direct = find_direct_path(z, d, z->x, &innovation);
-    if (direct == d->n_echoes && doubt_memory(z, d))
+    is_dropped = direct == d->n_echoes && doubt_memory(z, d);
+    if (is_dropped)
         direct = find_direct_path(z, d, z->x, &innovation);
     is_here =
         direct < d->n_echoes && take_measurement(z, innovation, d->echoes[direct].delay_sigma_s);
@@ -210,40 +223,18 @@ void pnr_zero_track(pnr_zero_tracker *z, uint64_t sample, pnr_detection *d)
         .moved_s = z->has_first ? pnr_zero_wrap(z->radar, z->x - z->first) : NAN,
     };
     correct_all(z, d, direct);
-    watch_limit(z);
+    if (is_dropped)
+        pnr_event_post(z->events, PNR_EVENT_ZERO_STATE_DROPPED, sample, z->x, 0,
+                       "direct path: seen at %.6g us, not where radar.zero_state_path has it: that "
+                       "delay is dropped",
+                       z->x * 1e6);
+    watch_limit(z, sample);
 }
 
 void pnr_zero_slip(pnr_zero_tracker *z, uint32_t vanished)
 {
     if (z->is_seen)
         z->x = pnr_zero_wrap(z->radar, z->x - vanished / z->rate_hz);
-}
-
-void pnr_zero_tell(pnr_zero_tracker *z)
-{
-    const double metres = z->radar->metres_per_second;
-
-    if ((z->n_untold == 0 && !z->is_forgotten) || !pnr_log_is_ready())
-        return;
-    if (z->is_forgotten)
-        pnr_log(PNR_LOG_WARN,
-                "direct path: seen at %.6g us, not where radar.zero_state_path has it: that delay "
-                "is dropped",
-                z->x * 1e6);
-    z->is_forgotten = false;
-    if (z->n_untold == 0)
-        return;
-    if (z->is_alarm)
-        pnr_log(PNR_LOG_WARN,
-                "direct path: moved by %.6g m, beyond radar.zero_alarm_m = %.6g (alarm %" PRIu64
-                ")",
-                z->last.moved_s * metres, z->config->radar.zero_alarm_m, z->n_alarms);
-    else
-        pnr_log(PNR_LOG_INFO,
-                "direct path: within radar.zero_alarm_m = %.6g again, moved by %.6g m (after alarm "
-                "%" PRIu64 ")",
-                z->config->radar.zero_alarm_m, z->last.moved_s * metres, z->n_alarms);
-    z->n_untold = 0;
 }
 
 bool pnr_zero_remember(const pnr_zero_tracker *z, pnr_zero_memory *out)

@@ -4,6 +4,7 @@
 #ifndef PNR_ZERO_H
 #define PNR_ZERO_H
 
+#include "base/event.h"
 #include "config/config.h"
 #include "detector/detector.h"
 #include "setup/radar.h"
@@ -57,13 +58,14 @@ typedef struct pnr_zero_tracker {
     bool has_begun;       /* a dwell was processed */
     bool is_seen;         /* the direct path was seen in this run */
     bool is_remembered;   /* x started from the delay of an earlier run */
-    bool is_forgotten;    /* the delay of the earlier run was dropped; not yet logged */
     bool has_first;
     double first; /* s, as pnr_zero_memory.first_s */
     unsigned n_astray;
     bool is_alarm;
-    uint64_t n_alarms, n_untold; /* alarms so far; starts and ends of alarms not yet logged */
-    pnr_zero last;               /* values of the last dwell */
+    uint64_t n_alarms;  /* so far */
+    pnr_zero last;      /* values of the last dwell */
+    pnr_events *events; /* NULL, or set after pnr_zero_begin: get each begin and end of an alarm,
+                         * and a dropped state */
 } pnr_zero_tracker;
 
 /* Wraps a delay to +-Tr/2 if delays are known only modulo Tr, the period of the code. */
@@ -86,10 +88,6 @@ void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *dete
 /* Moves the direct path after a slip: all delays have fallen by `vanished` samples. Call it before
  * pnr_zero_track. */
 void pnr_zero_slip(pnr_zero_tracker *zero, uint32_t vanished);
-/* Logs one line when the direct path has moved beyond radar.zero_alarm_m since the last call, or
- * has come back within nine tenths of this limit. Logs another line when the state of an earlier
- * run was dropped. */
-void pnr_zero_tell(pnr_zero_tracker *zero);
 /* Copies the state for the next run; false when the direct path was not seen in this run. */
 bool pnr_zero_remember(const pnr_zero_tracker *zero, pnr_zero_memory *out);
 

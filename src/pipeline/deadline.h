@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadline of results: counts the late results, and logs several of them in one line. */
+/* The deadline of results: counts the late results, and reports several of them as one event. */
 #ifndef PNR_DEADLINE_H
 #define PNR_DEADLINE_H
+
+#include "base/event.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +11,7 @@
 typedef struct pnr_deadline {
     uint64_t due_ns; /* time from the commit of the last sample of the dwell; 0: no deadline */
     uint64_t n_results, n_missed;
-    uint64_t n_unlogged, worst_ns; /* late results and greatest latency since the last log line */
+    uint64_t n_untold, worst_ns; /* late results and greatest latency since the last event */
 } pnr_deadline;
 
 /* wanted_s: engine.deadline; 0 means period_s for a live stream, and no deadline for a recording
@@ -17,8 +19,7 @@ typedef struct pnr_deadline {
 pnr_deadline pnr_deadline_of(double wanted_s, double period_s, bool is_live);
 /* Counts a result that took latency_ns; returns true if the result is late. */
 bool pnr_deadline_is_missed(pnr_deadline *deadline, uint64_t latency_ns);
-/* Logs the late results since the last log line, if standard error accepts a line without
- * waiting. */
-void pnr_deadline_log(pnr_deadline *deadline);
+/* Reports the late results since the last call as one event. */
+void pnr_deadline_tell(pnr_deadline *deadline, pnr_events *events);
 
 #endif

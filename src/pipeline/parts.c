@@ -91,6 +91,7 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
         .first_window = p->setup->radar.first_window,
         .zero_byte = plan->format == PNR_FORMAT_CU8 || plan->format == PNR_FORMAT_U8 ? 0x80 : 0,
         .depth = plan->depth,
+        .events = &p->events,
     };
 
     if ((p->memory = p->ops->alloc(p->capacity * sample_bytes)) == NULL)
@@ -291,6 +292,7 @@ static int open_trackers(pnr_pipeline *p, pnr_error *error)
                        ? &memory
                        : NULL);
     pnr_slip_begin(&p->slip, &p->setup->radar);
+    p->zero.events = p->slip.events = &p->events;
     return PNR_OK;
 }
 
@@ -392,6 +394,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     const pnr_config *config = p->config;
     int code;
 
+    pnr_events_begin(&p->events);
     if ((code = open_source(p, error)) != PNR_OK ||
         (code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
             PNR_OK)

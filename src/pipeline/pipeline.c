@@ -38,16 +38,17 @@ static int count_failure(pnr_pipeline *p, int code)
     return PNR_ELOST;
 }
 
-void pnr_pipeline_log_failures(pnr_pipeline *p)
+void pnr_pipeline_tell_failures(pnr_pipeline *p)
 {
     const uint64_t n_dropped = p->account.dropped_engine_error;
 
-    if (n_dropped == p->n_told || !pnr_log_is_ready())
+    if (n_dropped == p->n_told)
         return;
-    pnr_log(PNR_LOG_WARN, "engine %s failed on %llu windows (%s); on %llu of %llu since the start",
-            p->report.engine, (unsigned long long)(n_dropped - p->n_told),
-            pnr_error_text(p->failure), (unsigned long long)n_dropped,
-            (unsigned long long)p->account.windows);
+    pnr_event_post(
+        &p->events, PNR_EVENT_ENGINE_FAILED, PNR_EVENT_NO_SAMPLE, (double)(n_dropped - p->n_told),
+        0, "engine %s failed on %llu windows (%s); on %llu of %llu since the start",
+        p->report.engine, (unsigned long long)(n_dropped - p->n_told), pnr_error_text(p->failure),
+        (unsigned long long)n_dropped, (unsigned long long)p->account.windows);
     p->n_told = n_dropped;
 }
 
@@ -158,6 +159,7 @@ static int process_ready(pnr_pipeline *p)
     int acquired = PNR_EAGAIN;
     int code;
 
+    pnr_pipeline_tell_events(p);
     pnr_pipeline_send_status(p);
     while (pnr_pipeline_report_pending(p, false))
         ;

@@ -183,6 +183,23 @@ static void name_codes(const pnr_pipeline *p, pnr_detection *detection)
     }
 }
 
+/* Reports the first dwell of those in a row that have clipped samples. */
+static void tell_clipping(pnr_pipeline *p, const pnr_dwell *dwell)
+{
+    const bool is_clipping = dwell->n_clipped > 0;
+    const double share =
+        dwell->n_valid > 0 ? (double)dwell->n_clipped / (double)dwell->n_valid : (double)NAN;
+
+    if (is_clipping && !p->is_clipping)
+        pnr_event_post(&p->events, PNR_EVENT_CLIPPING, p->report.sample, (double)dwell->n_clipped,
+                       share,
+                       "clipping begins in the dwell at sample %llu: %llu samples, %.3g %%, at the "
+                       "limits of the format",
+                       (unsigned long long)p->report.sample, (unsigned long long)dwell->n_clipped,
+                       100 * share);
+    p->is_clipping = is_clipping;
+}
+
 static void report_dwell(pnr_pipeline *p, const pnr_pending_result *of, size_t d)
 {
     const pnr_windows *windows = &of->windows;
@@ -206,6 +223,7 @@ static void report_dwell(pnr_pipeline *p, const pnr_pending_result *of, size_t d
     report->lost_before = p->unreported;
     p->unreported = 0;
     report->flags = flags_of(p, dwell, lost);
+    tell_clipping(p, dwell);
     report->cells_above = dwell->n_above;
 
     if (p->clean != NULL) {

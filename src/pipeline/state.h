@@ -50,7 +50,7 @@ typedef struct pnr_pipeline {
     uint64_t n_fed, n_back; /* number of submits given to the engine; number of finished ones */
     unsigned n_failed;      /* submits and collects that failed since the last result */
     int failure;            /* code of the last failed submit or collect */
-    uint64_t n_told;        /* number of dropped windows that are logged */
+    uint64_t n_told;        /* number of dropped windows that are reported as events */
     char given_up[128];     /* why the engine was given up; "": it returned PNR_ELOST itself */
 
     pnr_report report;       /* report of the present dwell */
@@ -62,7 +62,9 @@ typedef struct pnr_pipeline {
     pnr_slip_tracker slip;
     bool is_zero_kept;    /* the zero delay is kept in radar.zero_state_path */
     bool is_zero_refused; /* a write of the state failed */
-    pnr_account account;  /* without the counts that the ring keeps */
+    pnr_events events;
+    bool is_clipping;    /* the last dwell had clipped samples */
+    pnr_account account; /* without the counts that the ring keeps */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
     uint64_t n_echoes;   /* echoes of all results */
@@ -86,9 +88,10 @@ bool pnr_pipeline_report_pending(pnr_pipeline *p, bool wait);
  * p->account. */
 void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason);
 
-/* Logs how many windows the engine has failed on since the last such line, if standard error
- * accepts a line without waiting. */
-void pnr_pipeline_log_failures(pnr_pipeline *p);
+/* Reports how many windows the engine has failed on since the last call, as one event. */
+void pnr_pipeline_tell_failures(pnr_pipeline *p);
+/* Logs and publishes the events that wait. */
+void pnr_pipeline_tell_events(pnr_pipeline *p);
 /* Sends a status when a second has passed since the last one. */
 void pnr_pipeline_send_status(pnr_pipeline *p);
 /* Warns of n_bytes > 0 bytes after the last whole sample. Their number is known at the start of a

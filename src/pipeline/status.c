@@ -32,6 +32,33 @@ static void fill_status(pnr_pipeline *p, pnr_status *status)
     }
     status->zero = &p->zero;
     status->slips = p->slip.n_slips;
+    status->events = &p->events;
+}
+
+/* status: the present status; NULL: the program is about to log. */
+static void show_progress(const pnr_pipeline *p, const pnr_status *status)
+{
+    pnr_progress progress;
+
+    if (p->options->watch == NULL || p->options->feed != NULL || p->info.n_samples == UINT64_MAX)
+        return;
+    if (status != NULL)
+        progress = (pnr_progress){.n_done = status->account.positions,
+                                  .n_samples = p->info.n_samples,
+                                  .elapsed_s = status->elapsed_s,
+                                  .n_echoes = p->n_echoes};
+    p->options->watch(p->options->watch_context, status != NULL ? &progress : NULL);
+}
+
+void pnr_pipeline_tell_events(pnr_pipeline *p)
+{
+    pnr_event event;
+
+    while (pnr_event_take(&p->events, &event)) {
+        show_progress(p, NULL);
+        pnr_event_log(&p->events, &event);
+        (void)pnr_publisher_send_event(p->publisher, &event);
+    }
 }
 
 /* Writes the zero delay for the next run. Logs only the first failure. lasting: writes to the disk,
@@ -50,21 +77,6 @@ static void write_zero_state(pnr_pipeline *p, bool lasting)
     }
 }
 
-/* status: the present status; NULL: the program is about to log. */
-static void show_progress(const pnr_pipeline *p, const pnr_status *status)
-{
-    pnr_progress progress;
-
-    if (p->options->watch == NULL || p->options->feed != NULL || p->info.n_samples == UINT64_MAX)
-        return;
-    if (status != NULL)
-        progress = (pnr_progress){.n_done = status->account.positions,
-                                  .n_samples = p->info.n_samples,
-                                  .elapsed_s = status->elapsed_s,
-                                  .n_echoes = p->n_echoes};
-    p->options->watch(p->options->watch_context, status != NULL ? &progress : NULL);
-}
-
 void pnr_pipeline_send_status(pnr_pipeline *p)
 {
     const uint64_t now = pnr_clock_ns();
@@ -79,10 +91,10 @@ void pnr_pipeline_send_status(pnr_pipeline *p)
     fill_status(p, &status);
     (void)pnr_publisher_send_status(p->publisher, &status, false);
     p->is_heard |= status.subscribers > 0;
-    pnr_deadline_log(&p->deadline);
-    pnr_pipeline_log_failures(p);
-    pnr_zero_tell(&p->zero);
-    pnr_slip_tell(&p->slip);
+    pnr_deadline_tell(&p->deadline, &p->events);
+    pnr_pipeline_tell_failures(p);
+    pnr_pipeline_tell_events(p);
+    pnr_event_log_rest(&p->events);
     write_zero_state(p, false);
     show_progress(p, &status);
     p->status_ns = now;
@@ -140,8 +152,10 @@ int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_
     if (!pnr_account_closes(account) || account->positions != pnr_ring_positions(p->ring))
         code = pnr_error_set(error, PNR_EINTERNAL, "the account does not close: %s",
                              pnr_account_format(account, text, sizeof text));
-    pnr_zero_tell(&p->zero);
-    pnr_slip_tell(&p->slip);
+    pnr_deadline_tell(&p->deadline, &p->events);
+    pnr_pipeline_tell_failures(p);
+    pnr_pipeline_tell_events(p);
+    pnr_event_log_rest(&p->events);
     write_zero_state(p, true);
     fill_status(p, &status);
     status.reason = code != PNR_OK ? (error != NULL ? error->text : pnr_error_text(code))

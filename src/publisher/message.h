@@ -6,6 +6,7 @@
 
 #include "base/account.h"
 #include "base/error.h"
+#include "base/event.h"
 #include "base/stats.h"
 #include "config/config.h"
 #include "detector/detector.h"
@@ -211,8 +212,12 @@ typedef struct pnr_status {
     uint64_t source_refused;       /* messages, so far */
     const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
     uint64_t slips;                /* so far (slip.h) */
+    const pnr_events *events;      /* their counts; NULL: all 0 */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
+/* seq: the number of the message in its topic. */
+size_t pnr_message_write_event(const char *run, const char *stream, uint64_t seq,
+                               const pnr_event *event, char *text, size_t capacity);
 
 /* --- the reader (listener, tests) ---
  * Ignores keys that this version does not know. Refuses a known key that is missing, has the wrong
@@ -225,12 +230,25 @@ typedef struct pnr_end_summary {
     double deadline_s; /* NAN: no deadline */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
+/* An event as it is received. Its kind may be one that this version does not know. */
+typedef struct pnr_event_summary {
+    char run[17];
+    char stream[PNR_TEXT_LEN];
+    uint64_t seq;
+    char kind[32];
+    int64_t utc_ns;
+    uint64_t sample; /* PNR_EVENT_NO_SAMPLE: none */
+    uint64_t count;
+    char text[3 * PNR_EVENT_TEXT_LEN]; /* a byte that is no UTF-8 becomes three */
+} pnr_event_summary;
 /* Each function reads one kind of message. At most PNR_MAX_CANDIDATES echoes are read. The lag and
  * snr of an echo are not on the wire and become NAN. A pack also lacks zero.moved_s. */
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
                             pnr_error *error);
 int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, pnr_error *error);
+int pnr_message_read_event(const char *text, size_t length, pnr_event_summary *out,
+                           pnr_error *error);
 /* Reads the header of a profile or a map. bytes: the size of the cells in the message. Sets run,
  * stream, seq, sample, time and engine of the report; all other members become 0. */
 int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,

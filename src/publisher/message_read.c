@@ -295,6 +295,26 @@ int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, 
     return close_message(&r);
 }
 
+int pnr_message_read_event(const char *text, size_t length, pnr_event_summary *out,
+                           pnr_error *error)
+{
+    reader r = {.error = error};
+    const json_t *sample;
+    char time[PNR_TIME_LEN];
+
+    memset(out, 0, sizeof *out);
+    open_message(&r, text, length, out->run, out->stream, &out->seq);
+    get_string(&r, r.root, "event", out->kind, sizeof out->kind);
+    get_string(&r, r.root, "time", time, sizeof time);
+    if (pnr_time_parse(time, &out->utc_ns) != PNR_OK)
+        refuse_member(&r, "time", "is no UTC time");
+    sample = get_member(&r, r.root, "sample");
+    out->sample = json_is_null(sample) ? PNR_EVENT_NO_SAMPLE : get_long(&r, r.root, "sample");
+    out->count = get_u64(&r, r.root, "count", INT64_MAX);
+    get_string(&r, r.root, "text", out->text, sizeof out->text);
+    return close_message(&r);
+}
+
 /* --- profiles and maps --- */
 
 /* Reads the kind of the cells, power or complex. name: "profile" or "map". Returns the size of a

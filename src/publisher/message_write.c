@@ -355,6 +355,14 @@ static void add_realtime(pnr_text *t, const pnr_realtime_outcome *r)
     pnr_text_add(t, "}");
 }
 
+static void add_events(pnr_text *t, const pnr_events *events)
+{
+    add_json(t, "events", "{");
+    for (int kind = 0; kind < PNR_EVENT_COUNT; kind++)
+        add_u64(t, pnr_event_words[kind], pnr_event_count(events, (pnr_event_kind)kind));
+    pnr_text_add(t, "}");
+}
+
 static void add_source(pnr_text *t, const pnr_status *status)
 {
     const pnr_source_info *source = status->source;
@@ -422,6 +430,7 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
         add_json(&t, "alarm", zero->is_alarm ? "true}" : "false}");
     }
     add_u64(&t, "slips", status->slips);
+    add_events(&t, status->events);
     if (status->source != NULL)
         add_source(&t, status);
     if (status->realtime != NULL)
@@ -433,5 +442,26 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
         add_key(&t, "exit_status");
         pnr_text_i64(&t, status->exit_status);
     }
+    return end_message(&t);
+}
+
+size_t pnr_message_write_event(const char *run, const char *stream, uint64_t seq,
+                               const pnr_event *event, char *text, size_t capacity)
+{
+    char time[PNR_TIME_LEN];
+    pnr_text t;
+
+    begin_message(&t, text, capacity, run, stream, seq);
+    add_string(&t, "event", pnr_event_words[event->kind]);
+    add_string(&t, "time", pnr_time_format(event->utc_ns, time));
+    if (event->sample != PNR_EVENT_NO_SAMPLE)
+        add_long(&t, "sample", event->sample);
+    else
+        add_json(&t, "sample", "null");
+    add_u64(&t, "count", event->count);
+    for (size_t i = 0; i < 2; i++)
+        if (pnr_event_numbers[event->kind][i][0] != '\0')
+            add_double(&t, pnr_event_numbers[event->kind][i], event->numbers[i]);
+    add_string(&t, "text", event->text);
     return end_message(&t);
 }

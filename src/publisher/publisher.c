@@ -32,10 +32,11 @@ typedef enum {
     TOPIC_PROFILE,
     TOPIC_MAP,
     TOPIC_STATUS,
+    TOPIC_EVENT,
     TOPIC_END,
     TOPIC_COUNT
 } topic_kind;
-static const char *const topic_names[] = {"range", "profile", "map", "status", "end"};
+static const char *const topic_names[] = {"range", "profile", "map", "status", "event", "end"};
 
 typedef struct topic {
     char name[TOPIC_LEN]; /* "range/<stream>" */
@@ -49,7 +50,7 @@ struct pnr_publisher {
     char run[17];
     char stream[PNR_TEXT_LEN];
     topic topics[TOPIC_COUNT];
-    size_t n_subscribers;
+    size_t n_subscribers[TOPIC_COUNT];
     char text[PNR_MESSAGE_MAX];
 
     /* publisher.pack > 1: results that are kept until the pack is full */
@@ -227,20 +228,35 @@ int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
     return send_text(p, kind, pnr_message_write_status(status, p->text, sizeof p->text), NULL);
 }
 
+int pnr_publisher_send_event(pnr_publisher *p, const pnr_event *event)
+{
+    const uint64_t seq = p->topics[TOPIC_EVENT].seq++;
+
+    if (p->socket == NULL)
+        return PNR_OK;
+    return send_text(
+        p, TOPIC_EVENT,
+        pnr_message_write_event(p->run, p->stream, seq, event, p->text, sizeof p->text), NULL);
+}
+
 /* --- subscribers --- */
 
-/* Counts subscriptions to the range topic. data: a byte, 1 to subscribe or 0 to unsubscribe, then
- * the prefix of the topics. ZMQ_XPUB_VERBOSER reports each subscription, even a repeated one. */
+/* Counts a subscription to the topics that it covers. data: a byte, 1 to subscribe or 0 to
+ * unsubscribe, then the prefix of the topics. ZMQ_XPUB_VERBOSER reports each subscription, even a
+ * repeated one. */
 static void count_subscription(pnr_publisher *p, const unsigned char *data, size_t size)
 {
-    const char *name = p->topics[TOPIC_RANGE].name;
+    for (size_t i = 0; i < TOPIC_COUNT && size > 0; i++) {
+        const char *name = p->topics[i].name;
+        size_t *n = &p->n_subscribers[i];
 
-    if (size == 0 || size - 1 > strlen(name) || memcmp(data + 1, name, size - 1) != 0)
-        return;
-    if (data[0] == 1)
-        p->n_subscribers++;
-    else if (data[0] == 0 && p->n_subscribers > 0)
-        p->n_subscribers--;
+        if (size - 1 > strlen(name) || memcmp(data + 1, name, size - 1) != 0)
+            continue;
+        if (data[0] == 1)
+            ++*n;
+        else if (data[0] == 0 && *n > 0)
+            --*n;
+    }
 }
 
 size_t pnr_publisher_subscribers(pnr_publisher *p)
@@ -255,7 +271,7 @@ size_t pnr_publisher_subscribers(pnr_publisher *p)
         if ((size_t)size <= sizeof data)
             count_subscription(p, data, (size_t)size);
     }
-    return p->n_subscribers;
+    return p->n_subscribers[TOPIC_RANGE];
 }
 
 int pnr_publisher_wait(pnr_publisher *p, double patience_s, const volatile int *stop)
@@ -267,7 +283,7 @@ int pnr_publisher_wait(pnr_publisher *p, double patience_s, const volatile int *
     while (stop == NULL || !*stop) {
         zmq_pollitem_t item = {.socket = p->socket, .events = ZMQ_POLLIN};
 
-        if (pnr_publisher_subscribers(p) > 0)
+        if (pnr_publisher_subscribers(p) + p->n_subscribers[TOPIC_EVENT] > 0)
             return PNR_OK;
         if ((double)(pnr_clock_ns() - begin_ns) * 1e-9 >= patience_s)
             break;

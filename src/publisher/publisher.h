@@ -14,7 +14,7 @@ typedef struct pnr_publisher pnr_publisher;
 int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error);
 /* Waits at most publisher.linger_s for the last messages. */
 void pnr_publisher_destroy(pnr_publisher *publisher);
-/* Waits for the first subscriber. PNR_OK, or PNR_EAGAIN after patience_s or once *stop is set. */
+/* Waits for the first subscriber of results or events. PNR_OK, or PNR_EAGAIN after patience_s or once *stop is set. */
 int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volatile int *stop);
 /* Each send sets run, stream and seq, and in a status also subscribers. PNR_OK, or PNR_EAGAIN: the
  * socket refused the message; the caller counts it as unsent, and subscribers see a gap in seq.
@@ -32,6 +32,8 @@ int pnr_publisher_reserve_cells(pnr_publisher *publisher, const pnr_map_info *in
 int pnr_publisher_send_cells(pnr_publisher *publisher, const pnr_report *report,
                              const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
+/* Sends an event. After a refusal subscribers see a gap in seq, and its count in the next status. */
+int pnr_publisher_send_event(pnr_publisher *publisher, const pnr_event *event);
 /* Sends the results that are kept for a pack. PNR_OK, or PNR_EAGAIN: the socket refused them. If
  * the last flush fails, the caller counts pnr_publisher_waiting() results as unsent. */
 int pnr_publisher_flush(pnr_publisher *publisher);

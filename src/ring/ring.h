@@ -6,6 +6,7 @@
 
 #include "base/account.h"
 #include "base/error.h"
+#include "base/event.h"
 #include "engine/block.h"
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ typedef struct pnr_ring_shape {
     uint64_t first_window; /* sample index where the first window starts */
     size_t zero_byte;      /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
     size_t depth;          /* most views lent at one time */
+    pnr_events *events;    /* get the begin and the end of each loss; may be NULL */
 } pnr_ring_shape;
 
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);

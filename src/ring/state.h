@@ -66,6 +66,8 @@ struct pnr_ring {
     _Atomic uint64_t head; /* end of the newest mark */
     _Atomic bool ended;
     uint64_t unmarked[PNR_LOST_COUNT]; /* lost positions without a mark; the queue was full */
+    uint64_t losing_from; /* first position of the present loss, valid if any of `losing` is set */
+    pnr_ring_losses losing; /* the present loss */
 
     /* written by the reader */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_tail;

@@ -2,6 +2,8 @@
 /* The functions of the ring that the acquisition thread calls. */
 #include "ring/state.h"
 
+#include <inttypes.h>
+
 int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_samples)
 {
     if (!pnr_ring_mark_losses(ring) || !pnr_ring_has_space(ring))
@@ -18,14 +20,58 @@ int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_
     return PNR_OK;
 }
 
+static bool is_losing(const pnr_ring *ring)
+{
+    return ring->losing.n[PNR_LOST_SOURCE] + ring->losing.n[PNR_LOST_RING_FULL] > 0;
+}
+
+/* Adds lost positions to the present loss, and reports its begin. */
+static void add_loss(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason)
+{
+    const bool begins = !is_losing(ring);
+
+    if (begins && n_samples > 0) {
+        ring->losing_from = atomic_load_explicit(&ring->head, memory_order_relaxed);
+        for (int i = 0; i < PNR_LOST_COUNT; i++)
+            ring->losing_from += ring->unmarked[i];
+        pnr_event_post(ring->shape.events, PNR_EVENT_LOSS_BEGINS, ring->losing_from,
+                       reason == PNR_LOST_SOURCE ? (double)n_samples : 0,
+                       reason == PNR_LOST_RING_FULL ? (double)n_samples : 0,
+                       "loss begins at sample %" PRIu64 ": %" PRIu64 " samples %s",
+                       ring->losing_from, n_samples,
+                       reason == PNR_LOST_SOURCE ? "are missing from the source"
+                                                 : "find the ring full");
+    }
+    ring->losing.n[reason] += n_samples;
+}
+
+/* Reports the end of the present loss, if there is one. */
+static void end_loss(pnr_ring *ring)
+{
+    const uint64_t source = ring->losing.n[PNR_LOST_SOURCE];
+    const uint64_t full = ring->losing.n[PNR_LOST_RING_FULL];
+
+    if (!is_losing(ring))
+        return;
+    pnr_event_post(ring->shape.events, PNR_EVENT_LOSS_ENDS, ring->losing_from + source + full,
+                   (double)source, (double)full,
+                   "loss ends: %" PRIu64 " samples lost from sample %" PRIu64 " on: %" PRIu64
+                   " missing from the source, %" PRIu64 " because the ring was full",
+                   source + full, ring->losing_from, source, full);
+    ring->losing = (pnr_ring_losses){0};
+}
+
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples)
 {
-    if (n_samples > 0)
-        pnr_ring_add_mark(ring, n_samples, PNR_RING_HELD);
+    if (n_samples == 0)
+        return;
+    end_loss(ring);
+    pnr_ring_add_mark(ring, n_samples, PNR_RING_HELD);
 }
 
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason)
 {
+    add_loss(ring, n_samples, reason);
     ring->unmarked[reason] += n_samples;
     (void)pnr_ring_mark_losses(ring);
 }
@@ -37,6 +83,7 @@ int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns)
 
 void pnr_ring_end(pnr_ring *ring)
 {
+    end_loss(ring);
     /* After the reader has seen `ended`, it adds the marks of the unmarked losses. */
     atomic_store(&ring->ended, true);
     pnr_ring_wake(&ring->reader);

@@ -252,10 +252,14 @@ TEST_BETWEEN(test_astray, begin, end)
 /* Crossing the limit once raises one alarm; noise around the limit raises no other. */
 TEST_BETWEEN(test_alarm, begin, end)
 {
+    pnr_events events;
+    pnr_event event;
     uint64_t k = 0;
 
     set("radar.zero_alarm_m=300"); /* 2.0014 us */
     pnr_zero_begin(&zero, &config, &radar, NULL);
+    pnr_events_begin(&events);
+    zero.events = &events;
     for (int turn = 1; turn <= 2; turn++) {
         for (int i = 0; i < 1000; i++, k++) {
             see(k, 5 * us + i * 2.1e-3 * us, 0.01 * us);
@@ -267,9 +271,13 @@ TEST_BETWEEN(test_alarm, begin, end)
             see(k, 5 * us + i * 2.1e-3 * us, 0.01 * us);
         assert_true(!zero.is_alarm && zero.n_alarms == (uint64_t)turn);
     }
-    assert_int_equal(zero.n_untold, 4);
-    pnr_zero_tell(&zero);
-    assert_int_equal(zero.n_untold, 0);
+    assert_int_equal(pnr_event_count(&events, PNR_EVENT_ZERO_ALARM), 2);
+    assert_int_equal(pnr_event_count(&events, PNR_EVENT_ZERO_ALARM_ENDS), 2);
+    assert_true(pnr_event_take(&events, &event) && event.kind == PNR_EVENT_ZERO_ALARM);
+    assert_true(fabs(event.numbers[0] - 300) < 3 && event.numbers[1] == 300);
+    assert_true(event.sample > 0 && event.sample % PERIOD == 0);
+    assert_non_null(strstr(event.text, "beyond radar.zero_alarm_m = 300 (alarm 1)"));
+    assert_true(pnr_event_take(&events, &event) && event.kind == PNR_EVENT_ZERO_ALARM_ENDS);
 }
 
 /* A run continues from the end of the last one, and accepts its first detection of the direct path
@@ -313,7 +321,11 @@ TEST_BETWEEN(test_wrong_memory, begin, end)
 {
     const pnr_zero_memory wrong = {-4 * us, 1e-9, 0, 1e-9, -4 * us};
 
+    pnr_events events;
+
+    pnr_events_begin(&events);
     pnr_zero_begin(&zero, &config, &radar, &wrong);
+    zero.events = &events;
     for (uint64_t k = 0; k < 100; k++)
         miss(k);
     assert_true(zero.last.delay_s == wrong.delay_s);
@@ -323,9 +335,8 @@ TEST_BETWEEN(test_wrong_memory, begin, end)
     }
     see_elsewhere(115);
     assert_true(fabs(zero.last.delay_s - 12 * us) < 1e-12 && zero.last.held_s == 0);
-    assert_true(zero.last.moved_s == 0 && zero.is_forgotten);
-    pnr_zero_tell(&zero);
-    assert_false(zero.is_forgotten);
+    assert_true(zero.last.moved_s == 0);
+    assert_int_equal(pnr_event_count(&events, PNR_EVENT_ZERO_STATE_DROPPED), 1);
 
     pnr_zero_begin(&zero, &config, &radar, &wrong); /* one dwell without it begins a new count */
     for (uint64_t k = 0; k < 40; k++)

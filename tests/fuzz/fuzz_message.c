@@ -45,12 +45,13 @@ static void check_map(const pnr_map_info *map, size_t bytes)
 }
 
 /* The first byte says how much of the rest is a pack's header; the text is also read as a range, a
- * status and an end message. */
+ * status, an end and an event message. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static pnr_report report;
     static pnr_map_info map;
     pnr_end_summary end;
+    pnr_event_summary event;
     pnr_profile_info info;
     pnr_error error;
 
@@ -66,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_report(&report);
     (void)pnr_message_read_status(text, length, &end, &error);
     (void)pnr_message_read_end(text, length, &end, &error);
+    (void)pnr_message_read_event(text, length, &event, &error);
     if (pnr_message_read_profile(text, header, length - header, &report, &info, &error) == PNR_OK)
         require(info.n_cells * (info.is_complex ? 8 : 4) == length - header &&
                 info.first_cell < info.n_cells && info.n_gate <= info.n_cells);

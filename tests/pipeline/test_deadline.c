@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The deadline: its default, which results are late, and one line about them. */
+/* The deadline: its default, which results are late, and one event about them. */
 #include "pipeline/deadline.h"
 #include "tests/fixture/test.h"
-
-#include <fcntl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 TEST(test_due)
 {
@@ -31,61 +27,27 @@ TEST(test_missed)
     assert_int_equal(none.n_missed, 0);
 }
 
-/* Standard error of a call. */
-static const char *told(pnr_deadline *d, char text[512])
-{
-    const int saved = dup(STDERR_FILENO);
-    int pair[2];
-
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-    dup2(pair[1], STDERR_FILENO);
-    pnr_deadline_log(d);
-    dup2(saved, STDERR_FILENO);
-
-    const ssize_t n = recv(pair[0], text, 511, MSG_DONTWAIT);
-
-    text[n > 0 ? n : 0] = '\0';
-    close(pair[0]);
-    close(pair[1]);
-    close(saved);
-    return text;
-}
-
 TEST(test_told)
 {
     pnr_deadline d = pnr_deadline_of(1e-3, 1, false);
-    char text[512];
+    pnr_events events;
+    pnr_event event;
 
-    setenv("PNR_LOG", "info", 1);
-    assert_string_equal(told(&d, text), "");
+    pnr_events_begin(&events);
+    pnr_deadline_tell(&d, &events);
+    assert_false(pnr_event_take(&events, &event));
     for (uint64_t i = 0; i < 10; i++)
         (void)pnr_deadline_is_missed(&d, 900000 + 50000 * i);
-    assert_non_null(strstr(told(&d, text), "warning: 7 results late, the worst after 1350 us where "
-                                           "1000 us are due; 7 of 10 since the start\n"));
-    assert_string_equal(told(&d, text), ""); /* once */
+    pnr_deadline_tell(&d, &events);
+    assert_true(pnr_event_take(&events, &event) && event.kind == PNR_EVENT_OVERLOAD);
+    assert_true(event.numbers[0] == 7 && event.numbers[1] == 1350);
+    assert_string_equal(event.text, "7 results late, the worst after 1350 us where 1000 us are "
+                                    "due; 7 of 10 since the start");
+    pnr_deadline_tell(&d, &events);
+    assert_false(pnr_event_take(&events, &event)); /* once */
     (void)pnr_deadline_is_missed(&d, 1100000);
-    assert_non_null(strstr(told(&d, text), "1 results late, the worst after 1100 us"));
-    assert_non_null(strstr(text, "8 of 11 since"));
-}
-
-/* Standard error has no reader and its pipe is full: the line waits for the next time. */
-TEST(test_not_told_to_a_full_pipe)
-{
-    pnr_deadline d = pnr_deadline_of(1e-3, 1, false);
-    const int saved = dup(STDERR_FILENO);
-    int ends[2];
-    char byte = 0;
-
-    setenv("PNR_LOG", "info", 1);
-    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
-    while (write(ends[1], &byte, 1) == 1) /* its size depends on the pipes of other programs */
-        ;
-    dup2(ends[1], STDERR_FILENO);
-    (void)pnr_deadline_is_missed(&d, 2000000);
-    pnr_deadline_log(&d);
-    dup2(saved, STDERR_FILENO);
-    assert_int_equal(d.n_unlogged, 1);
-    close(ends[0]);
-    close(ends[1]);
-    close(saved);
+    pnr_deadline_tell(&d, &events);
+    assert_true(pnr_event_take(&events, &event));
+    assert_non_null(strstr(event.text, "1 results late, the worst after 1100 us"));
+    assert_non_null(strstr(event.text, "8 of 11 since"));
 }

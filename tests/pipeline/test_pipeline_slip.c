@@ -60,6 +60,35 @@ TEST(slips_are_reported_with_their_size)
     }
 }
 
+/* A subscriber gets each slip and each loss as an event, and the end counts them. */
+TEST(slips_and_losses_are_events)
+{
+    static const char *const settings[] = {SCENE, "echo.slips=12345+45,33333+3",
+                                           "source.lost=100000+700", NULL};
+    outcome o = {0};
+    subscriber heard;
+    stage s;
+
+    open_stage(&s, (size_t)N * PERIODS, settings);
+    save_stage(&s, 0);
+    subscribe(&s, &heard, 100000);
+    run_stage(&s, &o);
+    pthread_join(heard.thread, NULL);
+    assert_int_equal(o.code, PNR_OK);
+    assert_true(heard.has_end && !heard.is_bad);
+    if (strstr(heard.text, "\"events\":{\"loss-begins\":1,\"loss-ends\":1,") == NULL ||
+        strstr(heard.text, "\"slip\":2,") == NULL)
+        fail_msg("%.800s", heard.text);
+    assert_int_equal(heard.n_events, 4);
+    assert_int_equal(heard.events[PNR_EVENT_SLIP].count, 2);
+    assert_true(heard.events[PNR_EVENT_SLIP].sample / N >= 260);
+    assert_int_equal(heard.events[PNR_EVENT_LOSS_BEGINS].sample, 100000);
+    assert_int_equal(heard.events[PNR_EVENT_LOSS_ENDS].sample, 100700);
+    assert_non_null(strstr(heard.events[PNR_EVENT_LOSS_ENDS].text, "700 samples lost"));
+    forget_outcome(&o);
+    close_stage(&s);
+}
+
 /* The direct path's tracker follows at once. */
 TEST(ranges_are_right_after_a_slip)
 {

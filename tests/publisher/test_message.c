@@ -724,3 +724,66 @@ TEST(test_profile_refused)
     write_profile(&cells, text);
     expect_changes_refused(text, cases, COUNT(cases), read_profile);
 }
+
+/* --- events --- */
+
+TEST(test_event)
+{
+    static pnr_event event = {.kind = PNR_EVENT_SLIP,
+                              .utc_ns = INT64_C(1763692812000041943),
+                              .sample = UINT64_MAX - 1,
+                              .count = 7,
+                              .numbers = {965, 1000},
+                              .text = "slip: \"965\" \xff samples"};
+    pnr_event_summary read;
+    pnr_error error;
+    char text[2048];
+
+    for (int i = 0; i < 2; i++) {
+        const size_t length =
+            pnr_message_write_event("0123456789abcdef", "demo", 5, &event, text, sizeof text);
+        json_t *root = json_loadb(text, length, 0, NULL);
+
+        assert_true(json_number_value(json_object_get(root, "vanished")) == 965);
+        json_decref(root);
+        assert_int_equal(pnr_message_read_event(text, length, &read, &error), PNR_OK);
+        assert_string_equal(read.run, "0123456789abcdef");
+        assert_string_equal(read.stream, "demo");
+        assert_string_equal(read.kind, "slip");
+        assert_true(read.seq == 5 && read.utc_ns == event.utc_ns && read.count == 7);
+        assert_true(read.sample == event.sample);
+        assert_string_equal(read.text, "slip: \"965\" \xef\xbf\xbd samples");
+        for (size_t cut = 0; cut < length; cut++)
+            assert_int_equal(pnr_message_read_event(text, cut, &read, &error), PNR_EDATA);
+        event.sample = PNR_EVENT_NO_SAMPLE;
+    }
+}
+
+/* Later versions have other kinds, and texts that a terminal would obey are refused. */
+TEST(test_strange_events)
+{
+    static const char *const good = "{\"v\":1,\"run\":\"0123456789abcdef\",\"stream\":\"demo\","
+                                    "\"seq\":0,\"event\":\"flood\",\"time\":"
+                                    "\"2026-11-21T02:40:12Z\",\"sample\":null,\"count\":1,"
+                                    "\"text\":\"water\"}";
+    static const char *const changes[][2] = {{"water", "wa\\u001bter"},
+                                             {"water", "\\u009b"},
+                                             {"flood", "\\u0007"},
+                                             {"null", "1"},
+                                             {"null", "\"-1\""},
+                                             {":12Z", ":12"},
+                                             {"\"count\":1", "\"count\":-1"}};
+    pnr_event_summary read;
+    pnr_error error;
+    char text[1024];
+
+    assert_int_equal(pnr_message_read_event(good, strlen(good), &read, &error), PNR_OK);
+    assert_string_equal(read.kind, "flood");
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        const char *at = strstr(good, changes[i][0]);
+
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, changes[i][1],
+                 at + strlen(changes[i][0]));
+        assert_int_equal(pnr_message_read_event(text, strlen(text), &read, &error), PNR_EDATA);
+    }
+}

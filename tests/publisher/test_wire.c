@@ -97,6 +97,28 @@ static void put_status(FILE *out)
     pnr_config_clear(&config);
 }
 
+static void put_events(FILE *out)
+{
+    static pnr_event event = {.kind = PNR_EVENT_LOSS_ENDS,
+                              .utc_ns = INT64_C(1763692812000041943),
+                              .sample = UINT64_C(1) << 60,
+                              .count = 7,
+                              .numbers = {4096, 0},
+                              .text = "loss ends: 4096 samples"};
+
+    put_message(
+        out, "event",
+        pnr_message_write_event("0123456789abcdef", "demo", 5, &event, message, sizeof message));
+    event = (pnr_event){.kind = PNR_EVENT_ENGINE_FAILED,
+                        .sample = PNR_EVENT_NO_SAMPLE,
+                        .count = 1,
+                        .numbers = {3, 0},
+                        .text = "engine \"fault\""};
+    put_message(
+        out, "event",
+        pnr_message_write_event("0123456789abcdef", "demo", 6, &event, message, sizeof message));
+}
+
 static void put_cells(FILE *out, const pnr_report *report)
 {
     static const char *const names[] = {"gold 0", "gold 1"};
@@ -160,6 +182,7 @@ static void put_all(FILE *out)
     put_records(out, &empty, 1);
     put_cells(out, &report);
     put_status(out);
+    put_events(out);
     put_prints(out, &report, &empty);
 }
 

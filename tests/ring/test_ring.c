@@ -620,3 +620,49 @@ TEST(test_patience)
     assert_int_equal(pnr_ring_wait_space(b.ring, 1), PNR_OK);
     close_bench(&b);
 }
+
+/* --- events --- */
+
+static void expect_event(pnr_events *events, pnr_event_kind kind, uint64_t sample, double source,
+                         double ring_full)
+{
+    pnr_event event;
+
+    assert_true(pnr_event_take(events, &event));
+    assert_int_equal(event.kind, kind);
+    assert_true(event.sample == sample);
+    assert_true(event.numbers[0] == source && event.numbers[1] == ring_full);
+}
+
+/* A loss has one begin and one end, however many parts it has; the stream's end ends it too. */
+TEST(losses_begin_and_end)
+{
+    pnr_events events;
+    pnr_event event;
+    bench b;
+
+    pnr_events_begin(&events);
+    open_linear(&b, 10, 1, 2, 100, 0, 1, 200, 0);
+    pnr_ring_destroy(b.ring);
+    b.shape.events = &events;
+    assert_int_equal(pnr_ring_create(&b.shape, &b.ring, NULL), PNR_OK);
+    pnr_ring_commit(b.ring, 7);
+    pnr_ring_commit(b.ring, 3);
+    assert_false(pnr_event_take(&events, &event));
+    pnr_ring_skip(b.ring, 5, PNR_LOST_SOURCE);
+    pnr_ring_skip(b.ring, 20, PNR_LOST_RING_FULL);
+    pnr_ring_skip(b.ring, 1, PNR_LOST_SOURCE);
+    expect_event(&events, PNR_EVENT_LOSS_BEGINS, 10, 5, 0);
+    assert_false(pnr_event_take(&events, &event));
+    pnr_ring_commit(b.ring, 4);
+    expect_event(&events, PNR_EVENT_LOSS_ENDS, 36, 6, 20);
+    pnr_ring_commit(b.ring, 4);
+    pnr_ring_skip(b.ring, 2, PNR_LOST_RING_FULL);
+    expect_event(&events, PNR_EVENT_LOSS_BEGINS, 44, 0, 2);
+    pnr_ring_end(b.ring);
+    expect_event(&events, PNR_EVENT_LOSS_ENDS, 46, 0, 2);
+    assert_false(pnr_event_take(&events, &event));
+    pnr_ring_destroy(b.ring);
+    free(b.memory);
+    free(b.m.kind);
+}

@@ -72,6 +72,23 @@ report $? "--strict: a loss at the publisher is status 3"
 hear 0 -- -s source.lost=3000+700
 report $? "without --strict it is told, status 0"
 
+(export PNR_LOG=info && hear 0 --events -- -s source.lost=3000+700) && says '2 events received, 0 lost' &&
+    grep -q '^....-..-..T..:..:..\....Z test loss-begins 1: loss begins at sample 3000: 700 samples are missing from the source$' "$work/out" &&
+    grep -q ' test loss-ends 1: loss ends: 700 samples lost from sample 3000 on: ' "$work/out" && [ "$(wc -l <"$work/out")" -eq 2 ] &&
+    grep -q 'pnradar: warning: loss begins at sample 3000: 700 samples are missing from the source$' "$work/publisher"
+report $? "--events: a loss begins and ends, in the words of the publisher's log"
+hear 0 --events --format csv -- -s source.lost=3000+700 && [ "$(sed -n 1p "$work/out")" = time,stream,event,count,sample,text ] &&
+    sed -n 2p "$work/out" | grep -q 'Z,"test","loss-begins",1,3000,"loss begins at'
+report $? "--events --format csv"
+hear 0 --events --format json --count 1 -- -s source.lost=3000+700 && [ "$(wc -l <"$work/out")" -eq 1 ] &&
+    grep -q '^{"v":1,.*"event":"loss-begins",.*"sample":"3000","count":1,"source":700,"ring_full":0,"text":"loss begins.*}$' "$work/out"
+report $? "--events --format json --count 1"
+hear 0 --events --strict -- && says '0 events received' && [ ! -s "$work/out" ]
+report $? "--events: none in a whole recording"
+"$bin/pnradar-listen" --events --live >"$work/out" 2>"$work/err"
+[ $? -eq 64 ] && says 'in place of results'
+report $? "--events shows no results"
+
 "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 0.3 "ipc://$work/nobody" >"$work/out" 2>"$work/err"
 [ $? -eq 69 ] && says "ipc://$work/nobody"
 report $? "nothing for so long: status 69, and which endpoint"

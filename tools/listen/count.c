@@ -7,22 +7,22 @@
 #include <math.h>
 #include <string.h>
 
-static bool run_is_faulty(const listen_run *run)
+static bool run_is_faulty(const listen_counts *counts, const listen_run *run)
 {
     const pnr_account *account = &run->end.account;
 
     if (run->lost > 0)
         return true;
     return run->has_ended && (!pnr_account_lossless(account) || !pnr_account_closes(account) ||
-                              (run->received == 0 && account->results > 0));
+                              (run->received == 0 && account->results > 0 && !counts->are_events));
 }
 
-static void print_run(const listen_run *run, FILE *stream)
+static void print_run(const listen_counts *counts, const listen_run *run, FILE *stream)
 {
     char text[512];
 
-    fprintf(stream, "%s run %s: %" PRIu64 " results received, %" PRIu64 " lost", run->stream,
-            run->run, run->received, run->lost);
+    fprintf(stream, "%s run %s: %" PRIu64 " %s received, %" PRIu64 " lost", run->stream, run->run,
+            run->received, counts->are_events ? "events" : "results", run->lost);
     if (run->received > 0)
         fprintf(stream, ", seq %" PRIu64 " to %" PRIu64, run->first, run->last);
     if (!run->has_ended) {
@@ -51,8 +51,8 @@ listen_run *listen_count_run(listen_counts *counts, const char *stream, const ch
         return r;
     if (r != NULL) {
         fprintf(log, "%s: restarted as run %s\n", stream, run);
-        print_run(r, log);
-        counts->is_faulty |= !r->has_ended || run_is_faulty(r);
+        print_run(counts, r, log);
+        counts->is_faulty |= !r->has_ended || run_is_faulty(counts, r);
     } else if (counts->n_streams < LISTEN_MAX_STREAMS) {
         r = &counts->runs[counts->n_streams++];
     } else {
@@ -78,9 +78,10 @@ bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq)
     return true;
 }
 
-void listen_count_end(listen_run *run, const pnr_end_summary *end)
+void listen_count_end(const listen_counts *counts, listen_run *run, const pnr_end_summary *end)
 {
-    if (!run->has_ended && run->received > 0 && end->account.results > run->last + 1)
+    if (!counts->are_events && !run->has_ended && run->received > 0 &&
+        end->account.results > run->last + 1)
         run->lost += end->account.results - 1 - run->last;
     run->has_ended = true;
     run->end = *end;
@@ -102,7 +103,7 @@ bool listen_count_faulty(const listen_counts *counts)
     size_t i;
 
     for (i = 0; i < counts->n_streams; i++)
-        if (run_is_faulty(&counts->runs[i]))
+        if (run_is_faulty(counts, &counts->runs[i]))
             return true;
     return counts->is_faulty;
 }
@@ -112,7 +113,7 @@ void listen_count_print(const listen_counts *counts, FILE *stream)
     size_t i;
 
     for (i = 0; i < counts->n_streams; i++)
-        print_run(&counts->runs[i], stream);
+        print_run(counts, &counts->runs[i], stream);
     if (counts->n_streams == 0)
-        fputs("no results received\n", stream);
+        fprintf(stream, "no %s received\n", counts->are_events ? "events" : "results");
 }

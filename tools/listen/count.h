@@ -29,6 +29,7 @@ typedef struct listen_counts {
     size_t n_streams;
     uint64_t received; /* results of all runs */
     bool is_faulty;    /* something was lost in an earlier run */
+    bool are_events;   /* events are counted in place of results */
 } listen_counts;
 
 /* Returns the run of a message; NULL: there are too many streams. A new run id closes the previous
@@ -37,7 +38,7 @@ listen_run *listen_count_run(listen_counts *counts, const char *stream, const ch
 /* Counts one result; false: the result arrived twice or late, and does not count. */
 bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);
 /* Stores the end message. Results published after the last received one count as lost. */
-void listen_count_end(listen_run *run, const pnr_end_summary *end);
+void listen_count_end(const listen_counts *counts, listen_run *run, const pnr_end_summary *end);
 
 /* True when every stream has ended for good; false when there is no stream. The end of a run that
  * lost its GPU is not for good, since a supervisor restarts the run. */
