@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cli.h"
 #include "correlator/engines.h"
+#include "output.h"
 #include "picture/picture.h"
 #include "pipeline/pipeline.h"
 #include "progress.h"
@@ -65,43 +66,46 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* How the results are printed on stdout: as --print says, or as a table if stdout is a terminal.
- * The run ends when the reader of stdout closes the pipe. */
+/* How the results are printed on stdout: as --print says, or as a table if stdout is a terminal. */
 typedef struct printing {
     pnr_printer printer;
+    pnr_output output;
+    FILE *stream; /* NULL: nothing is printed */
     pnr_progress_line progress;
-    bool is_left; /* the reader has closed the pipe */
-    int code;
+    bool is_published; /* the publisher has an endpoint */
+    bool is_left;      /* the reader has closed the pipe, and the run ends */
+    int code;          /* code of the first print that failed */
+    bool is_live;      /* as the last report says */
 } printing;
 
-/* EPIPE, as with `| head`, ends the run and is no error. */
-static void note_write(printing *to, int code)
+/* EPIPE, as with `| head`, ends the run and is no error. Another failure ends it with this error. A
+ * live radar that publishes goes on: its subscribers need not suffer from a full disk. */
+static void note_write(printing *to, int code, bool is_live)
 {
-    to->is_left = code != PNR_OK && errno == EPIPE;
+    const bool goes_on = is_live && to->is_published;
+
+    if (code == PNR_OK)
+        return;
+    to->is_left = to->output.failure == EPIPE && !goes_on;
     to->code = to->is_left ? PNR_OK : code;
-    if (code != PNR_OK)
+    if (goes_on)
+        pnr_log(PNR_LOG_WARN, "stdout: %s: no more results are printed",
+                strerror(to->output.failure));
+    else
         pnr_stop = 1;
 }
 
-static void print_report(void *context, const pnr_report *report)
+static void print_report(printing *to, const pnr_report *report)
 {
-    printing *to = context;
-
-    if (to->code != PNR_OK || to->is_left)
+    if (to->is_left || to->code != PNR_OK)
         return;
-    if (!to->progress.is_shown) {
-        note_write(to, pnr_printer_print(&to->printer, report, NULL));
-        return;
-    }
+    to->is_live = report->is_live;
     pnr_progress_hide(&to->progress);
-    note_write(to, pnr_printer_print(&to->printer, report, NULL));
-    fflush(to->printer.stream);
-    pnr_progress_show(&to->progress);
+    note_write(to, pnr_printer_print(&to->printer, report, NULL), report->is_live);
 }
 
 /* The ways to see results besides the publisher. */
 typedef struct outputs {
-    const char *print; /* NULL: nothing is printed */
     printing printing;
     pnr_picture *picture; /* NULL: none */
     pnr_cell_file *cells; /* NULL: none */
@@ -113,7 +117,7 @@ static void take_report(void *context, const pnr_report *report)
 {
     outputs *to = context;
 
-    if (to->print != NULL)
+    if (to->printing.stream != NULL)
         print_report(&to->printing, report);
     if (to->picture != NULL)
         pnr_picture_result(to->picture, report);
@@ -134,49 +138,86 @@ static void take_cells(void *context, const pnr_report *report, const pnr_map_in
         pnr_stop = 1;
 }
 
-/* Finishes the printed results, the array and the picture. Returns the first error. */
-static int finish(outputs *to, int code, pnr_error *error)
+/* Results appear as soon as no other one waits to be printed. */
+static void flush_results(void *context)
 {
+    printing *to = &((outputs *)context)->printing;
+
+    if (to->stream == NULL || to->code != PNR_OK || to->is_left)
+        return;
+    note_write(to, fflush(to->stream) == 0 ? PNR_OK : PNR_EIO, to->is_live);
+    pnr_progress_show(&to->progress);
+}
+
+/* Finishes the printed results and the array. Returns the first error. */
+static int finish(void *context, int code, pnr_error *error)
+{
+    outputs *to = context;
     printing *printed = &to->printing;
     const int closed = pnr_cell_file_close(to->cells, &to->cells_error);
     const int cells_code = to->cells_code != PNR_OK ? to->cells_code : closed;
 
-    if (to->print != NULL && printed->code == PNR_OK && !printed->is_left)
-        note_write(printed, pnr_printer_finish(&printed->printer));
+    if (printed->stream != NULL && printed->code == PNR_OK && !printed->is_left)
+        note_write(printed, pnr_printer_finish(&printed->printer), false);
+    if (printed->stream != NULL)
+        (void)fclose(printed->stream);
     if (code == PNR_OK && printed->code != PNR_OK)
-        code = pnr_error_set(error, printed->code, "stdout: the results could not be written");
+        code = pnr_error_set(error, printed->code, "stdout: the results could not be written: %s",
+                             strerror(printed->output.failure));
     if (code == PNR_OK && cells_code != PNR_OK)
         code = pnr_error_set(error, cells_code, "%s", to->cells_error.text);
-    return to->picture != NULL ? pnr_picture_finish(to->picture, code, error) : code;
+    return code;
+}
+
+/* Opens stdout for results. print: NULL, or the argument of --print. */
+static int open_printing(const pnr_config *config, const char *print, printing *to,
+                         pnr_error *error)
+{
+    pnr_print kind;
+    int code;
+
+    if (print == NULL)
+        return PNR_OK;
+    if ((code = pnr_print_find("--print", print, &kind, error)) != PNR_OK)
+        return code;
+    to->output =
+        (pnr_output){.fd = STDOUT_FILENO, .stop = &pnr_stop, .grace_s = config->publisher.linger_s};
+    to->is_published = config->publisher.endpoint[0] != '\0';
+    if ((to->stream = pnr_output_open(&to->output)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "stdout: out of memory");
+    pnr_printer_init(&to->printer, to->stream, kind, false);
+    return PNR_OK;
 }
 
 static int run(const pnr_config *config, const char *print, const pnr_picture_options *picture,
                const char *cells_path, bool strict, pnr_error *error)
 {
+    static outputs to;
     pnr_account account;
-    outputs to = {.print = print};
     pnr_pipeline_options options = {.stop = &pnr_stop,
+                                    .pause = flush_results,
+                                    .finish = finish,
                                     .tap_context = &to,
                                     .watch = pnr_progress_watch,
                                     .watch_context = &to.printing.progress};
-    pnr_print kind = PNR_PRINT_TABLE;
     int code;
 
     pnr_cli_catch_signals();
-    if ((print != NULL && (code = pnr_print_find("--print", print, &kind, error)) != PNR_OK) ||
+    if ((code = open_printing(config, print, &to.printing, error)) != PNR_OK ||
         (code = pnr_picture_create(picture, &to.picture, error)) != PNR_OK ||
         (cells_path != NULL &&
          (code = pnr_cell_file_create(cells_path, &to.cells, error)) != PNR_OK)) {
         pnr_picture_destroy(to.picture);
         return pnr_cli_fail(error);
     }
-    pnr_printer_init(&to.printing.printer, stdout, kind, false);
     if (print != NULL || to.picture != NULL)
         options.tap = take_report;
     if (to.picture != NULL || to.cells != NULL)
         options.tap_cells = take_cells;
     pnr_progress_begin(&to.printing.progress);
-    code = finish(&to, pnr_pipeline_run(config, &options, &account, error), error);
+    code = pnr_pipeline_run(config, &options, &account, error);
+    if (to.picture != NULL)
+        code = pnr_picture_finish(to.picture, code, error);
     pnr_picture_destroy(to.picture);
     if (code != PNR_OK)
         return pnr_cli_fail(error);

@@ -51,7 +51,7 @@ bool pnr_account_lossless(const pnr_account *account)
     return account->skipped_refused == 0 && account->lost_source == 0 &&
            account->lost_ring_full == 0 && account->dropped_engine_error == 0 &&
            account->dropped_shutdown == 0 && account->refused_too_much_lost == 0 &&
-           account->unsent_publish_refused == 0;
+           account->unsent_publish_refused == 0 && account->unsent_queue_full == 0;
 }
 
 static void add_part(pnr_text *text, const char *before, uint64_t value, const char *name)

@@ -12,7 +12,7 @@
  *     positions = used + skipped_alignment + skipped_tail + skipped_refused
  *               + lost_source + lost_ring_full
  *     windows   = processed + dropped_engine_error + dropped_shutdown + refused_too_much_lost
- *     results   = sent + unsent_publish_refused
+ *     results   = sent + unsent_publish_refused + unsent_queue_full
  * A non-finite sample counts as lost_source. A sample of a refused window counts as skipped_refused
  * unless it is lost. The samples of a dropped window count as used unless they are lost.
  */
@@ -20,7 +20,7 @@
     X(used) X(skipped_alignment) X(skipped_tail) X(skipped_refused) X(lost_source) X(lost_ring_full)
 #define PNR_ACCOUNT_WINDOWS(X)                                                                     \
     X(processed) X(dropped_engine_error) X(dropped_shutdown) X(refused_too_much_lost)
-#define PNR_ACCOUNT_RESULTS(X) X(sent) X(unsent_publish_refused)
+#define PNR_ACCOUNT_RESULTS(X) X(sent) X(unsent_publish_refused) X(unsent_queue_full)
 
 /* All fields, in the order that messages use. */
 #define PNR_ACCOUNT_FIELDS(X)                                                                      \

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "correlator/engines.h"
 #include "detector/sign.h"
-#include "detector/zero_state.h"
 #include "engine/plan.h"
 
 #include <math.h>
@@ -53,7 +52,9 @@ static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, 
     const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
     const double ring = (double)p->capacity * (double)pnr_plan_sample_bytes(plan);
 
-    if (there <= 0 || ring + (double)choice->host_bytes <= there)
+    const double queue = (double)pnr_publishing_bytes(p->setup, p->is_live);
+
+    if (there <= 0 || ring + queue + (double)choice->host_bytes <= there)
         return PNR_OK;
     return pnr_error_set(error, PNR_ENOMEMORY,
                          "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and this "
@@ -152,76 +153,6 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Splits the rows of the map into runs; the rows of a run have equal steps of Doppler. K is
- * plan.n_periods, and Tr is the period. In units of 1 / (4 K Tr) the Doppler of each row is an
- * integer. */
-static int fill_doppler(const pnr_pipeline *p, pnr_map_info *map, pnr_error *error)
-{
-    const pnr_plan *plan = &p->setup->plan;
-    const double unit_hz = 1 / (4 * (double)plan->n_periods * p->setup->radar.period_s);
-    int64_t first = 0, step = 0;
-    pnr_doppler_run *run = NULL;
-
-    for (size_t h = 0; h < plan->n_hypotheses; h++) {
-        const pnr_hypothesis hypothesis = pnr_plan_hypothesis(plan, h);
-
-        for (size_t i = 0; i < hypothesis.n_rows; i++) {
-            const int64_t bin = hypothesis.first_bin + (int64_t)i;
-            const int64_t at = hypothesis.quarters * (int64_t)plan->n_periods + 4 * bin;
-
-            if (run != NULL && run->n_rows == 1)
-                step = at - first;
-            if (run == NULL || at != first + step * (int64_t)run->n_rows) {
-                if (map->n_runs == PNR_MAX_DOPPLER_RUNS)
-                    return pnr_refuse(error,
-                                      "publisher.profile: this map's Doppler rows lie at more than "
-                                      "%d uneven steps; doppler.step = whole makes them even",
-                                      PNR_MAX_DOPPLER_RUNS);
-                run = &map->runs[map->n_runs++];
-                *run = (pnr_doppler_run){.first_hz = (double)at * unit_hz};
-                first = at;
-            } else {
-                run->step_hz = (double)step * unit_hz;
-            }
-            run->n_rows++;
-        }
-    }
-    return PNR_OK;
-}
-
-/* Fills in the constants of profiles and maps. */
-static int fill_map(pnr_pipeline *p, pnr_error *error)
-{
-    const pnr_radar *radar = &p->setup->radar;
-    const pnr_plan *plan = &p->setup->plan;
-    const double ways = p->config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
-    pnr_map_info *map = &p->map;
-
-    *map = (pnr_map_info){
-        .row = {.is_complex = plan->want_profile == PNR_WANT_COMPLEX,
-                .n_cells = plan->n_lags * plan->oversample,
-                .oversample = plan->oversample,
-                .step_s = 1 / (pnr_rational_double(radar->rate_hz) * (double)plan->oversample),
-                .metres_per_second = radar->metres_per_second,
-                .dwell_samples = pnr_plan_dwell_samples(plan)},
-        .n_codes = plan->n_codes,
-        .n_rows = pnr_plan_rows(plan),
-        .mps_per_hz = radar->wavelength_m > 0 ? radar->wavelength_m / ways : (double)NAN,
-    };
-    map->row.delay_s =
-        pnr_radar_cells(radar, p->config, plan->oversample, &map->row.first_cell, &map->row.n_gate);
-    p->gate_delay_s = map->row.delay_s;
-    p->gate_first_cell = map->row.first_cell;
-    if ((p->code_names = calloc(plan->n_codes, sizeof *p->code_names)) == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu codes", plan->n_codes);
-    for (size_t c = 0; c < plan->n_codes; c++)
-        p->code_names[c] = p->setup->codes[c].code->name;
-    map->code_names = p->code_names;
-    if (plan->n_codes == 1)
-        snprintf(map->row.code, sizeof map->row.code, "%s", p->code_names[0]);
-    return plan->want_profile != PNR_WANT_NONE ? fill_doppler(p, map, error) : PNR_OK;
-}
-
 static int open_detector(pnr_pipeline *p, pnr_error *error)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -256,44 +187,19 @@ static int open_clean(pnr_pipeline *p, pnr_error *error)
     return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
 }
 
-/* Opens the publisher, with memory for profiles or maps if they are wanted. A live stream cannot
- * wait for a subscriber that is slow; a recording can. */
-static int open_publisher(pnr_pipeline *p, pnr_error *error)
+static int open_publishing(pnr_pipeline *p, pnr_error *error)
 {
-    const pnr_config *config = p->config;
-    const int code = pnr_publisher_create(config, &p->publisher, error);
+    const pnr_publishing_parts parts = {.config = p->config,
+                                        .options = p->options,
+                                        .setup = p->setup,
+                                        .info = &p->info,
+                                        .acquisition = &p->acquisition,
+                                        .realtime = &p->realtime,
+                                        .events = &p->events,
+                                        .engine = pnr_correlator_name(p->correlator),
+                                        .is_live = p->is_live};
 
-    if (code != PNR_OK || config->publisher.profile == PNR_PROFILE_OFF)
-        return code;
-    if (pnr_map_bytes(&p->map) > PNR_CELLS_MAX)
-        pnr_log(PNR_LOG_WARN,
-                "publisher.profile: a map has %.4g MiB, and pnradar-listen receives at most %d: "
-                "search fewer Doppler rows or codes",
-                (double)pnr_map_bytes(&p->map) / 0x1p20, PNR_CELLS_MAX >> 20);
-    return pnr_publisher_reserve_cells(p->publisher, &p->map,
-                                       p->is_live ? 0 : config->publisher.linger_s,
-                                       p->options->stop, error);
-}
-
-/* Starts the trackers. That of the zero delay starts from the state file, if there is one. */
-static int open_trackers(pnr_pipeline *p, pnr_error *error)
-{
-    const pnr_config *config = p->config;
-    pnr_zero_memory memory;
-    int code;
-
-    p->is_zero_kept =
-        config->radar.zero == PNR_ZERO_DIRECT_PATH && config->radar.zero_state_path[0] != '\0';
-    if (p->is_zero_kept && (code = pnr_zero_state_check(config, error)) != PNR_OK)
-        return code;
-    pnr_zero_begin(&p->zero, config, &p->setup->radar,
-                   p->is_zero_kept &&
-                           pnr_zero_state_read(config, &p->setup->radar, p->info.format, &memory)
-                       ? &memory
-                       : NULL);
-    pnr_slip_begin(&p->slip, &p->setup->radar);
-    p->zero.events = p->slip.events = &p->events;
-    return PNR_OK;
+    return pnr_publishing_create(&parts, &p->publishing, error);
 }
 
 static int open_source(pnr_pipeline *p, pnr_error *error)
@@ -310,7 +216,7 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
         p->info = *pnr_source_get_info(p->acquisition.source);
         pnr_log(PNR_LOG_INFO, "source: %s; loss_visibility: %s", p->info.text,
                 pnr_loss_visibility_word(p->info.loss_visibility));
-        pnr_pipeline_log_trailing(p->info.n_trailing_bytes);
+        pnr_publishing_log_trailing(p->info.n_trailing_bytes);
     }
     p->is_live = config->source.pace == PNR_PACE_REAL_TIME || p->info.is_live;
     return PNR_OK;
@@ -405,21 +311,16 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
         (code = open_acquisition(p, error)) != PNR_OK ||
         (code = open_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
-        (code = open_trackers(p, error)) != PNR_OK || (code = fill_map(p, error)) != PNR_OK ||
-        (code = open_publisher(p, error)) != PNR_OK)
+        (code = open_publishing(p, error)) != PNR_OK)
         return code;
-    strncpy(p->report.engine, pnr_correlator_name(p->correlator), sizeof p->report.engine - 1);
-    p->report.pfa_cell = p->setup->pfa_cell;
-    p->report.rate_hz = pnr_rational_double(p->setup->radar.rate_hz);
     p->ahead = ahead_samples(p);
-    p->deadline = pnr_deadline_of(config->engine.deadline, p->setup->radar.period_s, p->is_live);
     log_setup(p);
     return PNR_OK;
 }
 
 void pnr_pipeline_close(pnr_pipeline *p)
 {
-    pnr_publisher_destroy(p->publisher);
+    pnr_publishing_destroy(p->publishing);
     pnr_clean_destroy(p->clean);
     pnr_team_destroy(p->team);
     pnr_pending_destroy(p->pending);
@@ -431,6 +332,5 @@ void pnr_pipeline_close(pnr_pipeline *p)
     pnr_setup_destroy(p->setup);
     pnr_source_close(p->acquisition.source);
     free(p->acquisition.spare);
-    free(p->code_names);
     free(p);
 }

@@ -2,8 +2,6 @@
 /* The pipeline: moves the data from the ring through the engine to the publisher. */
 #include "pipeline/state.h"
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/pause.h"
 
 #include <stdio.h>
@@ -36,20 +34,6 @@ static int count_failure(pnr_pipeline *p, int code)
              "%u failures in a row, the last: %s: restart the program", p->n_failed,
              pnr_error_text(code));
     return PNR_ELOST;
-}
-
-void pnr_pipeline_tell_failures(pnr_pipeline *p)
-{
-    const uint64_t n_dropped = p->account.dropped_engine_error;
-
-    if (n_dropped == p->n_told)
-        return;
-    pnr_event_post(
-        &p->events, PNR_EVENT_ENGINE_FAILED, PNR_EVENT_NO_SAMPLE, (double)(n_dropped - p->n_told),
-        0, "engine %s failed on %llu windows (%s); on %llu of %llu since the start",
-        p->report.engine, (unsigned long long)(n_dropped - p->n_told), pnr_error_text(p->failure),
-        (unsigned long long)n_dropped, (unsigned long long)p->account.windows);
-    p->n_told = n_dropped;
 }
 
 /* --- after the engine --- */
@@ -132,6 +116,18 @@ static int upload_ahead(pnr_pipeline *p)
                                                                                          : PNR_OK;
 }
 
+/* Gives the publishing thread the present account. The sums of the account hold between two submits
+ * that are finished. */
+static void post_account(pnr_pipeline *p, bool must)
+{
+    pnr_account account = p->account;
+
+    if (!must && !pnr_publishing_wants_account(p->publishing))
+        return;
+    pnr_ring_account(p->ring, &account);
+    pnr_publishing_account(p->publishing, &account, p->failure, must);
+}
+
 /* Waits for a result or for samples. With engine.wait = spin, the function waits for the engine
  * only if the engine cannot take more samples now, or if no more samples will arrive (is_over). */
 static int wait_for_work(pnr_pipeline *p, bool is_over)
@@ -143,7 +139,7 @@ static int wait_for_work(pnr_pipeline *p, bool is_over)
     if (!is_in_flight(p) && pnr_pipeline_report_pending(p, true))
         return PNR_OK;
     if (!is_in_flight(p))
-        (void)pnr_publisher_flush(p->publisher);
+        pnr_publishing_wake(p->publishing, true);
     if (spins)
         pnr_pause();
     else
@@ -159,15 +155,14 @@ static int process_ready(pnr_pipeline *p)
     int acquired = PNR_EAGAIN;
     int code;
 
-    pnr_pipeline_tell_events(p);
-    pnr_pipeline_send_status(p);
+    post_account(p, false);
     while (pnr_pipeline_report_pending(p, false))
         ;
     while (has_room(p) &&
            (acquired = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) == PNR_OK) {
         if (feed_engine(p, &windows) == PNR_ELOST || collect_result(p, false) == PNR_ELOST)
             return PNR_ELOST;
-        pnr_pipeline_send_status(p); /* here too, because a stream may have no pauses */
+        post_account(p, false); /* here too, because a stream may have no pauses */
     }
     if (acquired == PNR_EEND && !is_in_flight(p))
         return PNR_EEND;
@@ -216,35 +211,13 @@ static void *acquire_thread(void *argument)
     return NULL;
 }
 
-/* Runs both threads from the first sample to the last result. */
-static int run_stream(pnr_pipeline *p, pnr_error *error)
+/* Returns the error of a stream that has ended with `code` in the loop. */
+static int stream_error(const pnr_pipeline *p, int code, pnr_error *error)
 {
-    int code;
+    const char *engine = pnr_correlator_name(p->correlator);
 
-    pnr_realtime_begin(&p->realtime, p->config);
-    pnr_realtime_touch_stack();
-    p->began_ns = p->status_ns = pnr_clock_ns();
-    if (pthread_create(&p->thread, NULL, acquire_thread, p) != 0) {
-        pnr_realtime_end(&p->realtime);
-        return pnr_error_set(error, PNR_ENOMEMORY, "no acquisition thread could be started");
-    }
-    pnr_realtime_enter(&p->realtime, p->config, p->thread);
-    while ((code = process_ready(p)) == PNR_OK)
-        ;
     if (code == PNR_ELOST)
-        drop_stream(p);
-    while (pnr_pipeline_report_pending(p, true))
-        ;
-    pthread_join(p->thread, NULL);
-    pnr_realtime_end(&p->realtime);
-    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* these results were counted as sent */
-        const uint64_t n = pnr_publisher_waiting(p->publisher);
-
-        p->account.sent -= n;
-        p->account.unsent_publish_refused += n;
-    }
-    if (code == PNR_ELOST)
-        return pnr_error_set(error, code, "engine %s: %s", p->report.engine,
+        return pnr_error_set(error, code, "engine %s: %s", engine,
                              p->given_up[0] != '\0' ? p->given_up : pnr_error_text(code));
     if (p->acquisition.code != PNR_OK) {
         if (error != NULL)
@@ -252,10 +225,46 @@ static int run_stream(pnr_pipeline *p, pnr_error *error)
         return p->acquisition.code;
     }
     if (p->account.dropped_engine_error > 0)
-        return pnr_error_set(error, PNR_EENGINE, "engine %s failed on %llu of %llu windows",
-                             p->report.engine, (unsigned long long)p->account.dropped_engine_error,
+        return pnr_error_set(error, PNR_EENGINE, "engine %s failed on %llu of %llu windows", engine,
+                             (unsigned long long)p->account.dropped_engine_error,
                              (unsigned long long)p->account.windows);
     return PNR_OK;
+}
+
+/* Runs the acquisition thread and the loop from the first sample to the last result. */
+static int process_stream(pnr_pipeline *p, pnr_error *error)
+{
+    int code;
+
+    if (pthread_create(&p->thread, NULL, acquire_thread, p) != 0)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no acquisition thread could be started");
+    pnr_realtime_enter(&p->realtime, p->config, p->thread, pnr_publishing_thread(p->publishing));
+    post_account(p, true);
+    while ((code = process_ready(p)) == PNR_OK)
+        ;
+    if (code == PNR_ELOST)
+        drop_stream(p);
+    while (pnr_pipeline_report_pending(p, true))
+        ;
+    pthread_join(p->thread, NULL);
+    post_account(p, true);
+    return stream_error(p, code, error);
+}
+
+/* Runs all threads. */
+static int run_stream(pnr_pipeline *p, pnr_account *account, pnr_error *error)
+{
+    int code;
+
+    pnr_realtime_begin(&p->realtime, p->config);
+    pnr_realtime_touch_stack();
+    if ((code = pnr_publishing_start(p->publishing, error)) == PNR_OK) {
+        code = process_stream(p, error);
+        pnr_publishing_stop(p->publishing);
+    }
+    pnr_realtime_end(&p->realtime);
+    return pnr_publishing_close_account(p->publishing, pnr_ring_positions(p->ring), code, error,
+                                        account);
 }
 
 int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *options,
@@ -271,15 +280,10 @@ int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *optio
     p->config = config;
     p->options = options != NULL ? options : &none;
     code = pnr_pipeline_open(p, error);
-    if (code == PNR_OK) {
-        p->is_heard =
-            config->publisher.wait_s > 0 &&
-            pnr_publisher_wait(p->publisher, config->publisher.wait_s, p->options->stop) == PNR_OK;
-        if (config->publisher.wait_s > 0 && !p->is_heard)
-            pnr_log(PNR_LOG_WARN, "no subscriber within %.3g s", config->publisher.wait_s);
-        code = run_stream(p, error);
-        code = pnr_pipeline_close_account(p, code, error, account);
-    }
+    if (code == PNR_OK)
+        code = run_stream(p, account, error);
+    else if (p->options->finish != NULL)
+        code = p->options->finish(p->options->tap_context, code, error);
     pnr_pipeline_close(p);
     return code;
 }

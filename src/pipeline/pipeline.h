@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipeline: source -> ring -> correlator -> detector -> publisher, in two threads. It accounts
- * for every sample. */
+/* The pipeline: source -> ring -> correlator -> detector -> queue -> publisher, in three threads. It
+ * accounts for every sample. */
 #ifndef PNR_PIPELINE_H
 #define PNR_PIPELINE_H
 
@@ -11,7 +11,8 @@
 #include "publisher/message.h"
 #include "ring/ring.h"
 
-/* The processing thread calls this with each result after its publication. It must be quick. */
+/* The publishing thread calls this with each result after its publication. While it waits, results
+ * wait in a queue; those of a live stream that find the queue full are counted as unsent. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
 /* How far a source of known length has been processed. */
@@ -21,7 +22,7 @@ typedef struct pnr_progress {
     uint64_t n_echoes;          /* so far */
 } pnr_progress;
 
-/* The processing thread calls this once a second, if the length of the source is known. progress is
+/* The publishing thread calls this once a second, if the length of the source is known. progress is
  * NULL when the thread is about to log. */
 typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
 
@@ -29,6 +30,13 @@ typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
  * cells, in floats as pnr_publisher_send_cells takes them, are valid during the call. */
 typedef void (*pnr_pipeline_tap_cells)(void *context, const pnr_report *report,
                                        const pnr_map_info *info, const float *cells);
+
+/* The publishing thread calls this when no result waits: what a tap has buffered is written. */
+typedef void (*pnr_pipeline_pause)(void *context);
+
+/* The caller's thread calls this after the last tap, before the end is published. code: that of the
+ * run so far. Returns code, or the error with which the run ends instead. */
+typedef int (*pnr_pipeline_finish)(void *context, int code, pnr_error *error);
 
 /* A function that fills the ring in place of the source, for benchmarks. It returns when *stop is
  * not 0 or its stream ends. The acquisition thread calls it. The stream is live when source.pace is
@@ -43,7 +51,9 @@ typedef struct pnr_pipeline_options {
     pnr_pipeline_tap tap;             /* may be NULL */
     pnr_pipeline_tap_cells tap_cells; /* may be NULL; else the engine computes power even if
                                        * publisher.profile is off */
-    void *tap_context;                /* of both */
+    pnr_pipeline_pause pause;         /* may be NULL */
+    pnr_pipeline_finish finish;       /* may be NULL; called also after an error */
+    void *tap_context;                /* of these four */
     pnr_pipeline_watch watch;         /* may be NULL */
     void *watch_context;
     pnr_pipeline_feed feed; /* NULL: the samples come from source.input */

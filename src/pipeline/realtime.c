@@ -78,15 +78,19 @@ static void set_processor(const pnr_realtime *r, pthread_t thread, int cpu, cons
 }
 
 /* Acquisition has the higher priority: if it is late, samples are lost, while a result may wait. */
-static void set_priorities(pnr_realtime *r, pthread_t acquisition, int priority)
+static void set_priorities(pnr_realtime *r, pthread_t acquisition, pthread_t publishing,
+                           int priority)
 {
     const struct sched_param first = {.sched_priority = priority};
     const struct sched_param second = {.sched_priority = priority > 1 ? priority - 1 : 1};
+    const struct sched_param third = {.sched_priority = priority > 2 ? priority - 2 : 1};
     struct rlimit limit = {0};
     int code = pthread_setschedparam(acquisition, SCHED_FIFO, &first);
 
     if (code == 0)
         code = pthread_setschedparam(pthread_self(), SCHED_FIFO, &second);
+    if (code == 0)
+        code = pthread_setschedparam(publishing, SCHED_FIFO, &third);
     (void)getrlimit(RLIMIT_RTPRIO, &limit);
     if (code != 0)
         note_refusal(r->outcome.priority, "priority",
@@ -110,7 +114,8 @@ void pnr_realtime_begin(pnr_realtime *r, const pnr_config *config)
         lock_memory(r);
 }
 
-void pnr_realtime_enter(pnr_realtime *r, const pnr_config *config, pthread_t acquisition)
+void pnr_realtime_enter(pnr_realtime *r, const pnr_config *config, pthread_t acquisition,
+                        pthread_t publishing)
 {
     if (config->realtime.acquisition_cpu >= 0)
         set_processor(r, acquisition, config->realtime.acquisition_cpu, "acquisition_cpu",
@@ -119,7 +124,7 @@ void pnr_realtime_enter(pnr_realtime *r, const pnr_config *config, pthread_t acq
         set_processor(r, pthread_self(), config->realtime.processing_cpu, "processing_cpu",
                       r->outcome.processing_cpu);
     if (config->realtime.priority > 0)
-        set_priorities(r, acquisition, (int)config->realtime.priority);
+        set_priorities(r, acquisition, publishing, (int)config->realtime.priority);
 }
 
 void pnr_realtime_end(pnr_realtime *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The status of the pipeline, sent once a second, and the account at the end, whose sums must
  * hold. */
-#include "pipeline/state.h"
+#include "pipeline/publishing_state.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -12,72 +12,124 @@
 
 static const uint64_t status_period_ns = 1000 * 1000 * 1000;
 
-static void fill_status(pnr_pipeline *p, pnr_status *status)
+/* Adds the account of samples and windows to that of results. */
+static void add_samples(pnr_account *account, const pnr_account *samples)
+{
+#define ADD_COUNT(name) account->name += samples->name;
+    PNR_ACCOUNT_FIELDS(ADD_COUNT)
+#undef ADD_COUNT
+}
+
+static void fill_status(pnr_publishing *p, pnr_status *status)
 {
     *status = (pnr_status){.account = p->account};
+    add_samples(&status->account, &p->samples);
     memcpy(status->engine, p->report.engine, sizeof status->engine);
     status->elapsed_s = (double)(pnr_clock_ns() - p->began_ns) * 1e-9;
-    pnr_ring_account(p->ring, &status->account);
     status->latency_p50_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.5) * 1e-3;
     status->latency_p99_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.99) * 1e-3;
     status->latency_p999_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.999) * 1e-3;
     status->latency_max_us = (double)p->latency_ns.max * 1e-3;
     status->deadline_s = (double)p->deadline.due_ns * 1e-9;
-    status->radar = &p->setup->radar;
-    status->config = p->config;
-    status->realtime = &p->realtime.outcome;
-    if (p->acquisition.source != NULL) {
-        status->source = &p->info;
-        status->source_refused = pnr_source_refused(p->acquisition.source);
+    status->radar = &p->parts.setup->radar;
+    status->config = p->parts.config;
+    status->realtime = &p->parts.realtime->outcome;
+    if (p->parts.acquisition->source != NULL) {
+        status->source = p->parts.info;
+        status->source_refused = pnr_source_refused(p->parts.acquisition->source);
     }
     status->zero = &p->zero;
     status->slips = p->slip.n_slips;
-    status->events = &p->events;
+    status->events = p->parts.events;
 }
 
 /* status: the present status; NULL: the program is about to log. */
-static void show_progress(const pnr_pipeline *p, const pnr_status *status)
+static void show_progress(const pnr_publishing *p, const pnr_status *status)
 {
     pnr_progress progress;
 
-    if (p->options->watch == NULL || p->options->feed != NULL || p->info.n_samples == UINT64_MAX)
+    if (p->parts.options->watch == NULL || p->parts.options->feed != NULL ||
+        p->parts.info->n_samples == UINT64_MAX)
         return;
     if (status != NULL)
         progress = (pnr_progress){.n_done = status->account.positions,
-                                  .n_samples = p->info.n_samples,
+                                  .n_samples = p->parts.info->n_samples,
                                   .elapsed_s = status->elapsed_s,
                                   .n_echoes = p->n_echoes};
-    p->options->watch(p->options->watch_context, status != NULL ? &progress : NULL);
+    p->parts.options->watch(p->parts.options->watch_context, status != NULL ? &progress : NULL);
 }
 
-void pnr_pipeline_tell_events(pnr_pipeline *p)
+void pnr_publishing_tell_events(pnr_publishing *p)
 {
     pnr_event event;
 
-    while (pnr_event_take(&p->events, &event)) {
+    while (pnr_event_take(p->parts.events, &event)) {
         show_progress(p, NULL);
-        pnr_event_log(&p->events, &event);
+        pnr_event_log(p->parts.events, &event);
         (void)pnr_publisher_send_event(p->publisher, &event);
     }
 }
 
 /* Writes the zero delay for the next run. Logs only the first failure. lasting: writes to the disk,
  * not only to the page cache. */
-static void write_zero_state(pnr_pipeline *p, bool lasting)
+static void write_zero_state(pnr_publishing *p, bool lasting)
 {
     pnr_zero_memory memory;
     pnr_error error;
 
     if (!p->is_zero_kept || !pnr_zero_remember(&p->zero, &memory))
         return;
-    if (pnr_zero_state_write(p->config, p->info.format, &memory, lasting, &error) != PNR_OK &&
+    if (pnr_zero_state_write(p->parts.config, p->parts.info->format, &memory, lasting, &error) !=
+            PNR_OK &&
         !p->is_zero_refused) {
         p->is_zero_refused = true;
         pnr_log(PNR_LOG_WARN, "%s", error.text);
     }
 }
 
-void pnr_pipeline_send_status(pnr_pipeline *p)
+/* Reports how many windows the engine has failed on since the last call, as one event. */
+static void tell_failures(pnr_publishing *p)
+{
+    const uint64_t n_dropped = p->samples.dropped_engine_error;
+
+    if (n_dropped == p->n_told)
+        return;
+    pnr_event_post(p->parts.events, PNR_EVENT_ENGINE_FAILED, PNR_EVENT_NO_SAMPLE,
+                   (double)(n_dropped - p->n_told), 0,
+                   "engine %s failed on %llu windows (%s); on %llu of %llu since the start",
+                   p->report.engine, (unsigned long long)(n_dropped - p->n_told),
+                   pnr_error_text(p->failure), (unsigned long long)n_dropped,
+                   (unsigned long long)p->samples.windows);
+    p->n_told = n_dropped;
+}
+
+/* Reports how many results found the queue full since the last call, as one event. */
+static void tell_unsent(pnr_publishing *p)
+{
+    const uint64_t n_unsent = p->account.unsent_queue_full;
+
+    if (n_unsent == p->n_unsent_told)
+        return;
+    pnr_event_post(p->parts.events, PNR_EVENT_RESULTS_UNSENT, p->report.sample,
+                   (double)(n_unsent - p->n_unsent_told), 0,
+                   "%llu results were not sent: a subscriber, a pipe or a disk was too slow for "
+                   "them; %llu of %llu since the start",
+                   (unsigned long long)(n_unsent - p->n_unsent_told), (unsigned long long)n_unsent,
+                   (unsigned long long)p->account.results);
+    p->n_unsent_told = n_unsent;
+}
+
+/* Reports what has been counted since the last call, and all events that wait. */
+static void tell_all(pnr_publishing *p)
+{
+    pnr_deadline_tell(&p->deadline, p->parts.events);
+    tell_failures(p);
+    tell_unsent(p);
+    pnr_publishing_tell_events(p);
+    pnr_event_log_rest(p->parts.events);
+}
+
+void pnr_publishing_send_status(pnr_publishing *p)
 {
     const uint64_t now = pnr_clock_ns();
 
@@ -91,16 +143,13 @@ void pnr_pipeline_send_status(pnr_pipeline *p)
     fill_status(p, &status);
     (void)pnr_publisher_send_status(p->publisher, &status, false);
     p->is_heard |= status.subscribers > 0;
-    pnr_deadline_tell(&p->deadline, &p->events);
-    pnr_pipeline_tell_failures(p);
-    pnr_pipeline_tell_events(p);
-    pnr_event_log_rest(&p->events);
+    tell_all(p);
     write_zero_state(p, false);
     show_progress(p, &status);
     p->status_ns = now;
 }
 
-void pnr_pipeline_log_trailing(uint64_t n_bytes)
+void pnr_publishing_log_trailing(uint64_t n_bytes)
 {
     if (n_bytes > 0)
         pnr_log(PNR_LOG_WARN, "source: %llu bytes after the last whole sample are no sample",
@@ -108,29 +157,30 @@ void pnr_pipeline_log_trailing(uint64_t n_bytes)
 }
 
 /* Logs what the user of a finished stream should check or should know. */
-static void log_advice(const pnr_pipeline *p, const pnr_account *account)
+static void log_advice(const pnr_publishing *p, const pnr_account *account)
 {
     const unsigned long long n_results = account->results;
-    const char *endpoint = p->config->publisher.endpoint;
+    const char *endpoint = p->parts.config->publisher.endpoint;
 
-    if (p->acquisition.source != NULL)
-        pnr_pipeline_log_trailing(pnr_source_get_info(p->acquisition.source)->n_trailing_bytes -
-                                  p->info.n_trailing_bytes);
+    if (p->parts.acquisition->source != NULL)
+        pnr_publishing_log_trailing(
+            pnr_source_get_info(p->parts.acquisition->source)->n_trailing_bytes -
+            p->parts.info->n_trailing_bytes);
     if (account->windows == 0)
         pnr_log(PNR_LOG_WARN, "nothing to correlate: a result takes %zu samples",
-                pnr_plan_view_samples(&p->setup->plan, 1));
+                pnr_plan_view_samples(&p->parts.setup->plan, 1));
     if (account->n_nonfinite > account->positions / 100)
         pnr_log(PNR_LOG_WARN, "%.3g %% of the samples are NaN or Inf: is source.format = %s right?",
                 100 * (double)account->n_nonfinite / (double)account->positions,
-                pnr_format_get(p->info.format)->name);
-    if (p->options->feed != NULL || n_results == 0)
+                pnr_format_get(p->parts.info->format)->name);
+    if (p->parts.options->feed != NULL || n_results == 0)
         return;
     if (p->n_echoes == 0)
         pnr_log(PNR_LOG_WARN,
                 "no echo in %llu results: check the code and its chip rate, source.rate_hz, "
                 "source.spectrum, source.tune_hz and code.tune_hz, code.epoch",
                 n_results);
-    if (p->options->tap == NULL && p->options->tap_cells == NULL &&
+    if (p->parts.options->tap == NULL && p->parts.options->tap_cells == NULL &&
         (endpoint[0] == '\0' || !p->is_heard))
         pnr_log(PNR_LOG_WARN,
                 "nobody got the %llu results: %s%s, and nothing was printed (--print table)",
@@ -139,23 +189,37 @@ static void log_advice(const pnr_pipeline *p, const pnr_account *account)
                 endpoint[0] == '\0' ? "" : pnr_publisher_endpoint(p->publisher));
 }
 
-int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_account *account)
+/* Logs the last lines of the run. */
+static void log_end(pnr_publishing *p, const pnr_status *status, int code)
 {
+    char text[512];
+
+    if (status->source_refused > 0)
+        pnr_log(PNR_LOG_WARN, "source: %llu messages were refused",
+                (unsigned long long)status->source_refused);
+    if (code == PNR_OK)
+        log_advice(p, &status->account);
+    pnr_log(PNR_LOG_INFO, "%s: %s", status->reason,
+            pnr_account_format(&status->account, text, sizeof text));
+}
+
+int pnr_publishing_close_account(pnr_publishing *p, uint64_t positions, int code, pnr_error *error,
+                                 pnr_account *account)
+{
+    const pnr_pipeline_options *options = p->parts.options;
     const bool is_stopped =
-        p->options->stop != NULL && __atomic_load_n(p->options->stop, __ATOMIC_RELAXED) != 0;
+        options->stop != NULL && __atomic_load_n(options->stop, __ATOMIC_RELAXED) != 0;
     char text[512];
     pnr_status status;
 
     show_progress(p, NULL);
+    if (options->finish != NULL)
+        code = options->finish(options->tap_context, code, error);
     *account = p->account;
-    pnr_ring_account(p->ring, account);
-    if (!pnr_account_closes(account) || account->positions != pnr_ring_positions(p->ring))
+    add_samples(account, &p->samples);
+    if (!pnr_account_closes(account) || account->positions != positions)
         code = pnr_error_set(error, PNR_EINTERNAL, "the account does not close: %s",
                              pnr_account_format(account, text, sizeof text));
-    pnr_deadline_tell(&p->deadline, &p->events);
-    pnr_pipeline_tell_failures(p);
-    pnr_pipeline_tell_events(p);
-    pnr_event_log_rest(&p->events);
     write_zero_state(p, true);
     fill_status(p, &status);
     status.reason = code != PNR_OK ? (error != NULL ? error->text : pnr_error_text(code))
@@ -164,11 +228,6 @@ int pnr_pipeline_close_account(pnr_pipeline *p, int code, pnr_error *error, pnr_
     status.exit_status = pnr_error_exit(code);
     (void)pnr_publisher_send_status(p->publisher, &status, true);
     p->is_heard |= status.subscribers > 0;
-    if (status.source_refused > 0)
-        pnr_log(PNR_LOG_WARN, "source: %llu messages were refused",
-                (unsigned long long)status.source_refused);
-    if (code == PNR_OK)
-        log_advice(p, account);
-    pnr_log(PNR_LOG_INFO, "%s: %s", status.reason, pnr_account_format(account, text, sizeof text));
+    log_end(p, &status, code);
     return code;
 }

@@ -77,6 +77,7 @@ typedef struct pnr_report {
     /* Times of CLOCK_MONOTONIC, not on the wire: when the last sample was in the ring, when the
      * engine got the dwell, and when the engine had finished the dwell. */
     uint64_t ready_ns, submitted_ns, collected_ns;
+    bool is_live; /* not on the wire: the samples come at their rate and cannot wait */
     pnr_detection detection;
 } pnr_report;
 

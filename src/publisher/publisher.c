@@ -183,6 +183,11 @@ int pnr_publisher_send_range(pnr_publisher *p, pnr_report *report)
                      NULL);
 }
 
+void pnr_publisher_skip_ranges(pnr_publisher *p, uint64_t n)
+{
+    p->topics[TOPIC_RANGE].seq += n;
+}
+
 /* Waits at most patience_s for a free buffer. After a wait in vain, waits again only when a buffer
  * has been free: a subscriber that has stopped delays a recording only once. */
 static pnr_buffer *wait_for_buffer(pnr_publisher *p)

@@ -21,6 +21,8 @@ int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volati
  * With publisher.pack > 1, PNR_OK means that the result is kept until its pack is full; a refused
  * pack is kept for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
+/* Passes over the numbers of n results that are never sent: subscribers see a gap in seq. */
+void pnr_publisher_skip_ranges(pnr_publisher *publisher, uint64_t n);
 /* Reserves memory for pnr_plan_maps() profiles or maps like *info that a slow subscriber has not
  * received. Call it once, before the first pnr_publisher_send_cells. patience_s: how long a send
  * may wait for free memory, 0 for a live stream; *stop (may be NULL) also ends this wait. PNR_OK or

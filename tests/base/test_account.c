@@ -33,9 +33,10 @@ static pnr_account example(void)
         .dropped_engine_error = 4,
         .dropped_shutdown = 2,
         .refused_too_much_lost = 1,
-        .results = 13,
+        .results = 15,
         .sent = 10,
         .unsent_publish_refused = 3,
+        .unsent_queue_full = 2,
         .n_clipped = 5,
         .n_nonfinite = 7,
     };
@@ -91,7 +92,7 @@ TEST(what_is_a_loss)
         offsetof(pnr_account, skipped_refused),        offsetof(pnr_account, lost_source),
         offsetof(pnr_account, lost_ring_full),         offsetof(pnr_account, dropped_engine_error),
         offsetof(pnr_account, dropped_shutdown),       offsetof(pnr_account, refused_too_much_lost),
-        offsetof(pnr_account, unsent_publish_refused),
+        offsetof(pnr_account, unsent_publish_refused), offsetof(pnr_account, unsent_queue_full),
     };
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -127,8 +128,8 @@ TEST(the_line)
         pnr_account_format(&full, text, sizeof text),
         "1000 samples = 800 used + 10 skipped alignment + 20 skipped tail + 30 skipped refused + "
         "40 lost source + 100 lost ring full; 20 windows = 13 processed + 4 dropped engine error + "
-        "2 dropped shutdown + 1 refused too much lost; 13 results = 10 sent + 3 unsent publish "
-        "refused; 5 clipped; 7 non-finite");
+        "2 dropped shutdown + 1 refused too much lost; 15 results = 10 sent + 3 unsent publish "
+        "refused + 2 unsent queue full; 5 clipped; 7 non-finite");
 }
 
 TEST(the_longest_line_fits_the_log)

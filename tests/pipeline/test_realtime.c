@@ -43,25 +43,27 @@ static void *other(void *argument)
     return NULL;
 }
 
-/* The thread of this test is the processing thread, and another the acquisition thread. */
+/* The thread of this test is the processing thread; others are acquisition and publishing. */
 typedef struct threads {
     pnr_realtime realtime;
-    pthread_t acquisition;
+    pthread_t acquisition, publishing;
     pthread_barrier_t over;
 } threads;
 
 static void enter(threads *t)
 {
-    assert_int_equal(pthread_barrier_init(&t->over, NULL, 2), 0);
+    assert_int_equal(pthread_barrier_init(&t->over, NULL, 3), 0);
     pnr_realtime_begin(&t->realtime, &config);
     assert_int_equal(pthread_create(&t->acquisition, NULL, other, &t->over), 0);
-    pnr_realtime_enter(&t->realtime, &config, t->acquisition);
+    assert_int_equal(pthread_create(&t->publishing, NULL, other, &t->over), 0);
+    pnr_realtime_enter(&t->realtime, &config, t->acquisition, t->publishing);
 }
 
 static void leave(threads *t)
 {
     pthread_barrier_wait(&t->over);
     pthread_join(t->acquisition, NULL);
+    pthread_join(t->publishing, NULL);
     pthread_barrier_destroy(&t->over);
     pnr_realtime_end(&t->realtime);
 }

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,9 @@ typedef struct path {
     /* written by the acquisition thread */
     _Atomic uint64_t start_ns; /* time of the first commit */
 
-    /* written by the processing thread */
+    clockid_t processing; /* processor time of the processing thread */
+
+    /* written by the publishing thread */
     pnr_histogram latency_ns;
     uint64_t stride;      /* samples between two readings of the clock: one submit */
     uint64_t next_sample; /* position of the next reading */
@@ -108,12 +111,12 @@ static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void 
         feed_fast(p, ring, chunk, stop);
 }
 
-/* Returns the time that this thread has run on a processor. */
-static uint64_t thread_ns(void)
+/* Returns the time that a thread has run on a processor. */
+static uint64_t thread_ns(clockid_t thread)
 {
     struct timespec t;
 
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
+    if (clock_gettime(thread, &t) != 0)
         return 0;
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
@@ -126,7 +129,7 @@ static void time_result(void *context, const pnr_report *report)
     if (report->sample >= p->next_sample) {
         p->last_ns = pnr_clock_ns();
         p->last_sample = report->sample;
-        p->last_busy_ns = thread_ns();
+        p->last_busy_ns = thread_ns(p->processing);
         if (p->first_ns == 0) {
             p->first_ns = p->last_ns;
             p->first_sample = p->last_sample;
@@ -147,7 +150,8 @@ int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipe
               .also_context = also_context,
               .seconds = seconds,
               .rate_hz = rate_hz,
-              .stride = plan->batch * pnr_plan_dwell_samples(plan)};
+              .stride = plan->batch * pnr_plan_dwell_samples(plan),
+              .processing = CLOCK_THREAD_CPUTIME_ID};
     /* All results of a submit arrive together, so the subscriber may be some submits late. */
     const bench_run_hooks hooks = {.feed = feed_ring,
                                    .tap = time_result,
@@ -155,6 +159,7 @@ int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipe
                                    .high_water = SUBMITS_BEHIND * plan->batch};
     int rc;
 
+    (void)pthread_getcpuclockid(pthread_self(), &p.processing);
     rc = bench_run(&s->config, s->engine.setup, rate_hz, &hooks, &out->outcome, error);
     if (rc == PNR_OK && p.last_ns <= p.start_ns)
         rc = pnr_error_set(error, PNR_EUSAGE, "stream: %g s are too short for one result", seconds);
@@ -203,7 +208,7 @@ static int run_file(const pnr_config *config, const char *name, double *samples_
                     pnr_error *error)
 {
     pnr_config file = *config;
-    path p = {0};
+    path p = {.processing = CLOCK_THREAD_CPUTIME_ID};
     const pnr_pipeline_options options = {.stop = &pnr_stop, .tap = time_result, .tap_context = &p};
     pnr_account account = {0};
     int rc;
@@ -276,7 +281,8 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
         ceiling_bytes_per_s * 1e-9, 100.0 * bytes_per_s / ceiling_bytes_per_s,
         (double)r->outcome.account.results / r->seconds, r->latency_p50_us, r->latency_p99_us,
         (double)r->outcome.account.lost_ring_full,
-        (double)r->outcome.account.unsent_publish_refused, (double)r->outcome.received.results,
+        (double)(r->outcome.account.unsent_publish_refused + r->outcome.account.unsent_queue_full),
+        (double)r->outcome.received.results,
         (double)(r->outcome.account.sent - r->outcome.received.results), 100.0 * r->busy);
     bench_table_add(table, "%s %g %g", bench_is_complete(&r->outcome) ? "closes" : "OPEN",
                     file_samples_per_s * 1e-6, file_samples_per_s * s->sample_bytes * 1e-9);

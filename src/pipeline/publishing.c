@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* The publishing thread and its queue. */
+#include "pipeline/publishing_state.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/pause.h"
+#include "detector/zero_state.h"
+#include "engine/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t patience_ns = 50 * 1000 * 1000, account_period_ns = 100 * 1000 * 1000;
+static const double live_s = 2; /* the queue of a live stream holds the results of this time */
+
+enum {
+    LEAST_BYTES = 1 << 20,
+    MOST_BYTES = 32 << 20,
+    CELLS_BYTES = 4 << 20,
+    USUAL_ECHOES = 4,
+    ALIGNMENT = 16,
+    LINE = 64
+};
+
+typedef struct account_record {
+    pnr_made_head head;
+    pnr_account account;
+    int failure;
+} account_record;
+
+/* --- the processing thread --- */
+
+static size_t round_up(size_t bytes, size_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
+
+static size_t made_bytes(const pnr_made *made)
+{
+    return offsetof(pnr_made, detection.echoes) +
+           made->detection.n_echoes * sizeof made->detection.echoes[0];
+}
+
+/* Greatest bytes of a result with cells. */
+static size_t most_bytes(size_t cells_bytes)
+{
+    return round_up(sizeof(pnr_made), ALIGNMENT) + cells_bytes;
+}
+
+/* Returns memory for a record. NULL: the queue is full, and must is false. */
+static void *reserve_record(pnr_publishing *p, size_t n_bytes, bool must)
+{
+    void *record;
+
+    while ((record = pnr_queue_reserve(p->queue, n_bytes)) == NULL && must) {
+        pnr_queue_wake(p->queue);
+        if (p->parts.setup->plan.spin)
+            pnr_pause();
+        else
+            pnr_queue_wait_space(p->queue, n_bytes, patience_ns);
+    }
+    return record;
+}
+
+pnr_made *pnr_publishing_reserve(pnr_publishing *p)
+{
+    const bool must = !p->parts.is_live;
+
+    p->made = reserve_record(p, most_bytes(p->cells_bytes), must);
+    p->has_cells = p->made != NULL && p->cells_bytes > 0;
+    if (p->made == NULL)
+        p->made = reserve_record(p, sizeof *p->made, must);
+    if (p->made == NULL)
+        p->made = &p->spare;
+    return p->made;
+}
+
+void pnr_publishing_commit(pnr_publishing *p, const float *cells)
+{
+    pnr_made *made = p->made;
+    size_t n_bytes = made_bytes(made);
+
+    if (made == &p->spare) {
+        p->n_unsent++;
+        return;
+    }
+    made->head = (pnr_made_head){.n_unsent = p->n_unsent};
+    made->cells_at = 0;
+    if (cells != NULL && p->has_cells) {
+        made->cells_at = round_up(n_bytes, ALIGNMENT);
+        memcpy((char *)made + made->cells_at, cells, p->cells_bytes);
+        n_bytes = made->cells_at + p->cells_bytes;
+    }
+    p->n_unsent = 0;
+    pnr_queue_commit(p->queue, n_bytes);
+}
+
+void pnr_publishing_account(pnr_publishing *p, const pnr_account *account, int failure, bool must)
+{
+    account_record *record = reserve_record(p, sizeof *record, must);
+
+    if (record == NULL)
+        return;
+    record->head = (pnr_made_head){.is_account = true, .n_unsent = p->n_unsent};
+    record->account = *account;
+    record->failure = failure;
+    p->n_unsent = 0;
+    pnr_queue_commit(p->queue, sizeof *record);
+}
+
+bool pnr_publishing_wants_account(pnr_publishing *p)
+{
+    const uint64_t now = pnr_clock_ns();
+
+    if (now - p->account_ns < account_period_ns)
+        return false;
+    p->account_ns = now;
+    return true;
+}
+
+void pnr_publishing_wake(pnr_publishing *p, bool is_idle)
+{
+    const bool was_idle = atomic_load_explicit(&p->is_idle, memory_order_relaxed);
+
+    if (is_idle != was_idle)
+        atomic_store(&p->is_idle, is_idle);
+    if (!is_idle || (!was_idle && p->parts.config->publisher.pack > 1))
+        pnr_queue_wake(p->queue);
+}
+
+/* --- the publishing thread --- */
+
+/* Counts results that found the queue full. Their numbers stay unused. */
+static void count_unsent(pnr_publishing *p, uint64_t n_unsent)
+{
+    if (n_unsent == 0)
+        return;
+    (void)pnr_publisher_flush(p->publisher);
+    pnr_publisher_skip_ranges(p->publisher, n_unsent);
+    p->account.results += n_unsent;
+    p->account.unsent_queue_full += n_unsent;
+}
+
+static void take_record(pnr_publishing *p, const void *record)
+{
+    const pnr_made_head *head = record;
+
+    count_unsent(p, head->n_unsent);
+    if (head->is_account) {
+        const account_record *made = record;
+
+        p->samples = made->account;
+        p->failure = made->failure;
+    } else {
+        pnr_publishing_report(p, record);
+    }
+}
+
+/* Passes on what is buffered, then waits for the next record. */
+static void wait_for_record(pnr_publishing *p)
+{
+    const pnr_pipeline_options *options = p->parts.options;
+
+    if (p->is_fresh && options->pause != NULL)
+        options->pause(options->tap_context);
+    p->is_fresh = false;
+    if (atomic_load(&p->is_idle))
+        (void)pnr_publisher_flush(p->publisher);
+    if (p->parts.setup->plan.spin)
+        pnr_pause();
+    else
+        pnr_queue_wait(p->queue, patience_ns);
+}
+
+/* Sends what a pack still holds. */
+static void finish_pack(pnr_publishing *p)
+{
+    if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* these results were counted as sent */
+        const uint64_t n = pnr_publisher_waiting(p->publisher);
+
+        p->account.sent -= n;
+        p->account.unsent_publish_refused += n;
+    }
+}
+
+static void *publish_thread(void *argument)
+{
+    pnr_publishing *p = argument;
+
+    pnr_realtime_touch_stack();
+    for (;;) {
+        const bool is_over = atomic_load(&p->is_over); /* before the queue is seen empty */
+        const void *record = pnr_queue_front(p->queue);
+
+        pnr_publishing_tell_events(p);
+        pnr_publishing_send_status(p);
+        if (record != NULL) {
+            take_record(p, record);
+            pnr_queue_pop(p->queue);
+            p->is_fresh = true;
+        } else if (is_over) {
+            finish_pack(p);
+            return NULL;
+        } else {
+            wait_for_record(p);
+        }
+    }
+}
+
+/* --- start and stop --- */
+
+int pnr_publishing_start(pnr_publishing *p, pnr_error *error)
+{
+    const double wait_s = p->parts.config->publisher.wait_s;
+
+    p->is_heard =
+        wait_s > 0 && pnr_publisher_wait(p->publisher, wait_s, p->parts.options->stop) == PNR_OK;
+    if (wait_s > 0 && !p->is_heard)
+        pnr_log(PNR_LOG_WARN, "no subscriber within %.3g s", wait_s);
+    p->began_ns = p->status_ns = pnr_clock_ns();
+    if (pthread_create(&p->thread, NULL, publish_thread, p) != 0)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no publishing thread could be started");
+    return PNR_OK;
+}
+
+void pnr_publishing_stop(pnr_publishing *p)
+{
+    atomic_store(&p->is_over, true);
+    pnr_queue_wake(p->queue);
+    pthread_join(p->thread, NULL);
+}
+
+pthread_t pnr_publishing_thread(const pnr_publishing *p)
+{
+    return p->thread;
+}
+
+/* --- create and destroy --- */
+
+/* Returns the bytes for records: a live stream's results of live_s, and CELLS_BYTES of cells, or
+ * those of one result. */
+static size_t queue_capacity(const pnr_setup *setup, size_t cells_bytes, bool is_live)
+{
+    const double dwell_s =
+        (double)pnr_plan_dwell_samples(&setup->plan) / pnr_rational_double(setup->radar.rate_hz);
+    const size_t usual =
+        offsetof(pnr_made, detection.echoes) + (USUAL_ECHOES + 1) * sizeof(pnr_echo);
+    const double wanted = is_live ? live_s / dwell_s * (double)usual : 0;
+    size_t capacity = LEAST_BYTES;
+
+    if (wanted > LEAST_BYTES)
+        capacity = wanted < MOST_BYTES ? (size_t)wanted : MOST_BYTES;
+    if (cells_bytes > 0)
+        capacity += cells_bytes > CELLS_BYTES ? cells_bytes : CELLS_BYTES;
+    return capacity;
+}
+
+size_t pnr_publishing_bytes(const pnr_setup *setup, bool is_live)
+{
+    const size_t cells_bytes = pnr_plan_profile_bytes(&setup->plan);
+
+    return pnr_queue_bytes(queue_capacity(setup, cells_bytes, is_live), most_bytes(cells_bytes));
+}
+
+static int open_queue(pnr_publishing *p, pnr_error *error)
+{
+    const pnr_setup *setup = p->parts.setup;
+    const size_t bytes = round_up(pnr_publishing_bytes(setup, p->parts.is_live), LINE);
+    void *memory = aligned_alloc(LINE, bytes);
+
+    if (memory == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a queue of %zu bytes", bytes);
+    memset(memory, 0, bytes); /* touches all pages before the first sample arrives */
+    p->cells_bytes = pnr_plan_profile_bytes(&setup->plan);
+    p->queue = pnr_queue_init(memory, queue_capacity(setup, p->cells_bytes, p->parts.is_live),
+                              most_bytes(p->cells_bytes));
+    return PNR_OK;
+}
+
+/* Opens the publisher, with memory for profiles or maps if they are wanted. A live stream cannot
+ * wait for a subscriber that is slow; a recording can. */
+static int open_publisher(pnr_publishing *p, pnr_error *error)
+{
+    const pnr_config *config = p->parts.config;
+    const int code = pnr_publisher_create(config, &p->publisher, error);
+
+    if (code != PNR_OK || config->publisher.profile == PNR_PROFILE_OFF)
+        return code;
+    if (pnr_map_bytes(&p->map) > PNR_CELLS_MAX)
+        pnr_log(PNR_LOG_WARN,
+                "publisher.profile: a map has %.4g MiB, and pnradar-listen receives at most %d: "
+                "search fewer Doppler rows or codes",
+                (double)pnr_map_bytes(&p->map) / 0x1p20, PNR_CELLS_MAX >> 20);
+    return pnr_publisher_reserve_cells(p->publisher, &p->map,
+                                       p->parts.is_live ? 0 : config->publisher.linger_s,
+                                       p->parts.options->stop, error);
+}
+
+/* Starts the trackers. That of the zero delay starts from the state file, if there is one. */
+static int open_trackers(pnr_publishing *p, pnr_error *error)
+{
+    const pnr_config *config = p->parts.config;
+    const pnr_radar *radar = &p->parts.setup->radar;
+    pnr_zero_memory memory;
+    int code;
+
+    p->is_zero_kept =
+        config->radar.zero == PNR_ZERO_DIRECT_PATH && config->radar.zero_state_path[0] != '\0';
+    if (p->is_zero_kept && (code = pnr_zero_state_check(config, error)) != PNR_OK)
+        return code;
+    pnr_zero_begin(&p->zero, config, radar,
+                   p->is_zero_kept &&
+                           pnr_zero_state_read(config, radar, p->parts.info->format, &memory)
+                       ? &memory
+                       : NULL);
+    pnr_slip_begin(&p->slip, radar);
+    p->zero.events = p->slip.events = p->parts.events;
+    return PNR_OK;
+}
+
+int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **out, pnr_error *error)
+{
+    const pnr_setup *setup = parts->setup;
+    pnr_publishing *p = calloc(1, sizeof *p);
+    int code;
+
+    *out = NULL;
+    if (p == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "publishing: out of memory");
+    p->parts = *parts;
+    if ((code = open_trackers(p, error)) != PNR_OK ||
+        (code = pnr_publishing_fill_map(p, error)) != PNR_OK ||
+        (code = open_queue(p, error)) != PNR_OK || (code = open_publisher(p, error)) != PNR_OK) {
+        pnr_publishing_destroy(p);
+        return code;
+    }
+    strncpy(p->report.engine, parts->engine, sizeof p->report.engine - 1);
+    p->report.pfa_cell = setup->pfa_cell;
+    p->report.is_live = parts->is_live;
+    p->report.rate_hz = pnr_rational_double(setup->radar.rate_hz);
+    p->deadline =
+        pnr_deadline_of(parts->config->engine.deadline, setup->radar.period_s, parts->is_live);
+    *out = p;
+    return PNR_OK;
+}
+
+void pnr_publishing_destroy(pnr_publishing *p)
+{
+    if (p == NULL)
+        return;
+    pnr_publisher_destroy(p->publisher);
+    free(p->queue);
+    free(p->code_names);
+    free(p);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* The publishing thread: takes results from a queue, and sends, prints and counts them. It may wait
+ * for a subscriber, a pipe or a disk; the processing thread never does for a live stream. */
+#ifndef PNR_PUBLISHING_H
+#define PNR_PUBLISHING_H
+
+#include "base/account.h"
+#include "base/error.h"
+#include "base/event.h"
+#include "config/config.h"
+#include "engine/block.h"
+#include "engine/engine.h"
+#include "pipeline/acquisition.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/realtime.h"
+#include "ring/queue.h"
+#include "setup/setup.h"
+#include "source/source.h"
+
+#include <pthread.h>
+
+/* The begin of each record of the queue. */
+typedef struct pnr_made_head {
+    bool is_account;   /* an account of samples and windows follows, else a result */
+    uint64_t n_unsent; /* results before this record that found the queue full */
+} pnr_made_head;
+
+/* A dwell that was detected, as it stands in the queue. The detection has its n_echoes echoes, and
+ * the cells follow it. */
+typedef struct pnr_made {
+    pnr_made_head head;   /* set by pnr_publishing_commit */
+    size_t cells_at;      /* offset of the cells from the begin; 0: none; set by commit */
+    uint64_t sample;      /* first of the dwell */
+    uint64_t lost;        /* samples of the dwell that are lost or not finite */
+    uint64_t lost_before; /* positions without a result before this dwell */
+    uint64_t ready_ns, submitted_ns, collected_ns; /* as in pnr_windows */
+    pnr_dwell dwell;
+    pnr_detection detection;
+} pnr_made;
+
+/* What the publishing thread needs of the others. All pointers outlive it. */
+typedef struct pnr_publishing_parts {
+    const pnr_config *config;
+    const pnr_pipeline_options *options;
+    const pnr_setup *setup;
+    const pnr_source_info *info; /* as at the start */
+    const pnr_acquisition *acquisition;
+    const pnr_realtime *realtime;
+    pnr_events *events;
+    const char *engine; /* "cpu/library" */
+    bool is_live;
+} pnr_publishing_parts;
+
+typedef struct pnr_publishing pnr_publishing;
+
+/* Opens the publisher, the trackers and the queue. Allocates everything. Errors: those of
+ * pnr_publisher_create and pnr_zero_state_check; PNR_ENOMEMORY. */
+int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **out,
+                          pnr_error *error);
+void pnr_publishing_destroy(pnr_publishing *publishing);
+/* Bytes that pnr_publishing_create allocates for the queue. */
+size_t pnr_publishing_bytes(const pnr_setup *setup, bool is_live);
+
+/* Waits for a subscriber as publisher.wait_s says, then starts the thread. PNR_OK, PNR_ENOMEMORY. */
+int pnr_publishing_start(pnr_publishing *publishing, pnr_error *error);
+/* Ends the thread after the last result, and sends what a pack still holds. */
+void pnr_publishing_stop(pnr_publishing *publishing);
+pthread_t pnr_publishing_thread(const pnr_publishing *publishing);
+
+/* Warns of n_bytes > 0 bytes after the last whole sample. Their number is known at the start of a
+ * file, and at the end of a pipe. */
+void pnr_publishing_log_trailing(uint64_t n_bytes);
+
+/* --- the processing thread --- */
+
+/* Lends memory for the next result; never NULL. A recording waits for a slow reader of results. For
+ * a live stream the memory is not in the queue when that is full. */
+pnr_made *pnr_publishing_reserve(pnr_publishing *publishing);
+/* Appends the lent result with its cells (NULL: none), or counts it as unsent. A live stream passes
+ * over cells that find no space. */
+void pnr_publishing_commit(pnr_publishing *publishing, const float *cells);
+/* Appends the present account of samples and windows. failure: the code of the last failed submit
+ * or collect. must: waits for space; else a full queue does not get it. */
+void pnr_publishing_account(pnr_publishing *publishing, const pnr_account *account, int failure,
+                            bool must);
+/* True when a tenth of a second has passed since the last time that this was true. */
+bool pnr_publishing_wants_account(pnr_publishing *publishing);
+/* Wakes the thread after commits. is_idle: the processing thread waits for samples, and packs that
+ * are not full are sent. */
+void pnr_publishing_wake(pnr_publishing *publishing, bool is_idle);
+
+/* --- after stop --- */
+
+/* Calls options->finish, checks the account of the run, and reports it to subscribers and to the
+ * log. positions: those of the ring. Returns code, the error of options->finish, or PNR_EINTERNAL:
+ * the sums of the account do not hold. */
+int pnr_publishing_close_account(pnr_publishing *publishing, uint64_t positions, int code,
+                                 pnr_error *error, pnr_account *account);
+
+#endif

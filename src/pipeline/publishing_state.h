@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of the publishing thread. publishing.c is the thread and its queue, report.c makes
+ * reports from results, cells.c describes profiles and maps, status.c reports the state and closes
+ * the account. */
+#ifndef PNR_PUBLISHING_STATE_H
+#define PNR_PUBLISHING_STATE_H
+
+#include "base/stats.h"
+#include "detector/slip.h"
+#include "detector/zero.h"
+#include "pipeline/deadline.h"
+#include "pipeline/publishing.h"
+#include "publisher/publisher.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct pnr_publishing {
+    pnr_publishing_parts parts;
+    pthread_t thread;
+    pnr_queue *queue;
+    size_t cells_bytes;  /* of the cells of a result; 0: none */
+    atomic_bool is_over; /* no record will come */
+    atomic_bool is_idle; /* the processing thread waits for samples */
+
+    /* --- the processing thread --- */
+    pnr_made *made;      /* the lent result */
+    bool has_cells;      /* the lent memory has space for the cells */
+    pnr_made spare;      /* lent while the queue is full */
+    uint64_t n_unsent;   /* results that found the queue full since the last record */
+    uint64_t account_ns; /* time of the last account */
+
+    /* --- the publishing thread --- */
+    pnr_publisher *publisher;
+    pnr_report report;       /* report of the present dwell */
+    pnr_map_info map;        /* map of the present dwell; its row alone describes a profile */
+    const char **code_names; /* [plan.n_codes] names of the codes in the map */
+    double gate_delay_s;     /* delay of gate_first_cell if the zero delay is radar.zero_delay_s */
+    size_t gate_first_cell;
+    pnr_zero_tracker zero;
+    pnr_slip_tracker slip;
+    bool is_zero_kept;      /* the zero delay is kept in radar.zero_state_path */
+    bool is_zero_refused;   /* a write of the state failed */
+    bool is_fresh;          /* a record was taken since the last pause */
+    pnr_account samples;    /* the last account of samples and windows */
+    pnr_account account;    /* the counts of results */
+    int failure;            /* code of the last failed submit or collect */
+    uint64_t n_told;        /* number of dropped windows that are logged */
+    uint64_t n_unsent_told; /* as n_told, of results that found the queue full */
+    bool is_clipping;       /* the last dwell had clipped samples */
+    pnr_deadline deadline;
+    pnr_histogram latency_ns;
+    uint64_t n_echoes;  /* echoes of all results */
+    bool is_heard;      /* a subscriber was connected at the start or at a status */
+    uint64_t began_ns;  /* time of the first sample */
+    uint64_t status_ns; /* time of the last status; at first began_ns */
+};
+
+/* --- cells.c --- */
+
+/* Fills in the constants of profiles and maps. PNR_OK; PNR_ECONFIG: the rows lie at too many uneven
+ * steps; PNR_ENOMEMORY. */
+int pnr_publishing_fill_map(pnr_publishing *p, pnr_error *error);
+/* Publishes the cells of the present report. */
+void pnr_publishing_give_cells(pnr_publishing *p, const pnr_dwell *dwell, const float *cells);
+
+/* --- report.c --- */
+
+/* Makes the report of a result; tracks, counts, publishes and taps it. */
+void pnr_publishing_report(pnr_publishing *p, const pnr_made *made);
+
+/* --- status.c --- */
+
+/* Logs and publishes the events that wait. */
+void pnr_publishing_tell_events(pnr_publishing *p);
+/* Sends a status when a second has passed since the last one. */
+void pnr_publishing_send_status(pnr_publishing *p);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* The queue: positions of both sides, and the records with a head of 16 bytes each. A record is
+ * contiguous. Where too few bytes remain before the end of the memory, a gap fills them. */
+#include "ring/queue.h"
+
+#include "base/clock.h"
+
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HEAD = 16, LINE = 64 };
+
+static const uint64_t is_gap = UINT64_MAX; /* in place of a size: no record until the end */
+
+/* The members that one side writes share no cache line with those of the other side. */
+struct pnr_queue {
+    size_t capacity; /* bytes of `memory`, a multiple of HEAD */
+
+    _Alignas(LINE) _Atomic uint64_t head; /* end of the committed records, counted without wrap */
+    uint64_t reserved;                    /* where the reserved record begins */
+    uint64_t seen_tail;                   /* `tail` as the writer last read it */
+    _Atomic uint64_t wanted;              /* `tail` for which the writer sleeps */
+    _Atomic uint32_t writer_sleeps;
+
+    _Alignas(LINE) _Atomic uint64_t tail; /* begin of the oldest record */
+    _Atomic uint32_t reader_sleeps;
+
+    _Alignas(LINE) unsigned char memory[];
+};
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + HEAD - 1) / HEAD * HEAD;
+}
+
+static size_t memory_bytes(size_t capacity, size_t most_bytes)
+{
+    const size_t least = round_up(most_bytes) + HEAD;
+
+    return round_up(capacity > least ? capacity : least);
+}
+
+size_t pnr_queue_bytes(size_t capacity, size_t most_bytes)
+{
+    return sizeof(pnr_queue) + memory_bytes(capacity, most_bytes);
+}
+
+pnr_queue *pnr_queue_init(void *memory, size_t capacity, size_t most_bytes)
+{
+    pnr_queue *queue = memory;
+
+    queue->capacity = memory_bytes(capacity, most_bytes);
+    return queue;
+}
+
+/* --- sleep --- */
+
+/* Sleeps while *is_asleep is 1, at most patience_ns. */
+static void sleep_on(_Atomic uint32_t *is_asleep, uint64_t patience_ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(patience_ns / PNR_NS_PER_S),
+                                  .tv_nsec = (long)(patience_ns % PNR_NS_PER_S)};
+
+    (void)syscall(SYS_futex, is_asleep, FUTEX_WAIT, 1, &time, NULL, 0);
+}
+
+/* The caller has stored what the sleeper waits for, and then has made a full fence, as the sleeper
+ * does after it has set *is_asleep. So either the sleeper sees that store, or this function sees
+ * *is_asleep. */
+static void wake_sleeper(_Atomic uint32_t *is_asleep)
+{
+    if (atomic_load_explicit(is_asleep, memory_order_relaxed) != 0 &&
+        atomic_exchange(is_asleep, 0) != 0)
+        (void)syscall(SYS_futex, is_asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* --- the writer --- */
+
+/* Returns true if `bytes` from `at` on are free. */
+static bool is_free(pnr_queue *queue, uint64_t at, uint64_t bytes)
+{
+    if (at + bytes <= queue->seen_tail + queue->capacity)
+        return true;
+    queue->seen_tail = atomic_load_explicit(&queue->tail, memory_order_acquire);
+    return at + bytes <= queue->seen_tail + queue->capacity;
+}
+
+/* Commits a gap up to the end of the memory. A record as large as the memory finds space once the
+ * reader has passed the gap. Returns the new head. */
+static uint64_t commit_gap(pnr_queue *queue, uint64_t at, uint64_t bytes)
+{
+    memcpy(queue->memory + at % queue->capacity, &is_gap, sizeof is_gap);
+    atomic_store_explicit(&queue->head, at + bytes, memory_order_release);
+    return at + bytes;
+}
+
+void *pnr_queue_reserve(pnr_queue *queue, size_t bytes)
+{
+    const uint64_t needed = HEAD + round_up(bytes);
+    uint64_t at = atomic_load_explicit(&queue->head, memory_order_relaxed);
+    const uint64_t to_end = queue->capacity - at % queue->capacity;
+
+    if (to_end < needed) {
+        if (!is_free(queue, at, to_end))
+            return NULL;
+        at = commit_gap(queue, at, to_end);
+    }
+    if (!is_free(queue, at, needed))
+        return NULL;
+    queue->reserved = at;
+    return queue->memory + at % queue->capacity + HEAD;
+}
+
+void pnr_queue_commit(pnr_queue *queue, size_t bytes)
+{
+    const uint64_t size = HEAD + round_up(bytes);
+
+    memcpy(queue->memory + queue->reserved % queue->capacity, &size, sizeof size);
+    atomic_store_explicit(&queue->head, queue->reserved + size, memory_order_release);
+}
+
+void pnr_queue_wake(pnr_queue *queue)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    wake_sleeper(&queue->reader_sleeps);
+}
+
+void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns)
+{
+    const uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
+    const uint64_t needed = HEAD + round_up(bytes), half = queue->capacity / 2;
+    const uint64_t end = head + (needed > half ? needed : half);
+
+    if (end <= queue->capacity)
+        return; /* the tail is at 0 or beyond */
+    atomic_store(&queue->wanted, end - queue->capacity);
+    atomic_store(&queue->writer_sleeps, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load(&queue->tail) < atomic_load(&queue->wanted))
+        sleep_on(&queue->writer_sleeps, patience_ns);
+    atomic_store(&queue->writer_sleeps, 0);
+}
+
+/* --- the reader --- */
+
+static void free_until(pnr_queue *queue, uint64_t end)
+{
+    atomic_store_explicit(&queue->tail, end, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst); /* `wanted` too is read after the store */
+    if (end >= atomic_load_explicit(&queue->wanted, memory_order_relaxed))
+        wake_sleeper(&queue->writer_sleeps);
+}
+
+/* Returns the position of the oldest record, and its size with its head. A size of 0: there is
+ * none. Passes gaps. */
+static uint64_t find_oldest(pnr_queue *queue, uint64_t *size)
+{
+    const uint64_t head = atomic_load_explicit(&queue->head, memory_order_acquire);
+    uint64_t at = atomic_load_explicit(&queue->tail, memory_order_relaxed);
+
+    for (*size = 0; at != head && *size == 0;) {
+        memcpy(size, queue->memory + at % queue->capacity, sizeof *size);
+        if (*size == is_gap) {
+            at += queue->capacity - at % queue->capacity;
+            free_until(queue, at);
+            *size = 0;
+        }
+    }
+    return at;
+}
+
+const void *pnr_queue_front(pnr_queue *queue)
+{
+    uint64_t size;
+    const uint64_t at = find_oldest(queue, &size);
+
+    return size == 0 ? NULL : queue->memory + at % queue->capacity + HEAD;
+}
+
+void pnr_queue_pop(pnr_queue *queue)
+{
+    uint64_t size;
+    const uint64_t at = find_oldest(queue, &size);
+
+    if (size > 0)
+        free_until(queue, at + size);
+}
+
+void pnr_queue_wait(pnr_queue *queue, uint64_t patience_ns)
+{
+    atomic_store(&queue->reader_sleeps, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (pnr_queue_front(queue) == NULL)
+        sleep_on(&queue->reader_sleeps, patience_ns);
+    atomic_store(&queue->reader_sleeps, 0);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* A queue of records of variable size in memory that two threads or two processes share: one side
+ * writes, one side reads. Nobody makes a system call unless a side sleeps. */
+#ifndef PNR_QUEUE_H
+#define PNR_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct pnr_queue pnr_queue;
+
+/* Bytes of the memory of a queue that always holds one record of most_bytes and `capacity` bytes of
+ * records in all. */
+size_t pnr_queue_bytes(size_t capacity, size_t most_bytes);
+/* Makes an empty queue in zeroed memory of pnr_queue_bytes(), aligned to 64 bytes. The caller owns
+ * the memory. */
+pnr_queue *pnr_queue_init(void *memory, size_t capacity, size_t most_bytes);
+
+/* --- the writer --- */
+
+/* Returns memory for a record of at most `bytes` <= most_bytes, aligned to 16 bytes; NULL: the
+ * queue is full, or the reader has yet to look at it. A second call replaces the first. */
+void *pnr_queue_reserve(pnr_queue *queue, size_t bytes);
+/* Appends the reserved record; `bytes` >= 1 and at most what was reserved. Does not wake the
+ * reader. */
+void pnr_queue_commit(pnr_queue *queue, size_t bytes);
+/* Wakes the reader if it sleeps. Call it after one or more commits. */
+void pnr_queue_wake(pnr_queue *queue);
+/* Waits until `bytes` and half of the queue are free, or patience_ns. */
+void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns);
+
+/* --- the reader --- */
+
+/* Returns the oldest record; NULL: the queue is empty. The record stays until it is popped. */
+const void *pnr_queue_front(pnr_queue *queue);
+/* Removes the oldest record. Wakes the writer if it sleeps and has what it waits for. */
+void pnr_queue_pop(pnr_queue *queue);
+/* Waits for a record, for pnr_queue_wake, or patience_ns. */
+void pnr_queue_wait(pnr_queue *queue, uint64_t patience_ns);
+
+#endif
