@@ -78,6 +78,13 @@ typedef struct printing {
     bool is_live;      /* as the last report says */
 } printing;
 
+/* Returns the reason of the first failed write. */
+static const char *write_reason(const printing *to)
+{
+    return to->output.failure == ETIMEDOUT ? "the reader has stopped"
+                                           : strerror(to->output.failure);
+}
+
 /* EPIPE, as with `| head`, ends the run and is no error. Another failure ends it with this error. A
  * live radar that publishes goes on: its subscribers need not suffer from a full disk. */
 static void note_write(printing *to, int code, bool is_live)
@@ -89,8 +96,7 @@ static void note_write(printing *to, int code, bool is_live)
     to->is_left = to->output.failure == EPIPE && !goes_on;
     to->code = to->is_left ? PNR_OK : code;
     if (goes_on)
-        pnr_log(PNR_LOG_WARN, "stdout: %s: no more results are printed",
-                strerror(to->output.failure));
+        pnr_log(PNR_LOG_WARN, "stdout: %s: no more results are printed", write_reason(to));
     else
         pnr_stop = 1;
 }
@@ -163,7 +169,7 @@ static int finish(void *context, int code, pnr_error *error)
         (void)fclose(printed->stream);
     if (code == PNR_OK && printed->code != PNR_OK)
         code = pnr_error_set(error, printed->code, "stdout: the results could not be written: %s",
-                             strerror(printed->output.failure));
+                             write_reason(printed));
     if (code == PNR_OK && cells_code != PNR_OK)
         code = pnr_error_set(error, cells_code, "%s", to->cells_error.text);
     return code;

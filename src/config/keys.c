@@ -299,10 +299,11 @@ const pnr_key pnr_config_keys[] = {
          "The processor of the thread that reads the samples; -1 is any."),
      RANGE(-1, 1023)},
     {KEY(realtime, processing_cpu, INT, "-1",
-         "The processor of the thread that feeds the engine and publishes; -1 is any."),
+         "The processor of the thread that feeds the engine; -1 is any."),
      RANGE(-1, 1023)},
     {KEY(realtime, priority, SIZE, "0",
-         "SCHED_FIFO priority of reading the samples, one less for processing; 0 is none."),
+         "SCHED_FIFO priority of reading the samples, less for processing and publishing; 0 is "
+         "none."),
      RANGE(0, 99)},
 
     {KEY(publisher, endpoint, TEXT, "tcp://127.0.0.1:5555",

@@ -128,6 +128,94 @@ TEST(test_stopped_subscriber)
     close_stage(&s);
 }
 
+/* --- a tap that waits --- */
+
+enum { WAIT_DWELLS = 2500 };
+
+/* The whole stream at once, in a ring of its size, and a tap that waits until this many samples have left the ring. */
+typedef struct tap_wait {
+    const stage *stage;
+    size_t n_left;
+    _Atomic bool is_over;
+} tap_wait;
+
+static void feed_at_once(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
+                         size_t capacity, const volatile int *stop)
+{
+    tap_wait *w = context;
+    const size_t n_samples = WAIT_DWELLS * N;
+    void *data;
+    size_t n;
+
+    (void)plan, (void)memory, (void)stop;
+    assert_int_equal(pnr_ring_reserve(ring, n_samples, &data, &n), PNR_OK);
+    assert_int_equal(n, n_samples);
+    memcpy(data, w->stage->bytes, n * w->stage->sample_bytes);
+    pnr_ring_commit(ring, n);
+    while (pnr_ring_reserve(ring, capacity, &data, &n) != PNR_OK || n < w->n_left)
+        pnr_clock_sleep_until(pnr_clock_ns() + 1000000, NULL);
+    atomic_store(&w->is_over, true);
+}
+
+static void wait_at_100(void *context, size_t n)
+{
+    const tap_wait *w = context;
+
+    while (n == 100 && !atomic_load(&w->is_over))
+        pnr_clock_sleep_until(pnr_clock_ns() + 1000000, NULL);
+}
+
+/* Many echoes of noise, so that the queue holds some hundred results. */
+static void run_waiting(size_t n_left, const char *pace, outcome *o, subscriber *heard)
+{
+    static const char *const settings[] = {
+        "engine.name=cpu",      "source.rate_hz=127000", "radar.max_range_m=0",    "engine.batch=1",
+        "engine.deadline=1000", "detector.pfa=0.9999",   "detector.max_echoes=16", NULL};
+    char ring[64];
+    stage s;
+    tap_wait w = {.stage = &s, .n_left = n_left};
+
+    open_stage(&s, WAIT_DWELLS * N, settings);
+    snprintf(ring, sizeof ring, "ring.bytes=%zu", WAIT_DWELLS * N * s.sample_bytes);
+    set_stage(&s, ring);
+    set_stage(&s, pace);
+    subscribe(&s, heard, 100000);
+    o->also = wait_at_100;
+    o->also_context = o->feed_context = &w;
+    o->feed = feed_at_once;
+    run_stage(&s, o);
+    assert_int_equal(o->code, PNR_OK);
+    assert_true(o->account.used == WAIT_DWELLS * N && o->account.results == WAIT_DWELLS);
+    assert_end(heard, o);
+    assert_true(heard->n_results == o->account.sent);
+    close_stage(&s);
+}
+
+/* A live stream loses no sample while the tap waits; the results that find the queue full are
+ * counted, and subscribers see a gap. A recording waits for the tap. */
+TEST(test_tap_waits)
+{
+    outcome few = {0}, many = {0}, recorded = {0};
+    subscriber heard;
+
+    run_waiting(200 * N, "source.pace=real-time", &few, &heard);
+    assert_true(few.n >= 200);
+    run_waiting(2450 * N, "source.pace=real-time", &many, &heard);
+    assert_in_range(many.account.unsent_queue_full, 1, 2349);
+    /* By their numbers subscribers see all of them but those after the last one that was sent. */
+    assert_int_equal(heard.lost + WAIT_DWELLS - 1 - heard.last_seq, many.account.unsent_queue_full);
+    run_waiting(200 * N, "source.pace=fast", &recorded, &heard);
+    assert_true(pnr_account_lossless(&recorded.account));
+    for (size_t i = 0, k = 0; i < many.n; i++, k++) {
+        while (k < recorded.n && recorded.reports[k].sample < many.reports[i].sample)
+            k++;
+        assert_true(k < recorded.n && is_same_report(&many.reports[i], &recorded.reports[k]));
+    }
+    forget_outcome(&few);
+    forget_outcome(&many);
+    forget_outcome(&recorded);
+}
+
 /* --- status --- */
 
 TEST(test_status)
