@@ -209,7 +209,10 @@ TEST(test_tap_waits)
     for (size_t i = 0, k = 0; i < many.n; i++, k++) {
         while (k < recorded.n && recorded.reports[k].sample < many.reports[i].sample)
             k++;
-        assert_true(k < recorded.n && is_same_report(&many.reports[i], &recorded.reports[k]));
+        assert_true(k < recorded.n);
+        /* Since half of the ring waits, weaker echoes may be left out. */
+        assert_true(many.reports[i].flags & PNR_FLAG_COARSE ||
+                    is_same_report(&many.reports[i], &recorded.reports[k]));
     }
     forget_outcome(&few);
     forget_outcome(&many);
