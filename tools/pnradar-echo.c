@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "scene/scene.h"
 #include "scene/sink.h"
+#include "transmit/wave.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,8 @@ typedef struct work {
     const pnr_config *config;
     const char *truth_path, *output; /* paths on the command line; truth_path NULL: no --truth */
     bool transmit;
-    pnr_scene *scene;
+    pnr_scene *scene; /* NULL with --transmit */
+    pnr_wave *wave;   /* NULL without it */
     pnr_sink *sink;
     FILE *truth;             /* NULL: the truth is not written */
     pnr_new_file truth_file; /* unused if the truth goes to standard output or is not written */
@@ -54,7 +56,7 @@ typedef struct work {
  * echo.periods whole periods. */
 static int plan_length(work *w, pnr_error *error)
 {
-    const pnr_radar *radar = pnr_scene_radar(w->scene);
+    const pnr_radar *radar = w->transmit ? pnr_wave_radar(w->wave) : pnr_scene_radar(w->scene);
     uint64_t periods = w->config->echo.periods, before = w->transmit ? 0 : radar->first_window;
 
     w->end = UINT64_MAX;
@@ -72,7 +74,7 @@ static int plan_length(work *w, pnr_error *error)
 static double transmit_gain(const work *w, pnr_format format)
 {
     const pnr_format_info *info = pnr_format_get(format);
-    double peak = pnr_scene_peak(w->scene), step = info->scale, gain;
+    double peak = pnr_wave_peak(w->wave), step = info->scale, gain;
 
     if (w->config->echo.bits > 1)
         step = fmax(step, ldexp(1, 1 - (int)w->config->echo.bits));
@@ -126,6 +128,11 @@ static int allocate_chunk(work *w, pnr_error *error)
                                w->chunk);
 }
 
+static bool is_real(pnr_format format)
+{
+    return format != PNR_FORMAT_NONE && !pnr_format_get(format)->is_complex;
+}
+
 static int prepare(work *w, pnr_error *error)
 {
     const pnr_config *config = w->config;
@@ -136,8 +143,8 @@ static int prepare(work *w, pnr_error *error)
         return pnr_error_set(error, PNR_EUSAGE, "--transmit has no targets, so it has no --truth");
     if (w->truth_path && pnr_file_is_same(w->truth_path, w->output))
         return pnr_error_set(error, PNR_EUSAGE, "--truth and OUTPUT are both '%s'", w->truth_path);
-    rc = pnr_scene_create(config, w->transmit ? PNR_SCENE_TRANSMIT : PNR_SCENE_ECHOES, &w->scene,
-                          error);
+    rc = w->transmit ? pnr_wave_create(config, is_real(config->source.format), &w->wave, error)
+                     : pnr_scene_create(config, &w->scene, error);
     if (rc != PNR_OK || (rc = plan_length(w, error)) != PNR_OK ||
         (rc = pnr_sink_open(config, w->output, w->end == UINT64_MAX ? 0 : w->end, &pnr_stop,
                             &w->sink, error)) != PNR_OK ||
@@ -175,10 +182,21 @@ static uint64_t next_run(const work *w, size_t *count)
     return 0;
 }
 
+/* The waveform is on source.channel alone. */
+static void generate_channel(work *w, size_t channel, size_t count)
+{
+    if (!w->transmit)
+        pnr_scene_generate(w->scene, channel, w->position, count, w->channel);
+    else if (channel == w->config->source.channel)
+        pnr_wave_generate(w->wave, w->position, count, w->channel);
+    else
+        memset(w->channel, 0, count * sizeof *w->channel);
+}
+
 static int send_chunk(work *w, size_t count, pnr_error *error)
 {
     for (size_t c = 0; c < w->n_channels; c++) {
-        pnr_scene_generate(w->scene, c, w->position, count, w->channel);
+        generate_channel(w, c, count);
         for (size_t i = 0; i < count; i++) {
             w->samples[i * w->n_channels + c][0] = w->gain * w->channel[i][0];
             w->samples[i * w->n_channels + c][1] = w->gain * w->channel[i][1];
@@ -318,6 +336,7 @@ static int finish(work *w, int rc, pnr_error *error)
         error->code = rc = PNR_EIO;
     }
     pnr_scene_destroy(w->scene);
+    pnr_wave_destroy(w->wave);
     free(w->channel);
     free(w->samples);
     return rc;

@@ -43,11 +43,10 @@ struct pnr_scene {
     size_t n;         /* N */
     double rate;
     long double clock; /* 1 + clock_ppm 1e-6 */
-    double peak;       /* largest |sample| of the first code */
     pnr_front_end front_end;
     const pnr_run *slips; /* [n_slips] owned by the configuration */
     size_t n_slips;
-    echo *echoes; /* [n_targets + 1]: the targets, then the leak or the transmitter */
+    echo *echoes; /* [n_targets + 1]: the targets, then the leak */
     size_t n_echoes;
     double complex *still; /* [N] the sum of the echoes at rest; NULL: there are none */
     double cw_amplitude;
@@ -97,7 +96,7 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
 
 /* --- construction --- */
 
-/* Makes the codes, and finds the peak of the first one. */
+/* Makes the codes. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
     /* The band of real samples on a carrier ends at 0 and at half of the rate. The part of the
@@ -107,20 +106,11 @@ static int create_codes(pnr_scene *scene, pnr_error *error)
                           !pnr_format_get(format)->is_complex;
     int rc = pnr_setup_create_codes(scene->config, is_shown ? PNR_BAND_SHOWN : PNR_BAND_WHOLE,
                                     &scene->setup, error);
-    double complex *samples;
 
     if (rc != PNR_OK)
         return rc;
     scene->n = scene->setup->radar.n_samples;
     scene->rate = pnr_rational_double(scene->setup->radar.rate_hz);
-    samples = malloc(scene->n * sizeof *samples);
-    if (!samples)
-        rc = pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", scene->n);
-    if (rc == PNR_OK)
-        rc = pnr_waveform_shift(scene->setup->codes[0].waveform, 0, samples);
-    for (size_t i = 0; rc == PNR_OK && i < scene->n; i++)
-        scene->peak = fmax(scene->peak, cabs(samples[i]));
-    free(samples);
     return rc;
 }
 
@@ -156,25 +146,22 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
     return PNR_OK;
 }
 
-static int create_echoes(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error)
+static int create_echoes(pnr_scene *scene, pnr_error *error)
 {
     const pnr_config *config = scene->config;
-    const size_t n_targets = kind == PNR_SCENE_ECHOES ? config->n_targets : 0;
     int rc = PNR_OK;
 
-    scene->echoes = calloc(n_targets + 1, sizeof *scene->echoes);
+    scene->echoes = calloc(config->n_targets + 1, sizeof *scene->echoes);
     if (!scene->echoes)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu targets", n_targets);
-    while (rc == PNR_OK && scene->n_echoes < n_targets) {
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu targets", config->n_targets);
+    while (rc == PNR_OK && scene->n_echoes < config->n_targets) {
         size_t i = scene->n_echoes++;
         rc = aim_target(scene, &config->targets[i], i + 1, &scene->echoes[i], error);
     }
     if (rc != PNR_OK)
         return rc;
 
-    if (kind == PNR_SCENE_TRANSMIT) {
-        scene->echoes[scene->n_echoes++] = (echo){.amplitude = 1, .value = 1};
-    } else if (config->echo.leak_amplitude != 0) {
+    if (config->echo.leak_amplitude != 0) {
         const pnr_target leak = {.amplitude = config->echo.leak_amplitude};
         rc = aim_target(scene, &leak, 0, &scene->echoes[scene->n_echoes++], error);
     }
@@ -221,7 +208,7 @@ static void set_receiver(pnr_scene *scene)
     scene->n_slips = config->echo.n_slips;
 }
 
-static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *error)
+static int create_rotations(pnr_scene *scene, pnr_error *error)
 {
     const pnr_config *config = scene->config;
     int rc = PNR_OK;
@@ -233,7 +220,7 @@ static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *er
         scene->tuned = true;
         rc = rotation_init(&scene->tuning, (long double)scene->tune.num / scene->tune.den);
     }
-    if (rc == PNR_OK && kind == PNR_SCENE_ECHOES && config->echo.cw_amplitude != 0) {
+    if (rc == PNR_OK && config->echo.cw_amplitude != 0) {
         scene->cw_amplitude = config->echo.cw_amplitude;
         rc = rotation_init(&scene->cw,
                            (long double)config->echo.cw_hz / (scene->rate * scene->clock));
@@ -241,8 +228,7 @@ static int create_rotations(pnr_scene *scene, pnr_scene_kind kind, pnr_error *er
     return rc == PNR_OK ? rc : pnr_error_set(error, rc, "no memory for the scene");
 }
 
-int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **out,
-                     pnr_error *error)
+int pnr_scene_create(const pnr_config *config, pnr_scene **out, pnr_error *error)
 {
     int rc;
 
@@ -255,11 +241,11 @@ int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **
     scene->clock = 1 + (long double)config->echo.clock_ppm * 1e-6L;
 
     rc = create_codes(scene, error);
-    if (rc == PNR_OK && kind == PNR_SCENE_ECHOES)
+    if (rc == PNR_OK)
         set_receiver(scene);
-    if (rc == PNR_OK && (rc = create_echoes(scene, kind, error)) == PNR_OK &&
+    if (rc == PNR_OK && (rc = create_echoes(scene, error)) == PNR_OK &&
         (rc = create_still(scene, error)) == PNR_OK &&
-        (rc = create_rotations(scene, kind, error)) == PNR_OK)
+        (rc = create_rotations(scene, error)) == PNR_OK)
         *out = scene;
     else
         pnr_scene_destroy(scene);
@@ -283,11 +269,6 @@ void pnr_scene_destroy(pnr_scene *scene)
 const pnr_radar *pnr_scene_radar(const pnr_scene *scene)
 {
     return &scene->setup->radar;
-}
-
-double pnr_scene_peak(const pnr_scene *scene)
-{
-    return scene->peak;
 }
 
 /* --- generation: samples block + from .. block + to - 1, block a multiple of BLOCK --- */

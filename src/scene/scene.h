@@ -23,8 +23,7 @@
  * velocity_mps carrier / (v - velocity_mps), follow from tau. The one-way formula neglects the time
  * dilation of the emitter, (velocity / speed of light)^2 / 2.
  *
- * a is the waveform (waveform.h) of the target's code; the leak and the transmitter use the first
- * code.
+ * a is the waveform (waveform.h) of the target's code; the leak has the first code.
  *
  * Leak: leak_amplitude at range 0, phase 0. CW: cw_amplitude exp(2 pi i cw_hz t). Leak, CW and
  * targets are then multiplied by exp(+2 pi i frac(tune_hz n / rate)). Then the phase of the
@@ -40,16 +39,9 @@
  */
 typedef struct pnr_scene pnr_scene;
 
-typedef enum {
-    PNR_SCENE_ECHOES,
-    /* The code alone, with amplitude 1 and the tune of the stream. It starts at sample 0. */
-    PNR_SCENE_TRANSMIT
-} pnr_scene_kind;
-
 /* Borrows config, which has passed pnr_config_check and must not change. PNR_ECONFIG (the reasons
  * of radar.h and code.h), PNR_ENOMEMORY. The caller owns *out. */
-int pnr_scene_create(const pnr_config *config, pnr_scene_kind kind, pnr_scene **out,
-                     pnr_error *error);
+int pnr_scene_create(const pnr_config *config, pnr_scene **out, pnr_error *error);
 void pnr_scene_destroy(pnr_scene *scene);
 
 /* Fills out[n_samples][2] with samples first .. first + n_samples - 1 of one channel, full scale =
@@ -59,8 +51,6 @@ void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, 
                         double (*out)[2]);
 
 const pnr_radar *pnr_scene_radar(const pnr_scene *scene);
-/* The largest |a[n]| of the code's samples. */
-double pnr_scene_peak(const pnr_scene *scene);
 
 /* The true values of a target at one sample position. */
 typedef struct pnr_truth {

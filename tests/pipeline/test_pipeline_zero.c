@@ -24,7 +24,7 @@ static void fade(stage *s, size_t from, size_t to)
 
     s->config.echo.leak_amplitude = 0;
     assert_non_null(samples);
-    assert_int_equal(pnr_scene_create(&s->config, PNR_SCENE_ECHOES, &scene, &error), PNR_OK);
+    assert_int_equal(pnr_scene_create(&s->config, &scene, &error), PNR_OK);
     pnr_scene_generate(scene, 0, from, to - from, samples);
     for (size_t i = from; i < to; i++)
         (void)pnr_format_write(s->config.source.format, samples[i - from],

@@ -2,6 +2,7 @@
 /* The scene: levels, noise, leak, interference, tuning, chips, channels, blocks, and what is
  * refused. */
 #include "tests/fixture/scene_fixture.h"
+#include "transmit/wave.h"
 
 /* Noise as configured, the echo snr_db above it: four standard deviations of each estimate. */
 TEST(keeps_the_levels)
@@ -85,26 +86,24 @@ TEST(adds_up)
 /* The leak is the code itself at zero range. */
 TEST(leaks_at_zero)
 {
-    stage s, t;
+    stage s;
+    pnr_wave *wave;
     pnr_error error;
 
     open_scene(&s, (const char *const[]){"echo.leak_amplitude=1", "code.epoch=5", NULL});
-    assert_int_equal(try_scene(&t, PNR_SCENE_TRANSMIT,
-                               (const char *const[]){"target.1.range_m=9000", "code.epoch=5",
-                                                     "target.1.amplitude=1", "echo.noise_rms=1",
-                                                     "echo.clock_ppm=5", NULL},
-                               &error),
-                     PNR_OK);
-    double(*leak)[2] = make_samples(&s, 5, 2 * s.n), (*sent)[2] = make_samples(&t, 0, 2 * t.n);
+    assert_int_equal(pnr_wave_create(&s.config, false, &wave, &error), PNR_OK);
+    double(*leak)[2] = make_samples(&s, 5, 2 * s.n), (*sent)[2] = calloc(2 * s.n, sizeof *sent);
+    assert_non_null(sent);
+    pnr_wave_generate(wave, 0, 2 * s.n, sent);
     for (size_t i = 0; i < 2 * s.n; i++) {
         assert_true(hypot(leak[i][0] - sent[i][0], leak[i][1] - sent[i][1]) < 1e-11);
         assert_true(fabs(fabs(sent[i][0]) - 1) < 1e-11 && fabs(sent[i][1]) < 1e-11);
     }
-    assert_true(fabs(pnr_scene_peak(t.scene) - 1) < 1e-12);
+    assert_true(fabs(pnr_wave_peak(wave) - 1) < 1e-12);
     free(leak);
     free(sent);
+    pnr_wave_destroy(wave);
     close_scene(&s);
-    close_scene(&t);
 }
 
 TEST(turns_by_the_tune)
@@ -263,7 +262,7 @@ TEST(refuses_nonsense)
         pnr_error error = {0};
         stage s;
 
-        assert_int_equal(try_scene(&s, PNR_SCENE_ECHOES, cases[i].settings, &error), PNR_ECONFIG);
+        assert_int_equal(try_scene(&s, cases[i].settings, &error), PNR_ECONFIG);
         assert_non_null(strstr(error.text, cases[i].says));
         assert_null(s.scene);
         close_scene(&s);
@@ -300,8 +299,7 @@ TEST(each_target_has_its_code)
             set_scene(&s.config, scene_base);
             set_scene(&s.config, settings[i]);
             assert_int_equal(pnr_config_set(&s.config, pulses[pulse], &error), PNR_OK);
-            assert_int_equal(pnr_scene_create(&s.config, PNR_SCENE_ECHOES, &s.scene, &error),
-                             PNR_OK);
+            assert_int_equal(pnr_scene_create(&s.config, &s.scene, &error), PNR_OK);
             x[i] = make_samples(&s, 0, 3000);
             close_scene(&s);
         }

@@ -280,7 +280,7 @@ TEST(a_moving_target_has_the_stretch_of_its_row)
              "%.17g\namplitude = 1\n",
              rate, DEGREE, rate / SAMPLES, speed, carrier, K, velocity);
     accept_text(&config, text);
-    assert_int_equal(pnr_scene_create(&config, PNR_SCENE_ECHOES, &scene, &error), PNR_OK);
+    assert_int_equal(pnr_scene_create(&config, &scene, &error), PNR_OK);
     assert_int_equal(pnr_code_create(&config, &code, &error), PNR_OK);
     assert_int_equal(pnr_code_sample(code, &config, N, a, &error), PNR_OK);
     assert_int_equal(pnr_hypotheses_create(&config, pnr_scene_radar(scene), &items, &n, &error),

@@ -154,7 +154,7 @@ int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
         pnr_scene *scene;
 
         place_targets(&m);
-        rc = pnr_scene_create(&m.config, PNR_SCENE_ECHOES, &scene, error);
+        rc = pnr_scene_create(&m.config, &scene, error);
         for (size_t i = d; i < d + in_set && i < n_dwells && rc == PNR_OK; i++)
             fill_dwell(&m, scene, i);
         pnr_scene_destroy(scene);

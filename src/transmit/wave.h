@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The waveform of the transmitter: the first code without end, with the tune of the stream. */
+#ifndef PNR_WAVE_H
+#define PNR_WAVE_H
+
+#include "base/error.h"
+#include "config/config.h"
+#include "setup/radar.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Sample n is a[n mod N] exp(+2 pi i tune_hz n / rate), with a the samples of the code, and its
+ * conjugate if source.spectrum is inverted. Its real part is BPSK on a carrier: of real samples on
+ * a carrier the code keeps only what lies between 0 and half of the rate, as the receiver does, so
+ * nothing is folded back. The phase of the carrier is exact for every n.
+ */
+typedef struct pnr_wave pnr_wave;
+
+/* is_real: the samples are real, and only the real part is transmitted. PNR_ECONFIG (the reasons of
+ * radar.h and code.h), PNR_ENOMEMORY. Borrows nothing. The caller owns *out. */
+int pnr_wave_create(const pnr_config *config, bool is_real, pnr_wave **out, pnr_error *error);
+void pnr_wave_destroy(pnr_wave *wave);
+
+/* Fills out[n_samples][2] with I and Q of samples first .. first + n_samples - 1. The code has mean
+ * power 1. Sample n has the same bits in every call that contains it. Allocates nothing. */
+void pnr_wave_generate(const pnr_wave *wave, uint64_t first, size_t n_samples, double (*out)[2]);
+
+const pnr_radar *pnr_wave_radar(const pnr_wave *wave);
+/* The largest magnitude of a sample. */
+double pnr_wave_peak(const pnr_wave *wave);
+
+#endif
