@@ -44,6 +44,7 @@ LDFLAGS += $(filter -fsanitize=% --coverage,$(OPT)) -pthread
 LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm
 
 # A folder in src/source/ is a module of an optional library: its name for pkg-config.
+LIBRARY_alsa := alsa
 LIBRARY_soapy := SoapySDR
 SOURCE_FOLDERS := $(patsubst src/source/%/,%,$(wildcard src/source/*/))
 SOURCES := $(foreach s,$(SOURCE_FOLDERS),$(if $(call have,$(LIBRARY_$s)),$s))
@@ -153,7 +154,7 @@ $(B)/tests/$(basename $(notdir $(1))): $(B)/obj/$(1:.c=.o) $(FIXTURE) $(COMMON) 
 endef
 $(foreach test,$(TEST_SOURCES),$(eval $(call test_rule,$(test))))
 
-$(FIXTURE): $(patsubst %.c,$(B)/obj/%.o,$(filter-out %/engine_fault.c,$(wildcard tests/fixture/*.c)))
+$(FIXTURE): $(patsubst %.c,$(B)/obj/%.o,$(filter-out %_fault.c,$(wildcard tests/fixture/*.c)))
 	@rm -f $@
 	@ar rcs $@ $^
 
@@ -162,8 +163,16 @@ $(FAULT): $(B)/obj/tests/fixture/engine_fault.o $(LIB)
 	@echo "link $@"
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ -lm
 
+# The source of sound cards, with a card that stops when a test asks for it.
+ALSA_FAULT := $(if $(filter alsa,$(SOURCES)),$(B)/tests/alsa/source-alsa.so)
+ALSA_WRAPPED := open link start wait status readi writei status_get_state status_get_htstamp hw_params_set_format hw_params_set_rate
+$(ALSA_FAULT): $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/source/alsa/*.c) tests/fixture/alsa_fault.c) $(LIB)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL $(ALSA_WRAPPED:%=-Wl,--wrap=snd_pcm_%) -o $@ $^ $(shell pkg-config --libs $(LIBRARY_alsa)) $(LDLIBS)
+
 # PNR_ONLY names the tests to run; without it all run.
-check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT)
+check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT) $(ALSA_FAULT)
 	@tests/run $(B)
 
 setup:
@@ -179,7 +188,7 @@ test-fresh: setup ## the tests of random inputs with other inputs; what fails is
 	@$(MAKE) --no-print-directory $(JOBS) build-tests
 	@tests/fresh $(B)
 
-build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT)
+build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT) $(ALSA_FAULT)
 
 demo: ## install what is missing, build, find two synthetic targets and show them with the truth
 	@tools/setup build

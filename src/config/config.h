@@ -136,6 +136,11 @@ typedef struct pnr_config {
         size_t n_lost;
     } source;
     struct {
+        char output[PNR_PATH_LEN]; /* alsa:DEVICE; "": nothing is transmitted */
+        double amplitude;          /* the largest of the waveform, full scale = 1 */
+        int channel;               /* that plays the waveform, counted from 0; -1: all */
+    } transmit;
+    struct {
         int type; /* pnr_code_type */
         size_t degree;
         char taps[PNR_TEXT_LEN];  /* "10,3"; "": the fewest taps of a primitive polynomial */

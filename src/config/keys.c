@@ -18,6 +18,7 @@ static const char *const code_components[] = {"data", "pilot", NULL};
 const pnr_section pnr_config_sections[] = {
     {.name = "stream", .help = "The name of the results."},
     {.name = "source", .help = "The input and the form of its samples."},
+    {.name = "transmit", .help = "The code that a sound card plays while it records."},
     {.name = "code",
      .help = "The pseudo-random code that the transmitter repeats; each type has its own keys."},
     {NUMBERED(code, pnr_code_section, codes) = "Several codes in one stream: [code.1], [code.2], "
@@ -66,7 +67,8 @@ const pnr_key pnr_config_keys[] = {
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},
 
     {KEY(source, input, TEXT, "",
-         "File, FIFO, - for stdin, rtl_tcp:HOST:PORT, zmq-sub:ENDPOINT or zmq-pull:ENDPOINT.")},
+         "File, FIFO, - for stdin, alsa:DEVICE, rtl_tcp:HOST:PORT, zmq-sub:ENDPOINT or "
+         "zmq-pull:ENDPOINT.")},
     {KEY(source, format, FORMAT, "auto",
          "Sample format of raw input; auto takes the file name's extension.")},
     {KEY(source, rate_hz, RATIONAL, "",
@@ -101,6 +103,14 @@ const pnr_key pnr_config_keys[] = {
     {KEY(source, lost, RUNS, "",
          "Sample positions that the recorder lost and did not write, as 10000+500, 34000+2000."),
      .also = offsetof(pnr_config, source.n_lost), .unit = "first+count"},
+
+    {KEY(transmit, output, TEXT, "",
+         "Loudspeaker, alsa:DEVICE on the card of source.input; empty transmits nothing.")},
+    {KEY(transmit, amplitude, DOUBLE, "0.5", "Largest amplitude of the waveform, full scale = 1."),
+     .min = 0, .max = 1, .open = PNR_OPEN_MIN},
+    {KEY(transmit, channel, INT, "0",
+         "The channel that plays the code, counted from 0; -1 is all. Of I and Q: the pair."),
+     RANGE(-1, 255)},
 
     {KEY(code, type, CHOICE, "m-sequence", "Family of the code."), .choices = code_types},
     {KEY(code, degree, SIZE, "10",

@@ -31,6 +31,7 @@ typedef struct pnr_source_kind {
      * below. NULL: the operations are here. */
     const char *module;
     const char *package; /* Debian's package that builds the module */
+    bool transmits;      /* reads transmit.output */
     /* True if this kind reads this file, folder or pipe. NULL: it reads all files and pipes. */
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
     /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples

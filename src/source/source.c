@@ -22,11 +22,14 @@
 #include <unistd.h>
 
 /* The kinds that modules bring. */
+static const pnr_source_kind alsa = {
+    .prefix = "alsa:", .module = "source-alsa", .package = "libasound2-dev"};
 static const pnr_source_kind soapy = {
     .prefix = "soapy:", .module = "source-soapy", .package = "libsoapysdr-dev"};
 
 /* The first kind that reads an input is taken. */
 static const pnr_source_kind *const kinds[] = {
+    &alsa,
     &soapy,
     &pnr_source_rtl_tcp,
     &pnr_source_zmq_sub,
@@ -253,6 +256,11 @@ static int begin_stream(pnr_source *source, const pnr_config *config, pnr_error 
 
     if (code != PNR_OK)
         return code;
+    if (config->transmit.output[0] != '\0' && !source->kind->transmits)
+        pnr_log(PNR_LOG_WARN,
+                "transmit.output = %.200s: nothing is transmitted, because source.input is no "
+                "sound card (alsa:DEVICE)",
+                config->transmit.output);
     pnr_plausible_begin(&source->statistics, source->info.format);
     if (config->source.channel >= source->info.n_channels)
         return pnr_refuse(error,

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples of a sound card, which may transmit the code at the same time. One thread reads frames
+ * and writes as many, so both directions stay in step. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "source/alsa/device.h"
+#include "source/alsa/player.h"
+#include "source/kind.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    PATIENCE_MS = 50,
+    MOST_STOPS = 16, /* in a row, without a frame between them */
+    /* After a stop the transmitter is silent for this part of its buffer, an eighth of a second,
+     * until the position of its first frame is known. */
+    SILENT_SHARE = 4
+};
+
+typedef struct card {
+    pnr_alsa_device capture;
+    pnr_alsa_player *player; /* NULL: nothing is transmitted */
+    bool is_linked;          /* one start and one stop for both directions */
+    const pnr_config *config;
+    const pnr_source_info *info;
+    double rate_hz;
+    bool is_short;          /* the memory has 16-bit integers, else floats */
+    unsigned char *staging; /* [capture.buffer] frames */
+    snd_pcm_status_t *status;
+
+    uint64_t position;   /* of the next frame in the stream */
+    uint64_t n_captured; /* frames read since the last start */
+    uint64_t n_dropped;  /* the first frames since the last start are not used: silence was sent */
+    bool is_restarted;   /* the position of the first frame is not known yet */
+    /* The card captured the frame before stamp_position at stamp_ns. CLOCK_BOOTTIME: sleep counts. */
+    uint64_t stamp_position;
+    int64_t stamp_ns;
+    int64_t slept_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC */
+
+    int write_error;  /* of ALSA, after which the card must start again; 0: none */
+    unsigned n_stops; /* since the last frame */
+    uint64_t n_overruns, n_underruns, n_lost;
+    uint64_t logged_ns; /* CLOCK_MONOTONIC */
+} card;
+
+static const char prefix[] = "alsa:";
+
+/* --- start and stop --- */
+
+/* Starts both directions. With link, the first frame of both has the same time. n_silent: the
+ * transmitter begins with so much silence. 0, or an error of ALSA. */
+static int start_card(card *c, uint64_t n_silent)
+{
+    snd_pcm_t *capture = c->capture.pcm;
+    int code = snd_pcm_prepare(capture);
+
+    if (code == 0 && c->player != NULL)
+        code = pnr_alsa_player_fill(c->player, c->position, n_silent);
+    if (code == 0 && c->player != NULL && !c->is_linked)
+        code = snd_pcm_start(pnr_alsa_player_device(c->player)->pcm);
+    c->n_captured = 0;
+    c->n_dropped = n_silent;
+    return code == 0 ? snd_pcm_start(capture) : code;
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * PNR_NS_PER_S + now.tv_nsec;
+}
+
+/* Returns CLOCK_BOOTTIME less CLOCK_MONOTONIC, which stands still while the machine sleeps. The
+ * last value is kept while the clocks agree with it, so that a pause between them adds no error. */
+static int64_t measure_sleep(card *c)
+{
+    const int64_t before = (int64_t)pnr_clock_ns(), boot = clock_ns(CLOCK_BOOTTIME),
+                  after = (int64_t)pnr_clock_ns();
+
+    if (c->slept_ns < boot - after || c->slept_ns > boot - before)
+        c->slept_ns = boot - before - (after - before) / 2;
+    return c->slept_ns;
+}
+
+/* Asks the card for the time of its newest frame, and how many frames wait. If the card has no time
+ * stamps, the present time is taken. 0; -EPIPE or -ESTRPIPE: the card stopped. */
+static int ask_card(card *c, int64_t *newest_ns, uint64_t *n_waiting)
+{
+    snd_htimestamp_t stamp;
+    const int code = snd_pcm_status(c->capture.pcm, c->status);
+
+    if (code < 0)
+        return code;
+    switch (snd_pcm_status_get_state(c->status)) {
+    case SND_PCM_STATE_XRUN:
+        return -EPIPE;
+    case SND_PCM_STATE_SUSPENDED:
+        return -ESTRPIPE;
+    case SND_PCM_STATE_DISCONNECTED:
+        return -ENODEV;
+    default:
+        break;
+    }
+    snd_pcm_status_get_htstamp(c->status, &stamp);
+    *newest_ns = (int64_t)stamp.tv_sec * PNR_NS_PER_S + stamp.tv_nsec;
+    if (*newest_ns == 0)
+        *newest_ns = (int64_t)pnr_clock_ns();
+    *newest_ns += measure_sleep(c);
+    *n_waiting = snd_pcm_status_get_avail(c->status);
+    return 0;
+}
+
+/* Sets the position of the first frame after a restart from the time since the last stamp, and
+ * transmits again. Returns the frames that were lost. */
+static uint64_t find_position(card *c, int64_t newest_ns, uint64_t n_waiting)
+{
+    const double passed = (double)(newest_ns - c->stamp_ns) * 1e-9 * c->rate_hz;
+    const int64_t first =
+        (int64_t)(c->stamp_position - c->position) + llround(passed) - (int64_t)n_waiting;
+    const uint64_t gap = first > 0 ? (uint64_t)first : 0;
+
+    c->is_restarted = false;
+    c->position += gap;
+    if (c->player != NULL)
+        c->write_error = pnr_alsa_player_resume(c->player, c->position);
+    return gap;
+}
+
+/* --- losses --- */
+
+static void log_losses(card *c)
+{
+    const uint64_t now = pnr_clock_ns();
+
+    if ((c->logged_ns != 0 && now - c->logged_ns < (uint64_t)PNR_NS_PER_S) || !pnr_log_is_ready())
+        return;
+    c->logged_ns = now;
+    pnr_log(PNR_LOG_WARN,
+            "source: %s: %" PRIu64 " overruns of capture, %" PRIu64
+            " underruns of transmission, %" PRIu64 " samples lost since the start",
+            c->capture.address, c->n_overruns, c->n_underruns, c->n_lost);
+}
+
+/* Returns a gap of n frames to the reader. */
+static int report_gap(card *c, uint64_t n, pnr_source_block *block)
+{
+    c->n_lost += n;
+    block->gap = n;
+    log_losses(c);
+    return PNR_OK;
+}
+
+/* True if the card stopped because nothing was left to play, and not because capture was full. */
+static bool is_underrun(const card *c)
+{
+    if (c->player == NULL)
+        return false;
+
+    const pnr_alsa_device *played = pnr_alsa_player_device(c->player);
+    const bool is_full = snd_pcm_status(c->capture.pcm, c->status) == 0 &&
+                         snd_pcm_status_get_state(c->status) == SND_PCM_STATE_XRUN &&
+                         snd_pcm_status_get_avail(c->status) >= c->capture.buffer;
+
+    return !is_full && snd_pcm_status(played->pcm, c->status) == 0 &&
+           snd_pcm_status_get_state(c->status) == SND_PCM_STATE_XRUN &&
+           snd_pcm_status_get_avail(c->status) >= played->buffer;
+}
+
+/* Starts the card again after it stopped. The transmitter is silent until the position of its first
+ * frame is known. Returns PNR_EAGAIN, or PNR_EIO. */
+static int restart_card(card *c, int number, pnr_error *error)
+{
+    if (number != -EPIPE && number != -ESTRPIPE)
+        return pnr_alsa_device_failed(&c->capture, "reading failed", number, error);
+    if (++c->n_stops > MOST_STOPS)
+        return pnr_error_set(error, PNR_EIO,
+                             "%s: the card stopped %d times without a sample between: %s",
+                             c->capture.address, MOST_STOPS, snd_strerror(number));
+    *(is_underrun(c) ? &c->n_underruns : &c->n_overruns) += 1;
+    (void)snd_pcm_drop(c->capture.pcm);
+    number = start_card(
+        c, c->player != NULL ? pnr_alsa_player_device(c->player)->buffer / SILENT_SHARE : 0);
+    c->is_restarted = true;
+    return number == 0
+               ? PNR_EAGAIN
+               : pnr_alsa_device_failed(&c->capture, "it does not start again", number, error);
+}
+
+/* --- reading --- */
+
+/* Reads up to n_frames into data, in the format of memory. data NULL: they are dropped. Returns
+ * their number, or an error of ALSA. */
+static snd_pcm_sframes_t read_frames(card *c, size_t n_frames, void *data)
+{
+    const bool is_direct = c->is_short && data != NULL;
+    const size_t most = n_frames < c->capture.buffer ? n_frames : c->capture.buffer;
+    const snd_pcm_sframes_t n =
+        snd_pcm_readi(c->capture.pcm, is_direct ? data : c->staging, is_direct ? n_frames : most);
+
+    if (n <= 0)
+        return n;
+    if (!is_direct && data != NULL)
+        c->capture.values->read(c->staging, (size_t)n * c->capture.n_channels, data);
+    c->n_captured += (uint64_t)n;
+    c->position += (uint64_t)n;
+    c->n_stops = 0;
+    return n;
+}
+
+/* Keeps the time of the newest frame, and states that of the next one. */
+static void keep_time(card *c, int64_t newest_ns, uint64_t n_waiting, pnr_source_block *block)
+{
+    const double age_s = (double)n_waiting / c->rate_hz;
+
+    c->stamp_position = c->position + n_waiting;
+    c->stamp_ns = newest_ns;
+    block->has_time = true;
+    block->utc_ns = pnr_clock_utc_ns() - ((int64_t)pnr_clock_ns() + c->slept_ns - newest_ns) -
+                    (int64_t)(age_s * 1e9);
+}
+
+static int alsa_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
+                     pnr_error *error)
+{
+    card *c = state;
+    int64_t newest_ns = 0;
+    uint64_t n_waiting = 0, gap;
+    int number = c->write_error != 0 ? c->write_error : snd_pcm_wait(c->capture.pcm, PATIENCE_MS);
+
+    if (number == 0)
+        return PNR_EAGAIN;
+    c->write_error = 0;
+    if (number < 0 || (number = ask_card(c, &newest_ns, &n_waiting)) < 0)
+        return restart_card(c, number, error);
+    if (c->is_restarted && (gap = find_position(c, newest_ns, n_waiting)) > 0)
+        return report_gap(c, gap, block);
+    keep_time(c, newest_ns, n_waiting, block);
+
+    const bool is_dropped = c->n_captured < c->n_dropped;
+    const uint64_t most = is_dropped ? c->n_dropped - c->n_captured : max_samples;
+    const snd_pcm_sframes_t n =
+        read_frames(c, most < max_samples ? (size_t)most : max_samples, is_dropped ? NULL : data);
+
+    if (n == 0 || n == -EAGAIN)
+        return PNR_EAGAIN;
+    if (n < 0)
+        return restart_card(c, (int)n, error);
+    if (c->player != NULL)
+        c->write_error = pnr_alsa_player_write(c->player, (uint64_t)n);
+    if (is_dropped)
+        return report_gap(c, (uint64_t)n, block);
+    block->n_samples = (size_t)n;
+    return PNR_OK;
+}
+
+/* --- open and close --- */
+
+static int alsa_describe(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
+                         void **state, pnr_error *error)
+{
+    const pnr_rational rate_hz = config->source.rate_hz;
+    const pnr_format format =
+        config->source.format != PNR_FORMAT_NONE ? config->source.format : PNR_FORMAT_F32;
+    card *c = calloc(1, sizeof *c);
+    char text[48];
+
+    if (c == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a sound card");
+    *state = c;
+    c->config = config;
+    c->capture = (pnr_alsa_device){
+        .key = "source.input", .address = input->name, .name = input->name + strlen(prefix)};
+    if (c->capture.name[0] == '\0')
+        return pnr_refuse(error,
+                          "source.input = %s: want alsa:DEVICE, as alsa:hw:0 (`arecord -L` "
+                          "lists them)",
+                          input->name);
+    if (format != PNR_FORMAT_I16 && format != PNR_FORMAT_CI16 && format != PNR_FORMAT_F32 &&
+        format != PNR_FORMAT_CF32)
+        return pnr_refuse(error,
+                          "source.format = %s: a sound card gives i16 (16 bits), f32 (24 and 32 "
+                          "bits), ci16 or cf32 (two channels are I and Q)",
+                          pnr_format_get(format)->name);
+    if (rate_hz.den != 1 || rate_hz.num > INT32_MAX)
+        return pnr_refuse(error, "source.rate_hz is %s: a sound card needs a whole rate, as 48000",
+                          rate_hz.den == 0 ? "not given" : pnr_rational_format(rate_hz, text));
+    info->format = format;
+    info->n_channels = config->source.channels;
+    info->n_samples = UINT64_MAX;
+    info->rate_hz = rate_hz;
+    info->loss_visibility = PNR_LOSS_EXACT;
+    info->is_live = true;
+    c->info = info;
+    c->rate_hz = (double)rate_hz.num;
+    c->is_short = format == PNR_FORMAT_I16 || format == PNR_FORMAT_CI16;
+    snprintf(info->text, sizeof info->text, "sound card as %s, %zu %s, %u Hz",
+             pnr_format_get(format)->name, info->n_channels,
+             info->n_channels == 1 ? "channel" : "channels", (unsigned)rate_hz.num);
+    return PNR_OK;
+}
+
+/* Opens the transmitter, and links it to the capture. */
+static int open_player(card *c, bool is_complex, pnr_error *error)
+{
+    const char *output = c->config->transmit.output;
+
+    if (output[0] == '\0')
+        return PNR_OK;
+
+    const int code = pnr_alsa_player_create(c->config, is_complex, &c->player, error);
+
+    if (code != PNR_OK)
+        return code;
+    c->is_linked = snd_pcm_link(c->capture.pcm, pnr_alsa_player_device(c->player)->pcm) == 0;
+    pnr_log(PNR_LOG_INFO, "transmit: %s, %s, channels: %zu, amplitude %.4g", output,
+            pnr_alsa_player_device(c->player)->values->name,
+            pnr_alsa_player_device(c->player)->n_channels, c->config->transmit.amplitude);
+    if (!c->is_linked)
+        pnr_log(PNR_LOG_WARN,
+                "transmit: %s and %s do not start together (hw: of one card does): the zero range "
+                "differs from start to start, unless radar.zero = direct-path",
+                c->capture.address, output);
+    return PNR_OK;
+}
+
+static int alsa_open(void *state, pnr_error *error)
+{
+    card *c = state;
+    const bool is_complex = pnr_format_get(c->info->format)->is_complex;
+    const size_t n_channels = c->info->n_channels * (is_complex ? 2 : 1);
+    const pnr_alsa_values *only = c->is_short ? &pnr_alsa_formats[PNR_ALSA_FORMATS - 1] : NULL;
+    int code = pnr_alsa_device_open(&c->capture, SND_PCM_STREAM_CAPTURE, (unsigned)c->rate_hz,
+                                    n_channels, only, error);
+
+    if (code != PNR_OK)
+        return code;
+    c->staging = malloc(c->capture.buffer * c->capture.frame_bytes);
+    if (c->staging == NULL || snd_pcm_status_malloc(&c->status) < 0)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a sound card");
+    if ((code = open_player(c, is_complex, error)) != PNR_OK)
+        return code;
+
+    const int number = start_card(c, 0);
+
+    c->stamp_ns = (int64_t)pnr_clock_ns() + measure_sleep(c);
+    return number == 0 ? PNR_OK
+                       : pnr_alsa_device_failed(&c->capture, "it does not start", number, error);
+}
+
+static void alsa_close(void *state)
+{
+    card *c = state;
+
+    if (c->n_overruns + c->n_underruns > 0) {
+        c->logged_ns = 0;
+        log_losses(c);
+    }
+    pnr_alsa_device_close(&c->capture);
+    pnr_alsa_player_destroy(c->player);
+    if (c->status != NULL)
+        snd_pcm_status_free(c->status);
+    free(c->staging);
+    free(c);
+}
+
+static const pnr_source_kind kind = {.title = "a sound card",
+                                     .prefix = prefix,
+                                     .transmits = true,
+                                     .describe = alsa_describe,
+                                     .open = alsa_open,
+                                     .read = alsa_read,
+                                     .close = alsa_close};
+PNR_SOURCE_MODULE(kind);
