@@ -363,7 +363,7 @@ int main(int argc, char **argv)
         .examples = "pnradar-echo -c config/demo.conf --truth truth.csv echo.sc16\n"
                     "pnradar-echo -c config/demo.conf -s echo.periods=0 | pnradar -c "
                     "config/demo.conf -\n"
-                    "pnradar-echo -c config/acoustic-sonar.conf --transmit ping.wav",
+                    "pnradar-echo -c config/sonar.conf --transmit ping.wav",
         .options = own,
         .max_operands = 1,
     };

@@ -182,7 +182,7 @@ TEST(ready_configurations_pass)
     } cases[] = {
         {"config/demo.conf", PNR_CODE_M_SEQUENCE, 1e6, 2},
         {"config/hf-sounder.conf", PNR_CODE_RANDOM, 1e5, 3},
-        {"config/acoustic-sonar.conf", PNR_CODE_M_SEQUENCE, 48e3, 2},
+        {"config/sonar.conf", PNR_CODE_M_SEQUENCE, 48e3, 2},
         {"config/gnss.conf", PNR_CODE_GPS_L1CA, 4e6, 2},
         {"config/doppler-radar.conf", PNR_CODE_M_SEQUENCE, 1.023e6, 3},
         {"config/memoir.conf", PNR_CODE_M_SEQUENCE, 262143 / 0.062, 2},

@@ -26,7 +26,7 @@ END
 cat >bin/arecord <<'END'
 #!/bin/sh
 [ "$*" = "-q -f S16_LE -r 48000 -c 1 -t raw -d 12" ] || exit 1
-exec pnradar-echo -c config/acoustic-sonar.conf -s source.format=i16 -s echo.periods=93 -
+exec pnradar-echo -c config/sonar.conf -s source.format=i16 -s echo.periods=93 -
 END
 # A receiver with an offset, and an echo at 20 km.
 cat >bin/rtl_sdr <<'END'
