@@ -22,7 +22,9 @@
     X(ZERO_ALARM_ENDS, "zero-alarm-ends", INFO, "moved_m", "limit_m")                              \
     X(ZERO_STATE_DROPPED, "zero-state-dropped", WARN, "delay_s", "")                               \
     X(ENGINE_FAILED, "engine-failed", WARN, "windows", "")                                         \
-    X(RESULTS_UNSENT, "results-unsent", WARN, "results", "")
+    X(RESULTS_UNSENT, "results-unsent", WARN, "results", "")                                       \
+    X(OVERRUN, "overrun", WARN, "", "")                                                            \
+    X(UNDERRUN, "underrun", WARN, "", "")
 typedef enum pnr_event_kind {
 #define PNR_EVENT_VALUE(name, word, level, first, second) PNR_EVENT_##name,
     PNR_EVENTS(PNR_EVENT_VALUE)

@@ -213,6 +213,7 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
 
         if (code != PNR_OK)
             return code;
+        pnr_source_report_to(p->acquisition.source, &p->events);
         p->info = *pnr_source_get_info(p->acquisition.source);
         pnr_log(PNR_LOG_INFO, "source: %s; loss_visibility: %s", p->info.text,
                 pnr_loss_visibility_word(p->info.loss_visibility));

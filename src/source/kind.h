@@ -3,6 +3,7 @@
 #ifndef PNR_SOURCE_KIND_H
 #define PNR_SOURCE_KIND_H
 
+#include "base/event.h"
 #include "source/container.h"
 #include "source/source.h"
 
@@ -21,6 +22,7 @@ typedef struct pnr_source_input {
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
     size_t n_head;                           /* 0 for pipes */
     _Atomic uint64_t n_refused;              /* messages, as the kind counts them */
+    pnr_events *events;                      /* for the events of a kind; NULL: nobody takes them */
 } pnr_source_input;
 
 typedef struct pnr_source_kind {

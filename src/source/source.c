@@ -394,6 +394,11 @@ void pnr_source_pad(pnr_source *source, uint64_t n_samples)
         source->info.n_samples = n_samples;
 }
 
+void pnr_source_report_to(pnr_source *source, pnr_events *events)
+{
+    source->input.events = events;
+}
+
 uint64_t pnr_source_refused(const pnr_source *source)
 {
     return atomic_load(&source->input.n_refused);

@@ -4,6 +4,7 @@
 #define PNR_SOURCE_H
 
 #include "base/error.h"
+#include "base/event.h"
 #include "config/config.h"
 #include "engine/block.h"
 
@@ -65,6 +66,10 @@ void pnr_source_close(pnr_source *source);
 const pnr_source_info *pnr_source_get_info(const pnr_source *source);
 /* Returns the number of messages that were refused so far. Any thread may call it. */
 uint64_t pnr_source_refused(const pnr_source *source);
+
+/* Gives the source a queue for its events, which it borrows until close. Call before the first
+ * read. */
+void pnr_source_report_to(pnr_source *source, pnr_events *events);
 
 /* Extends a stream that ends before position n_samples to this position. The missing samples are
  * one lost run at the end. Call before the first read. */

@@ -79,12 +79,12 @@ report $? "an echo of pnradar-echo is at its range to 1 mm at 30 dB"
 air echo "$work/played" "$work/got" 3.2107 0.104 &&
     ALSA_LINKED=1 sonar "100000 xrun 4801, 300000 suspend 777, 600000 gone 0" -s transmit.output=alsa:speaker alsa:mic &&
     at 3.2107 && ! grep -q 'do not start together' "$work/err" && says '600000 samples = .* + 17578 lost source' &&
-    says '2 overruns of capture, 0 underruns of transmission, 17578 samples lost' &&
+    says 'samples came faster than they were read at sample 100000' && says 'the machine slept at sample 300000' &&
     air resumed "$work/sent" 100000:4801 300000:777
 report $? "overruns are gaps of 4801 and 777 samples and the silence; ranges stay, and the code goes on in its place"
 
 ALSA_LINKED=1 sonar "400000 empty 1000, 600000 gone 0" -s transmit.output=alsa:speaker alsa:mic &&
-    at 3.2107 && says '0 overruns of capture, 1 underruns of transmission, 7000 samples lost'
+    at 3.2107 && says 'the transmitter ran empty at sample 400000' && says ' 7000 lost source'
 report $? "an underrun of the loudspeaker is counted, and ranges stay"
 
 # --- a cable on the second channel ---

@@ -26,6 +26,7 @@ typedef struct card {
     pnr_alsa_device capture;
     pnr_alsa_player *player; /* NULL: nothing is transmitted */
     bool is_linked;          /* one start and one stop for both directions */
+    const pnr_source_input *input;
     const pnr_config *config;
     const pnr_source_info *info;
     double rate_hz;
@@ -44,8 +45,6 @@ typedef struct card {
 
     int write_error;  /* of ALSA, after which the card must start again; 0: none */
     unsigned n_stops; /* since the last frame */
-    uint64_t n_overruns, n_underruns, n_lost;
-    uint64_t logged_ns; /* CLOCK_MONOTONIC */
 } card;
 
 static const char prefix[] = "alsa:";
@@ -134,28 +133,6 @@ static uint64_t find_position(card *c, int64_t newest_ns, uint64_t n_waiting)
 
 /* --- losses --- */
 
-static void log_losses(card *c)
-{
-    const uint64_t now = pnr_clock_ns();
-
-    if ((c->logged_ns != 0 && now - c->logged_ns < (uint64_t)PNR_NS_PER_S) || !pnr_log_is_ready())
-        return;
-    c->logged_ns = now;
-    pnr_log(PNR_LOG_WARN,
-            "source: %s: %" PRIu64 " overruns of capture, %" PRIu64
-            " underruns of transmission, %" PRIu64 " samples lost since the start",
-            c->capture.address, c->n_overruns, c->n_underruns, c->n_lost);
-}
-
-/* Returns a gap of n frames to the reader. */
-static int report_gap(card *c, uint64_t n, pnr_source_block *block)
-{
-    c->n_lost += n;
-    block->gap = n;
-    log_losses(c);
-    return PNR_OK;
-}
-
 /* True if the card stopped because nothing was left to play, and not because capture was full. */
 static bool is_underrun(const card *c)
 {
@@ -172,6 +149,19 @@ static bool is_underrun(const card *c)
            snd_pcm_status_get_avail(c->status) >= played->buffer;
 }
 
+static void tell_stop(const card *c, int number)
+{
+    const bool is_empty = is_underrun(c);
+
+    pnr_event_post(c->input->events, is_empty ? PNR_EVENT_UNDERRUN : PNR_EVENT_OVERRUN, c->position,
+                   0, 0, "source: %s: %s at sample %" PRIu64 "; the card starts again",
+                   c->capture.address,
+                   number == -ESTRPIPE ? "the machine slept"
+                   : is_empty          ? "the transmitter ran empty"
+                                       : "samples came faster than they were read",
+                   c->position);
+}
+
 /* Starts the card again after it stopped. The transmitter is silent until the position of its first
  * frame is known. Returns PNR_EAGAIN, or PNR_EIO. */
 static int restart_card(card *c, int number, pnr_error *error)
@@ -182,7 +172,7 @@ static int restart_card(card *c, int number, pnr_error *error)
         return pnr_error_set(error, PNR_EIO,
                              "%s: the card stopped %d times without a sample between: %s",
                              c->capture.address, MOST_STOPS, snd_strerror(number));
-    *(is_underrun(c) ? &c->n_underruns : &c->n_overruns) += 1;
+    tell_stop(c, number);
     (void)snd_pcm_drop(c->capture.pcm);
     number = start_card(
         c, c->player != NULL ? pnr_alsa_player_device(c->player)->buffer / SILENT_SHARE : 0);
@@ -238,8 +228,10 @@ static int alsa_read(void *state, void *data, size_t max_samples, pnr_source_blo
     c->write_error = 0;
     if (number < 0 || (number = ask_card(c, &newest_ns, &n_waiting)) < 0)
         return restart_card(c, number, error);
-    if (c->is_restarted && (gap = find_position(c, newest_ns, n_waiting)) > 0)
-        return report_gap(c, gap, block);
+    if (c->is_restarted && (gap = find_position(c, newest_ns, n_waiting)) > 0) {
+        block->gap = gap;
+        return PNR_OK;
+    }
     keep_time(c, newest_ns, n_waiting, block);
 
     const bool is_dropped = c->n_captured < c->n_dropped;
@@ -254,8 +246,9 @@ static int alsa_read(void *state, void *data, size_t max_samples, pnr_source_blo
     if (c->player != NULL)
         c->write_error = pnr_alsa_player_write(c->player, (uint64_t)n);
     if (is_dropped)
-        return report_gap(c, (uint64_t)n, block);
-    block->n_samples = (size_t)n;
+        block->gap = (uint64_t)n;
+    else
+        block->n_samples = (size_t)n;
     return PNR_OK;
 }
 
@@ -273,6 +266,7 @@ static int alsa_describe(pnr_source_input *input, const pnr_config *config, pnr_
     if (c == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a sound card");
     *state = c;
+    c->input = input;
     c->config = config;
     c->capture = (pnr_alsa_device){
         .key = "source.input", .address = input->name, .name = input->name + strlen(prefix)};
@@ -357,10 +351,6 @@ static void alsa_close(void *state)
 {
     card *c = state;
 
-    if (c->n_overruns + c->n_underruns > 0) {
-        c->logged_ns = 0;
-        log_losses(c);
-    }
     pnr_alsa_device_close(&c->capture);
     pnr_alsa_player_destroy(c->player);
     if (c->status != NULL)
