@@ -36,8 +36,9 @@ typedef struct card {
 
     uint64_t position;   /* of the next frame in the stream */
     uint64_t n_captured; /* frames read since the last start */
-    uint64_t n_dropped;  /* the first frames since the last start are not used: silence was sent */
-    bool is_restarted;   /* the position of the first frame is not known yet */
+    uint64_t n_dropped;  /* first frames since then that are not used: silence was transmitted */
+    bool has_begun;
+    bool is_restarted; /* the position of the first frame is not known yet */
     /* The card captured the frame before stamp_position at stamp_ns. CLOCK_BOOTTIME: sleep counts. */
     uint64_t stamp_position;
     int64_t stamp_ns;
@@ -51,20 +52,25 @@ static const char prefix[] = "alsa:";
 
 /* --- start and stop --- */
 
-/* Starts both directions. With link, the first frame of both has the same time. n_silent: the
- * transmitter begins with so much silence. 0, or an error of ALSA. */
+/* Stops both directions, and starts them. If they are linked, their first frames have the same
+ * time. n_silent: the transmitter begins with so much silence. 0, or an error of ALSA. */
 static int start_card(card *c, uint64_t n_silent)
 {
     snd_pcm_t *capture = c->capture.pcm;
-    int code = snd_pcm_prepare(capture);
+    snd_pcm_t *playback = c->player != NULL ? pnr_alsa_player_device(c->player)->pcm : NULL;
+    int code;
 
-    if (code == 0 && c->player != NULL)
-        code = pnr_alsa_player_fill(c->player, c->position, n_silent);
-    if (code == 0 && c->player != NULL && !c->is_linked)
-        code = snd_pcm_start(pnr_alsa_player_device(c->player)->pcm);
+    /* Both stop before either is prepared, because linked ones stop together. */
+    (void)snd_pcm_drop(capture);
+    if (playback != NULL)
+        (void)snd_pcm_drop(playback);
     c->n_captured = 0;
     c->n_dropped = n_silent;
-    return code == 0 ? snd_pcm_start(capture) : code;
+    if ((code = snd_pcm_prepare(capture)) < 0 ||
+        (playback != NULL && (code = pnr_alsa_player_fill(c->player, c->position, n_silent)) < 0) ||
+        (playback != NULL && !c->is_linked && (code = snd_pcm_start(playback)) < 0))
+        return code;
+    return snd_pcm_start(capture);
 }
 
 static int64_t clock_ns(clockid_t clock)
@@ -87,14 +93,16 @@ static int64_t measure_sleep(card *c)
     return c->slept_ns;
 }
 
-/* Asks the card for the time of its newest frame, and how many frames wait. If the card has no time
- * stamps, the present time is taken. 0; -EPIPE or -ESTRPIPE: the card stopped. */
-static int ask_card(card *c, int64_t *newest_ns, uint64_t *n_waiting)
+/* Waits for frames. Sets the time of the newest one, and how many wait. If the card has no time
+ * stamps, the present time is taken. 1: there are some; 0: none within 50 ms; -EPIPE, -ESTRPIPE:
+ * the card stopped; another error of ALSA. */
+static int wait_for_frames(card *c, int64_t *newest_ns, uint64_t *n_waiting)
 {
     snd_htimestamp_t stamp;
-    const int code = snd_pcm_status(c->capture.pcm, c->status);
+    int code = c->write_error != 0 ? c->write_error : snd_pcm_wait(c->capture.pcm, PATIENCE_MS);
 
-    if (code < 0)
+    c->write_error = 0;
+    if (code <= 0 || (code = snd_pcm_status(c->capture.pcm, c->status)) < 0)
         return code;
     switch (snd_pcm_status_get_state(c->status)) {
     case SND_PCM_STATE_XRUN:
@@ -112,7 +120,7 @@ static int ask_card(card *c, int64_t *newest_ns, uint64_t *n_waiting)
         *newest_ns = (int64_t)pnr_clock_ns();
     *newest_ns += measure_sleep(c);
     *n_waiting = snd_pcm_status_get_avail(c->status);
-    return 0;
+    return 1;
 }
 
 /* Sets the position of the first frame after a restart from the time since the last stamp, and
@@ -162,6 +170,17 @@ static void tell_stop(const card *c, int number)
                    c->position);
 }
 
+/* Starts the card. Its buffer would be full before the first read if it started earlier. */
+static int begin_stream(card *c, pnr_error *error)
+{
+    const int number = start_card(c, 0);
+
+    c->has_begun = true;
+    c->stamp_ns = (int64_t)pnr_clock_ns() + measure_sleep(c);
+    return number == 0 ? PNR_EAGAIN
+                       : pnr_alsa_device_failed(&c->capture, "it does not start", number, error);
+}
+
 /* Starts the card again after it stopped. The transmitter is silent until the position of its first
  * frame is known. Returns PNR_EAGAIN, or PNR_EIO. */
 static int restart_card(card *c, int number, pnr_error *error)
@@ -173,7 +192,6 @@ static int restart_card(card *c, int number, pnr_error *error)
                              "%s: the card stopped %d times without a sample between: %s",
                              c->capture.address, MOST_STOPS, snd_strerror(number));
     tell_stop(c, number);
-    (void)snd_pcm_drop(c->capture.pcm);
     number = start_card(
         c, c->player != NULL ? pnr_alsa_player_device(c->player)->buffer / SILENT_SHARE : 0);
     c->is_restarted = true;
@@ -221,13 +239,14 @@ static int alsa_read(void *state, void *data, size_t max_samples, pnr_source_blo
     card *c = state;
     int64_t newest_ns = 0;
     uint64_t n_waiting = 0, gap;
-    int number = c->write_error != 0 ? c->write_error : snd_pcm_wait(c->capture.pcm, PATIENCE_MS);
 
-    if (number == 0)
-        return PNR_EAGAIN;
-    c->write_error = 0;
-    if (number < 0 || (number = ask_card(c, &newest_ns, &n_waiting)) < 0)
-        return restart_card(c, number, error);
+    if (!c->has_begun)
+        return begin_stream(c, error);
+
+    const int number = wait_for_frames(c, &newest_ns, &n_waiting);
+
+    if (number <= 0)
+        return number == 0 ? PNR_EAGAIN : restart_card(c, number, error);
     if (c->is_restarted && (gap = find_position(c, newest_ns, n_waiting)) > 0) {
         block->gap = gap;
         return PNR_OK;
@@ -337,14 +356,7 @@ static int alsa_open(void *state, pnr_error *error)
     c->staging = malloc(c->capture.buffer * c->capture.frame_bytes);
     if (c->staging == NULL || snd_pcm_status_malloc(&c->status) < 0)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a sound card");
-    if ((code = open_player(c, is_complex, error)) != PNR_OK)
-        return code;
-
-    const int number = start_card(c, 0);
-
-    c->stamp_ns = (int64_t)pnr_clock_ns() + measure_sleep(c);
-    return number == 0 ? PNR_OK
-                       : pnr_alsa_device_failed(&c->capture, "it does not start", number, error);
+    return open_player(c, is_complex, error);
 }
 
 static void alsa_close(void *state)
