@@ -18,7 +18,10 @@ cat >"$work/devices" <<END
 pcm.null { type null }
 pcm.mic { type file slave.pcm null file /dev/null infile "$work/got" format raw }
 pcm.speaker { type file slave.pcm null file "$work/sent" truncate true format raw }
-pcm.loop { type route slave { pcm mic channels 2 } ttable { 0.0 0.9 0.1 0.1 } }
+pcm.plughw { @args [ CARD ] @args.CARD { type string } type asym playback.pcm speaker capture.pcm mic }
+pcm.hw { @args [ CARD ] @args.CARD { type string } type asym playback.pcm speaker capture.pcm mic }
+pcm.both { type file slave.pcm null file /dev/null infile "$work/both" format raw }
+pcm.loop { type route slave { pcm both channels 2 } ttable { 0.0 0.9 0.1 0.1 } }
 END
 head -c 96000 /dev/zero >"$work/got"
 
@@ -90,12 +93,28 @@ report $? "an underrun of the loudspeaker is counted, and ranges stay"
 # --- a cable on the second channel ---
 
 # One dwell: behind other plugins ALSA's file device leaves frames out after its first buffer.
-air echo "$work/played" "$work/got" 3.2107 0.104 61.37 &&
+air echo "$work/played" "$work/both" 3.2107 0.104 61.37 &&
     sonar "7000 gone 0" -s transmit.output=alsa:speaker -s transmit.channel=-1 -s radar.zero=direct-path \
         -s radar.zero_search_m=0.5 alsa:loop &&
     echoes "$work/csv" '{ error = f("range_m") - 3.2107; zero = f("zero_delay_s") * 48000 - 61.37
         if (error < 0.001 && error > -0.001 && zero < 0.1 && zero > -0.1) good++; else bad++ }'
 report $? "with a cable as the direct path, the delay of the card leaves the range"
+
+# The commands in the first lines of the configuration, and in README.md.
+mkdir "$work/bin"
+printf '#!/bin/sh\nexec "%s" -s publisher.endpoint= -s ring.seconds=30 "$@"\n' "$pnradar" >"$work/bin/pnradar"
+chmod +x "$work/bin/pnradar"
+sed -e ':join' -e '/\\$/{N;s/ *\\\n# */ /;b join' -e '}' "$conf" |
+    sed -n 's/^# *\(pnradar .* alsa:.*\)/\1/p' >"$work/commands"
+sed -n 's/^\(pnradar .*\) alsa:plughw:0$/\1 --print table alsa:plughw:0/p' "$here/../../README.md" >>"$work/commands"
+passed=0
+while read -r command; do
+    (cd "$here/../../config" && PATH=$work/bin:$PATH && export PATH && ALSA_FAULT="7000 gone 0" &&
+        export ALSA_FAULT && eval "$(echo "$command" | sed 's|config/||')") >"$work/out" 2>"$work/err" </dev/null
+    grep -q ' 3[.]21' "$work/out" && passed=$((passed + 1))
+done <"$work/commands"
+[ "$passed" -eq 3 ]
+report $? "the commands of sonar.conf and of README.md run as they are written"
 
 # --- I and Q ---
 
