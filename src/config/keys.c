@@ -109,7 +109,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(transmit, amplitude, DOUBLE, "0.5", "Largest amplitude of the waveform, full scale = 1."),
      .min = 0, .max = 1, .open = PNR_OPEN_MIN},
     {KEY(transmit, channel, INT, "0",
-         "The channel that plays the code, counted from 0; -1 is all. Of I and Q: the pair."),
+         "The channel, or pair of I and Q, that plays the code, counted from 0; -1 is all."),
      RANGE(-1, 255)},
 
     {KEY(code, type, CHOICE, "m-sequence", "Family of the code."), .choices = code_types},
