@@ -90,6 +90,10 @@ ALSA_LINKED=1 sonar "400000 empty 1000, 600000 gone 0" -s transmit.output=alsa:s
     at 3.2107 && says 'the transmitter ran empty at sample 400000' && says ' 7000 lost source'
 report $? "an underrun of the loudspeaker is counted, and ranges stay"
 
+ALSA_LINKED=1 sonar "300000 drop 20000, 600000 gone 0" -s transmit.output=alsa:speaker alsa:mic &&
+    at 3.2107 && says 'samples came faster than they were read at sample 300000' && says ' 26000 lost source'
+report $? "samples that vanish without a stop are a gap, too"
+
 # --- a cable on the second channel ---
 
 # One dwell: behind other plugins ALSA's file device leaves frames out after its first buffer.

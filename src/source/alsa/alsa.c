@@ -41,7 +41,7 @@ typedef struct card {
     bool is_restarted; /* the position of the first frame is not known yet */
     /* The card captured the frame before stamp_position at stamp_ns. CLOCK_BOOTTIME: sleep counts. */
     uint64_t stamp_position;
-    int64_t stamp_ns;
+    int64_t stamp_ns; /* 0: no frame has come yet */
     int64_t slept_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC */
 
     int write_error;  /* of ALSA, after which the card must start again; 0: none */
@@ -123,14 +123,22 @@ static int wait_for_frames(card *c, int64_t *newest_ns, uint64_t *n_waiting)
     return 1;
 }
 
-/* Sets the position of the first frame after a restart from the time since the last stamp, and
- * transmits again. Returns the frames that were lost. */
-static uint64_t find_position(card *c, int64_t newest_ns, uint64_t n_waiting)
+/* Returns the frames that the card captured since the last stamp, by its time, and that are neither
+ * read nor waiting. */
+static uint64_t count_missing(const card *c, int64_t newest_ns, uint64_t n_waiting)
 {
     const double passed = (double)(newest_ns - c->stamp_ns) * 1e-9 * c->rate_hz;
-    const int64_t first =
+    const int64_t missing =
         (int64_t)(c->stamp_position - c->position) + llround(passed) - (int64_t)n_waiting;
-    const uint64_t gap = first > 0 ? (uint64_t)first : 0;
+
+    return c->stamp_ns != 0 && missing > 0 ? (uint64_t)missing : 0;
+}
+
+/* Sets the position of the first frame after a restart, and transmits again. Returns the frames
+ * that were lost. */
+static uint64_t find_position(card *c, int64_t newest_ns, uint64_t n_waiting)
+{
+    const uint64_t gap = count_missing(c, newest_ns, n_waiting);
 
     c->is_restarted = false;
     c->position += gap;
@@ -176,7 +184,6 @@ static int begin_stream(card *c, pnr_error *error)
     const int number = start_card(c, 0);
 
     c->has_begun = true;
-    c->stamp_ns = (int64_t)pnr_clock_ns() + measure_sleep(c);
     return number == 0 ? PNR_EAGAIN
                        : pnr_alsa_device_failed(&c->capture, "it does not start", number, error);
 }
@@ -251,6 +258,9 @@ static int alsa_read(void *state, void *data, size_t max_samples, pnr_source_blo
         block->gap = gap;
         return PNR_OK;
     }
+    /* Sound servers drop what nobody reads, and do not always stop. */
+    if (count_missing(c, newest_ns, n_waiting) > c->capture.buffer / 2)
+        return restart_card(c, -EPIPE, error);
     keep_time(c, newest_ns, n_waiting, block);
 
     const bool is_dropped = c->n_captured < c->n_dropped;
