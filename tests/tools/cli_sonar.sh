@@ -18,8 +18,7 @@ cat >"$work/devices" <<END
 pcm.null { type null }
 pcm.mic { type file slave.pcm null file /dev/null infile "$work/got" format raw }
 pcm.speaker { type file slave.pcm null file "$work/sent" truncate true format raw }
-pcm.plughw { @args [ CARD ] @args.CARD { type string } type asym playback.pcm speaker capture.pcm mic }
-pcm.hw { @args [ CARD ] @args.CARD { type string } type asym playback.pcm speaker capture.pcm mic }
+pcm.hw { @args [ CARD ] @args.CARD { type string } type asym playback.pcm speaker capture.pcm both }
 pcm.both { type file slave.pcm null file /dev/null infile "$work/both" format raw }
 pcm.loop { type route slave { pcm both channels 2 } ttable { 0.0 0.9 0.1 0.1 } }
 END
@@ -104,18 +103,19 @@ air echo "$work/played" "$work/both" 3.2107 0.104 61.37 &&
         if (error < 0.001 && error > -0.001 && zero < 0.1 && zero > -0.1) good++; else bad++ }'
 report $? "with a cable as the direct path, the delay of the card leaves the range"
 
-# The commands in the first lines of the configuration, and in README.md.
+# The commands in the first lines of the configuration, and in README.md: one without the cable, whose 61.37 samples are
+# 0.219 m.
 mkdir "$work/bin"
 printf '#!/bin/sh\nexec "%s" -s publisher.endpoint= -s ring.seconds=30 "$@"\n' "$pnradar" >"$work/bin/pnradar"
 chmod +x "$work/bin/pnradar"
 sed -e ':join' -e '/\\$/{N;s/ *\\\n# */ /;b join' -e '}' "$conf" |
     sed -n 's/^# *\(pnradar .* alsa:.*\)/\1/p' >"$work/commands"
-sed -n 's/^\(pnradar .*\) alsa:plughw:0$/\1 --print table alsa:plughw:0/p' "$here/../../README.md" >>"$work/commands"
+sed -n 's/^\(pnradar .*\) alsa:hw:0$/\1 --print table alsa:hw:0/p' "$here/../../README.md" >>"$work/commands"
 passed=0
 while read -r command; do
     (cd "$here/../../config" && PATH=$work/bin:$PATH && export PATH && ALSA_FAULT="7000 gone 0" &&
         export ALSA_FAULT && eval "$(echo "$command" | sed 's|config/||')") >"$work/out" 2>"$work/err" </dev/null
-    grep -q ' 3[.]21' "$work/out" && passed=$((passed + 1))
+    case $command in *loop*) grep -q ' 3[.]21' "$work/out" ;; *) grep -q ' 3[.]4[23]' "$work/out" ;; esac && passed=$((passed + 1))
 done <"$work/commands"
 [ "$passed" -eq 3 ]
 report $? "the commands of sonar.conf and of README.md run as they are written"

@@ -346,7 +346,7 @@ static int open_player(card *c, bool is_complex, pnr_error *error)
             pnr_alsa_player_device(c->player)->n_channels, c->config->transmit.amplitude);
     if (!c->is_linked)
         pnr_log(PNR_LOG_WARN,
-                "transmit: %s and %s do not start together (hw: of one card does): the zero range "
+                "transmit: %s and %s do not start together (hw of one card does): the zero range "
                 "differs from start to start, unless radar.zero = direct-path",
                 c->capture.address, output);
     return PNR_OK;

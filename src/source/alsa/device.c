@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "source/alsa/device.h"
 
+#include "base/log.h"
+
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +12,18 @@ enum { PERIOD_US = 10000, BUFFER_US = 500000 };
 
 enum { OFFER_LEN = 160 };
 
-/* ALSA's own lines on standard error say less than our messages. */
-static void hear_no_error(const char *file, int line, const char *function, int number,
-                          const char *format, ...)
+/* ALSA's own lines say less than our messages, and are for PNR_LOG=debug. */
+static void log_alsa(const char *file, int line, const char *function, int number,
+                     const char *format, ...)
 {
-    (void)file, (void)line, (void)function, (void)number, (void)format;
+    char text[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    pnr_log(PNR_LOG_DEBUG, "%s:%d: %s: %s%s%s", file, line, function, text, number != 0 ? ": " : "",
+            number != 0 ? snd_strerror(number) : "");
 }
 
 int pnr_alsa_device_failed(const pnr_alsa_device *device, const char *what, int number,
@@ -193,7 +203,7 @@ int pnr_alsa_device_open(pnr_alsa_device *device, snd_pcm_stream_t stream, unsig
 {
     int code;
 
-    (void)snd_lib_error_set_handler(hear_no_error);
+    (void)snd_lib_error_set_handler(log_alsa);
     if ((code = open_pcm(device, stream, error)) != PNR_OK ||
         (code = set_hardware(device, stream, rate_hz, n_channels, only, error)) != PNR_OK)
         return code;

@@ -19,7 +19,7 @@ struct pnr_alsa_player {
     unsigned char *bytes; /* [CHUNK][n_channels] in the format of the device */
     uint64_t origin;      /* sample of the stream that is frame 0 */
     uint64_t n_silent;    /* the first frames */
-    uint64_t n_written;   /* frames, of which the last n_made are in `bytes`, not yet taken */
+    uint64_t n_written;   /* frames */
 };
 
 static int allocate(pnr_alsa_player *p, pnr_error *error)
