@@ -43,14 +43,16 @@ CFLAGS += -std=c11 $(OPT) $(COMPLEX) $(WARN) -fPIC -fvisibility=hidden -pthread 
 LDFLAGS += $(filter -fsanitize=% --coverage,$(OPT)) -pthread
 LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm
 
-# A folder in src/source/ is a module of an optional library: its name for pkg-config.
+# A folder in src/source/ or src/recorder/ is a module of an optional library: its name for pkg-config.
 LIBRARY_alsa := alsa
 LIBRARY_soapy := SoapySDR
-SOURCE_FOLDERS := $(patsubst src/source/%/,%,$(wildcard src/source/*/))
-SOURCES := $(foreach s,$(SOURCE_FOLDERS),$(if $(call have,$(LIBRARY_$s)),$s))
+LIBRARY_sqlite := sqlite3
+LIBRARY_hdf5 := hdf5
+OPTIONAL := $(patsubst src/%/,%,$(wildcard src/source/*/ src/recorder/*/))
+FOUND := $(foreach m,$(OPTIONAL),$(if $(call have,$(LIBRARY_$(notdir $m))),$m))
 
 # All rooms (folders) of src/ but the modules.
-CORE := $(filter-out src/main.c src/engine/cpu/% $(addprefix src/source/,$(addsuffix /%,$(SOURCE_FOLDERS))),$(shell find src -name '*.c'))
+CORE := $(filter-out src/main.c src/engine/cpu/% $(OPTIONAL:%=src/%/%),$(shell find src -name '*.c'))
 CORE_OBJ := $(CORE:%.c=$(B)/obj/%.o)
 LIB := $(B)/libpnradar.a
 # Shared by several tools.
@@ -59,7 +61,7 @@ COMMON := $(B)/libtools.a
 MANUALS := $(shell find src tools -name '*.[1-9]')
 TOOLS := echo listen plan bench
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
-MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so) $(SOURCES:%=$(B)/lib/pnradar/source-%.so)
+MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so) $(foreach m,$(FOUND),$(B)/lib/pnradar/$(subst /,-,$m).so)
 # The library for other programs. Its major number changes with the interface of pnradar.h.
 SHARED := $(B)/lib/libpnradar.so.0
 COMPLETIONS := $(B)/complete/bash $(B)/complete/zsh
@@ -72,7 +74,7 @@ MAKEFLAGS += --no-builtin-rules
 all: detected $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) ## build the programs, the engine modules and the library into build/
 
 detected:
-	@echo "pnradar $(VERSION) ($(VARIANT)): cpu engine (FFTW) $(or $(HAVE_FFTW),left out), cuda engine $(if $(HAVE_CUDA),yes: $(NVCC),left out$(if $(NVCC), of this build,: no nvcc)), sources:$(foreach s,$(SOURCE_FOLDERS), $s $(if $(filter $s,$(SOURCES)),yes,left out (no $(LIBRARY_$s))))"
+	@echo "pnradar $(VERSION) ($(VARIANT)): cpu engine (FFTW) $(or $(HAVE_FFTW),left out), cuda engine $(if $(HAVE_CUDA),yes: $(NVCC),left out$(if $(NVCC), of this build,: no nvcc)), modules:$(foreach m,$(OPTIONAL), $(subst /,-,$m) $(if $(filter $m,$(FOUND)),yes,left out (no $(LIBRARY_$(notdir $m)))))"
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -125,14 +127,14 @@ $(B)/lib/pnradar/cpu.so: $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/engine/cpu/*
 	@echo "link $@"
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ $(FFTW_LIBS) -lm
 
-define source_rule
-$$(B)/obj/src/source/$(1)/%.o: CPPFLAGS += $$(shell pkg-config --cflags $$(LIBRARY_$(1)))
-$$(B)/lib/pnradar/source-$(1).so: $$(patsubst %.c,$$(B)/obj/%.o,$$(wildcard src/source/$(1)/*.c)) $$(LIB)
+define module_rule
+$$(B)/obj/src/$(1)/%.o: CPPFLAGS += $$(shell pkg-config --cflags $$(LIBRARY_$(notdir $(1))))
+$$(B)/lib/pnradar/$(subst /,-,$(1)).so: $$(patsubst %.c,$$(B)/obj/%.o,$$(wildcard src/$(1)/*.c)) $$(LIB)
 	@mkdir -p $$(@D)
 	@echo "link $$@"
-	@$$(CC) -shared $$(LDFLAGS) -Wl,--exclude-libs,ALL -o $$@ $$^ $$(shell pkg-config --libs $$(LIBRARY_$(1))) $$(LDLIBS)
+	@$$(CC) -shared $$(LDFLAGS) -Wl,--exclude-libs,ALL -o $$@ $$^ $$(shell pkg-config --libs $$(LIBRARY_$(notdir $(1)))) $$(LDLIBS)
 endef
-$(foreach source,$(SOURCES),$(eval $(call source_rule,$(source))))
+$(foreach module,$(FOUND),$(eval $(call module_rule,$(module))))
 
 -include cuda/module.mk
 
@@ -208,8 +210,8 @@ tsan: ## build and run the tests of threads with the thread sanitizer
 	@tools/setup test
 	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
 	    $(MAKE) --no-print-directory $(JOBS) VARIANT=tsan check
-# Tests of threads: the ring, the cpu engine's team, the pipeline, its subscribers and the library.
-TSAN_TESTS := test_ring test_queue test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
+# Tests of threads: the ring, the recorders, the cpu engine's team, the pipeline, its subscribers and the library.
+TSAN_TESTS := test_ring test_recorder test_result_recorder test_queue test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
     $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher test_library
 export PNR_ONLY
 
@@ -241,7 +243,7 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 fr
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tests/run tests/fresh tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
+SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tools/clients/echoes.sh tests/run tests/fresh tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
@@ -277,7 +279,7 @@ install: all ## copy programs, library, modules, manuals, completion, unit and c
 	install -m 644 src/library/pnradar.h $(DESTDIR)$(PREFIX)/include
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' src/library/libpnradar.pc \
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/libpnradar.pc
-	install -m 644 $(wildcard config/*.conf) tools/embed.c $(SHARE)/pnradar
+	install -m 644 $(wildcard config/*.conf) tools/embed.c $(wildcard tools/clients/echoes.*) $(SHARE)/pnradar
 	sed 's|/usr/local/|$(PREFIX)/|' config/pnradar.service >$(UNIT)
 	install -m 644 $(B)/complete/zsh $(DESTDIR)$(ZSH_DIR)/_pnradar
 	for program in $(COMPLETED); do \

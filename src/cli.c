@@ -18,7 +18,7 @@ enum {
     MAX_OPERANDS = sizeof((pnr_cli *)0)->operands / sizeof(char *)
 };
 
-volatile int pnr_stop;
+volatile int pnr_stop, pnr_trigger_signal;
 
 /* --- options --- */
 
@@ -434,4 +434,19 @@ void pnr_cli_catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
+}
+
+static void note_trigger(int number)
+{
+    (void)number;
+    __atomic_store_n(&pnr_trigger_signal, 1, __ATOMIC_RELAXED);
+}
+
+void pnr_cli_catch_trigger(void)
+{
+    struct sigaction action = {.sa_handler = note_trigger, .sa_flags = SA_RESTART};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
 }

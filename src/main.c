@@ -201,6 +201,7 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
     static outputs to;
     pnr_account account;
     pnr_pipeline_options options = {.stop = &pnr_stop,
+                                    .trigger = &pnr_trigger_signal,
                                     .pause = flush_results,
                                     .finish = finish,
                                     .tap_context = &to,
@@ -209,6 +210,7 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
     int code;
 
     pnr_cli_catch_signals();
+    pnr_cli_catch_trigger();
     if ((code = open_printing(config, print, &to.printing, error)) != PNR_OK ||
         (code = pnr_picture_create(picture, &to.picture, error)) != PNR_OK ||
         (cells_path != NULL &&

@@ -30,9 +30,11 @@
     PNR_ACCOUNT_WINDOWS(X)                                                                         \
     X(results)                                                                                     \
     PNR_ACCOUNT_RESULTS(X)                                                                         \
-    X(n_clipped)       /* samples at either end of the range of the ADC: not a loss */             \
-    X(n_nonfinite)     /* samples that are NaN or Inf; lost_source contains them */                \
-    X(deadline_missed) /* results after their deadline: not a loss */
+    X(n_clipped)          /* samples at either end of the range of the ADC: not a loss */          \
+    X(n_nonfinite)        /* samples that are NaN or Inf; lost_source contains them */             \
+    X(deadline_missed)    /* results after their deadline: not a loss */                           \
+    X(unrecorded_samples) /* that [recorder] was to record and did not */                          \
+    X(unrecorded_results) /* the same of results */
 
 typedef struct pnr_account {
 #define PNR_ACCOUNT_FIELD(name) uint64_t name;
@@ -42,7 +44,7 @@ typedef struct pnr_account {
 
 /* True when the three sums hold. */
 bool pnr_account_closes(const pnr_account *account);
-/* True when nothing was lost, refused, dropped or unsent. */
+/* True when nothing was lost, refused, dropped, unsent or unrecorded. */
 bool pnr_account_lossless(const pnr_account *account);
 /* Writes the account as one line for people and logs. Returns out. */
 char *pnr_account_format(const pnr_account *account, char *out, size_t size);

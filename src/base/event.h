@@ -24,7 +24,10 @@
     X(ENGINE_FAILED, "engine-failed", WARN, "windows", "")                                         \
     X(RESULTS_UNSENT, "results-unsent", WARN, "results", "")                                       \
     X(OVERRUN, "overrun", WARN, "", "")                                                            \
-    X(UNDERRUN, "underrun", WARN, "", "")
+    X(UNDERRUN, "underrun", WARN, "", "")                                                          \
+    X(RECORDING_STOPS, "recording-stops", WARN, "", "")                                            \
+    X(RECORDING_RESUMES, "recording-resumes", INFO, "unrecorded", "")                              \
+    X(RECORDING_LATE, "recording-late", WARN, "unrecorded", "")
 typedef enum pnr_event_kind {
 #define PNR_EVENT_VALUE(name, word, level, first, second) PNR_EVENT_##name,
     PNR_EVENTS(PNR_EVENT_VALUE)

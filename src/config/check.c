@@ -253,6 +253,22 @@ static int check_realtime(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
+static int check_recorder(const pnr_config *config, pnr_error *error)
+{
+    const bool is_triggered = config->recorder.pre_trigger_s > 0;
+
+    if (!*config->recorder.samples &&
+        (is_triggered || config->recorder.rotate_s > 0 || config->recorder.rotate_bytes > 0))
+        return refuse(error, "recorder.%s needs recorder.samples, a folder for the recordings",
+                      is_triggered                    ? "pre_trigger_s"
+                      : config->recorder.rotate_s > 0 ? "rotate_s"
+                                                      : "rotate_bytes");
+    if (!is_triggered && (config->recorder.has_trigger_snr_db || config->recorder.trigger_loss))
+        return refuse(error, "recorder.%s needs recorder.pre_trigger_s above 0",
+                      config->recorder.trigger_loss ? "trigger_loss" : "trigger_snr_db");
+    return PNR_OK;
+}
+
 static int check_echo(const pnr_config *config, pnr_error *error)
 {
     const pnr_format_info *format = pnr_format_get(config->source.format);
@@ -311,9 +327,9 @@ static int check_targets(const pnr_config *config, pnr_error *error)
 int pnr_config_check(const pnr_config *config, pnr_error *error)
 {
     static int (*const checks[])(const pnr_config *config, pnr_error *error) = {
-        check_names,    check_source,  check_codes,     check_code, check_radar,
-        check_dwell,    check_doppler, check_slow_time, check_rows, check_looks,
-        check_realtime, check_echo,    check_targets};
+        check_names,    check_source,   check_codes,     check_code,   check_radar,
+        check_dwell,    check_doppler,  check_slow_time, check_rows,   check_looks,
+        check_realtime, check_recorder, check_echo,      check_targets};
 
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         int rc = checks[i](config, error);

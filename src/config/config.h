@@ -236,6 +236,18 @@ typedef struct pnr_config {
         double linger_s;   /* longest wait at the end for the last messages to leave */
     } publisher;
     struct {
+        char samples[PNR_PATH_LEN]; /* "": none; a folder, or the name of a recording */
+        char results[PNR_PATH_LEN]; /* "": none */
+        double buffer_s;            /* longest pause of the disk without a loss */
+        double rotate_s;            /* most seconds of a recording; 0: no limit */
+        size_t rotate_bytes;        /* most bytes of its samples; 0: no limit */
+        double pre_trigger_s;       /* recorded before an event; 0: everything is recorded */
+        double post_trigger_s;      /* recorded after an event */
+        double trigger_snr_db; /* least SNR of an echo that is an event, when has_trigger_snr_db */
+        bool has_trigger_snr_db;
+        bool trigger_loss; /* a loss is an event */
+    } recorder;
+    struct {
         size_t seed;
         size_t periods; /* periods to write; 0: until stopped */
         double noise_rms;

@@ -3,6 +3,7 @@
 #include "pipeline/acquisition.h"
 
 #include "base/clock.h"
+#include "recorder/recording.h"
 
 static const uint64_t patience_ns = 50 * 1000 * 1000;
 
@@ -60,6 +61,34 @@ static void keep_pace(const pnr_acquisition *a, uint64_t began_ns, uint64_t posi
     }
 }
 
+pnr_time_source pnr_acquisition_start(const pnr_acquisition *a, int64_t *utc_ns)
+{
+    *utc_ns = a->stated_start_utc_ns;
+    if (a->has_start)
+        return PNR_TIME_FILE;
+    if ((*utc_ns = atomic_load(&a->source_start_utc_ns)) != 0)
+        return PNR_TIME_SOURCE;
+    if (a->is_clocked && (*utc_ns = atomic_load(&a->start_utc_ns)) != 0)
+        return PNR_TIME_HOST;
+    return PNR_TIME_NONE;
+}
+
+/* Hands a block at `position` to the recorder of samples, also if the ring had no space for it. */
+static void record_block(const pnr_acquisition *a, uint64_t position, const pnr_source_block *block,
+                         const void *data)
+{
+    int64_t start_utc_ns;
+
+    if (a->recorder == NULL)
+        return;
+    if (pnr_acquisition_start(a, &start_utc_ns) == PNR_TIME_NONE)
+        start_utc_ns = PNR_RECORDING_NO_TIME;
+    if (block->gap == 0)
+        pnr_sample_recorder_add(a->recorder, position, start_utc_ns, data, block->n_samples);
+    else if (a->is_loss_event)
+        pnr_sample_recorder_trigger(a->recorder, PNR_TRIGGER_LOSS, position);
+}
+
 void pnr_acquisition_run(pnr_acquisition *a)
 {
     const uint64_t began_ns = pnr_clock_ns();
@@ -87,12 +116,16 @@ void pnr_acquisition_run(pnr_acquisition *a)
         if (block.has_time && atomic_load(&a->source_start_utc_ns) == 0)
             atomic_store(&a->source_start_utc_ns,
                          block.utc_ns - pnr_rational_time_ns(a->rate_hz, position));
+
+        const uint64_t first = position;
+
         position += block.n_samples + block.gap;
         if (atomic_load(&a->start_utc_ns) == 0)
             atomic_store(&a->start_utc_ns,
                          pnr_clock_utc_ns() - pnr_rational_time_ns(a->rate_hz, position));
         if (a->is_paced)
             keep_pace(a, began_ns, position);
+        record_block(a, first, &block, data);
         if (block.gap > 0)
             pnr_ring_skip(a->ring, block.gap, PNR_LOST_SOURCE);
         else if (is_spare)

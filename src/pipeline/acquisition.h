@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "recorder/sample_recorder.h"
 #include "ring/ring.h"
 #include "source/source.h"
 
@@ -14,18 +15,23 @@
 typedef struct pnr_acquisition {
     pnr_source *source;
     pnr_ring *ring;
-    size_t chunk; /* greatest number of samples in one read */
+    pnr_sample_recorder *recorder; /* NULL: recorder.samples is empty */
+    bool is_loss_event;            /* the recorder is told of losses */
+    size_t chunk;                  /* greatest number of samples in one read */
     uint64_t first_window;
     /* Samples of a dwell: a live read stops at the end of a dwell, so that the dwell is ready at
      * once. 0: reads have no such limit. */
     size_t dwell;
     void *spare; /* [chunk] for samples of a live source when the ring is full */
     pnr_rational rate_hz;
-    bool is_live;                        /* the source cannot wait: a full ring drops samples */
-    bool is_paced;                       /* the source is a recording that plays in real time */
-    const volatile int *stop;            /* may be NULL */
-    _Atomic int cancel;                  /* stop flag of the pipeline itself */
-    _Atomic int64_t start_utc_ns;        /* host time of sample 0; 0 before the first samples */
+    bool has_start; /* the configuration or the file states the time of sample 0: */
+    int64_t stated_start_utc_ns;
+    bool is_clocked;              /* else the host's clock may give it: the source is no file */
+    bool is_live;                 /* the source cannot wait: a full ring drops samples */
+    bool is_paced;                /* the source is a recording that plays in real time */
+    const volatile int *stop;     /* may be NULL */
+    _Atomic int cancel;           /* stop flag of the pipeline itself */
+    _Atomic int64_t start_utc_ns; /* host time of sample 0; 0 before the first samples */
     _Atomic int64_t source_start_utc_ns; /* the same as the source states it; 0 before it does */
     int code;                            /* after the end: PNR_OK, or the error of the source */
     pnr_error error;
@@ -33,5 +39,9 @@ typedef struct pnr_acquisition {
 
 /* Reads until the end of the source, stop or cancel, then ends the ring. */
 void pnr_acquisition_run(pnr_acquisition *acquisition);
+
+/* Returns the origin of the time of sample 0, and sets *utc_ns unless it is PNR_TIME_NONE. Any
+ * thread may call it. */
+pnr_time_source pnr_acquisition_start(const pnr_acquisition *acquisition, int64_t *utc_ns);
 
 #endif

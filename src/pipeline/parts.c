@@ -139,6 +139,10 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     a->first_window = p->setup->radar.first_window + pnr_plan_view_samples(plan, 0);
     a->dwell = dwell;
     a->rate_hz = p->setup->radar.rate_hz;
+    a->has_start = p->setup->radar.has_start;
+    a->stated_start_utc_ns = p->setup->radar.start_utc_ns;
+    a->is_clocked = p->info.n_samples == UINT64_MAX;
+    a->is_loss_event = config->recorder.trigger_loss;
     a->stop = p->options->stop;
     a->is_paced = config->source.pace == PNR_PACE_REAL_TIME && !p->info.is_live;
     a->is_live = p->is_live;
@@ -151,6 +155,18 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a chunk of %zu samples",
                              a->chunk);
     return PNR_OK;
+}
+
+/* Opens the recorder of samples. A live stream never waits for a disk; a recording does. */
+static int open_recorder(pnr_pipeline *p, pnr_error *error)
+{
+    if (p->config->recorder.samples[0] == '\0')
+        return PNR_OK;
+    if (p->options->feed != NULL)
+        return pnr_refuse(error, "recorder.samples: samples that a program pushes are recorded by "
+                                 "that program");
+    return pnr_sample_recorder_create(p->config, p->setup, p->info.format, p->info.n_channels,
+                                      !p->is_live, &p->events, &p->acquisition.recorder, error);
 }
 
 static int open_detector(pnr_pipeline *p, pnr_error *error)
@@ -312,7 +328,7 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
         (code = open_acquisition(p, error)) != PNR_OK ||
         (code = open_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
-        (code = open_publishing(p, error)) != PNR_OK)
+        (code = open_recorder(p, error)) != PNR_OK || (code = open_publishing(p, error)) != PNR_OK)
         return code;
     p->ahead = ahead_samples(p);
     log_setup(p);
@@ -331,6 +347,7 @@ void pnr_pipeline_close(pnr_pipeline *p)
     if (p->ops != NULL && p->memory != NULL)
         p->ops->free(p->memory);
     pnr_setup_destroy(p->setup);
+    pnr_sample_recorder_destroy(p->acquisition.recorder);
     pnr_source_close(p->acquisition.source);
     free(p->acquisition.spare);
     free(p);

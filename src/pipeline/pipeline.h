@@ -48,7 +48,9 @@ typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan 
 typedef struct pnr_pipeline_options {
     volatile int *stop; /* non-zero: finish all windows and end; may be NULL. A lost engine sets it,
                          * because otherwise no feed would notice the loss */
-    pnr_pipeline_tap tap;             /* may be NULL */
+    volatile int *trigger; /* non-zero: an event for recorder.pre_trigger_s, which sets it to zero;
+                            * may be NULL */
+    pnr_pipeline_tap tap;  /* may be NULL */
     pnr_pipeline_tap_cells tap_cells; /* may be NULL; else the engine computes power even if
                                        * publisher.profile is off */
     pnr_pipeline_pause pause;         /* may be NULL */

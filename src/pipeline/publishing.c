@@ -173,6 +173,17 @@ static void wait_for_record(pnr_publishing *p)
         pnr_queue_wait(p->queue, patience_ns);
 }
 
+/* Reports the signal of the user, if there was one, to the recorder of samples. */
+static void take_signal(const pnr_publishing *p)
+{
+    pnr_sample_recorder *recorder = p->parts.acquisition->recorder;
+    volatile int *trigger = p->parts.options->trigger;
+
+    if (trigger != NULL && recorder != NULL &&
+        __atomic_exchange_n(trigger, 0, __ATOMIC_RELAXED) != 0)
+        pnr_sample_recorder_trigger(recorder, PNR_TRIGGER_SIGNAL, 0);
+}
+
 /* Sends what a pack still holds. */
 static void finish_pack(pnr_publishing *p)
 {
@@ -195,6 +206,7 @@ static void *publish_thread(void *argument)
 
         pnr_publishing_tell_events(p);
         pnr_publishing_send_status(p);
+        take_signal(p);
         if (record != NULL) {
             take_record(p, record);
             pnr_queue_pop(p->queue);
@@ -319,6 +331,15 @@ static int open_trackers(pnr_publishing *p, pnr_error *error)
     return PNR_OK;
 }
 
+/* Opens the recorder of results. A live stream never waits for a disk; a recording does. */
+static int open_recorder(pnr_publishing *p, pnr_error *error)
+{
+    if (p->parts.config->recorder.results[0] == '\0')
+        return PNR_OK;
+    return pnr_result_recorder_create(p->parts.config, !p->parts.is_live, p->parts.events,
+                                      &p->recorder, error);
+}
+
 int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **out, pnr_error *error)
 {
     const pnr_setup *setup = parts->setup;
@@ -331,7 +352,8 @@ int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **ou
     p->parts = *parts;
     if ((code = open_trackers(p, error)) != PNR_OK ||
         (code = pnr_publishing_fill_map(p, error)) != PNR_OK ||
-        (code = open_queue(p, error)) != PNR_OK || (code = open_publisher(p, error)) != PNR_OK) {
+        (code = open_queue(p, error)) != PNR_OK || (code = open_publisher(p, error)) != PNR_OK ||
+        (code = open_recorder(p, error)) != PNR_OK) {
         pnr_publishing_destroy(p);
         return code;
     }
@@ -350,6 +372,7 @@ void pnr_publishing_destroy(pnr_publishing *p)
     if (p == NULL)
         return;
     pnr_publisher_destroy(p->publisher);
+    pnr_result_recorder_destroy(p->recorder);
     free(p->queue);
     free(p->code_names);
     free(p);

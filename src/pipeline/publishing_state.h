@@ -11,6 +11,7 @@
 #include "pipeline/deadline.h"
 #include "pipeline/publishing.h"
 #include "publisher/publisher.h"
+#include "recorder/result_recorder.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,10 +33,11 @@ struct pnr_publishing {
 
     /* --- the publishing thread --- */
     pnr_publisher *publisher;
-    pnr_report report;       /* report of the present dwell */
-    pnr_map_info map;        /* map of the present dwell; its row alone describes a profile */
-    const char **code_names; /* [plan.n_codes] names of the codes in the map */
-    double gate_delay_s;     /* delay of gate_first_cell if the zero delay is radar.zero_delay_s */
+    pnr_result_recorder *recorder; /* NULL: recorder.results is empty */
+    pnr_report report;             /* report of the present dwell */
+    pnr_map_info map;              /* map of the present dwell; its row alone describes a profile */
+    const char **code_names;       /* [plan.n_codes] names of the codes in the map */
+    double gate_delay_s; /* delay of gate_first_cell if the zero delay is radar.zero_delay_s */
     size_t gate_first_cell;
     pnr_zero_tracker zero;
     pnr_slip_tracker slip;

@@ -11,20 +11,13 @@ static const double huge_power = 1e20; /* full scale is 1; unscaled 32-bit integ
 
 static void fill_time(const pnr_publishing *p, pnr_report *report)
 {
-    const pnr_radar *radar = &p->parts.setup->radar;
-    int64_t start = radar->start_utc_ns;
+    int64_t start;
 
-    report->time_source = PNR_TIME_NONE;
-    if (radar->has_start)
-        report->time_source = PNR_TIME_FILE;
-    else if ((start = atomic_load(&p->parts.acquisition->source_start_utc_ns)) != 0)
-        report->time_source = PNR_TIME_SOURCE;
-    else if (p->parts.info->n_samples == UINT64_MAX &&
-             (start = atomic_load(&p->parts.acquisition->start_utc_ns)) != 0)
-        report->time_source = PNR_TIME_HOST;
+    report->time_source = pnr_acquisition_start(p->parts.acquisition, &start);
     report->has_time = report->time_source != PNR_TIME_NONE;
-    report->time_ns =
-        report->has_time ? start + pnr_rational_time_ns(radar->rate_hz, report->sample) : 0;
+    report->time_ns = report->has_time ? start + pnr_rational_time_ns(p->parts.setup->radar.rate_hz,
+                                                                      report->sample)
+                                       : 0;
 }
 
 /* True when samples are larger than any receiver gives: their mean power is too large, or the power
@@ -73,6 +66,24 @@ static void publish_report(pnr_publishing *p)
         p->account.sent++;
     else
         p->account.unsent_publish_refused++;
+}
+
+/* Hands the report to the recorders. */
+static void record_report(const pnr_publishing *p)
+{
+    const pnr_report *report = &p->report;
+    const pnr_config *config = p->parts.config;
+
+    if (p->recorder != NULL)
+        pnr_result_recorder_add(p->recorder, report);
+    if (p->parts.acquisition->recorder == NULL || !config->recorder.has_trigger_snr_db)
+        return;
+    for (size_t i = 0; i < report->detection.n_echoes; i++)
+        if (report->detection.echoes[i].snr_db >= config->recorder.trigger_snr_db) {
+            pnr_sample_recorder_trigger(p->parts.acquisition->recorder, PNR_TRIGGER_ECHO,
+                                        report->sample);
+            return;
+        }
 }
 
 /* Reports the first dwell of those in a row that have clipped samples. */
@@ -135,6 +146,7 @@ void pnr_publishing_report(pnr_publishing *p, const pnr_made *made)
         pnr_publishing_give_cells(p, &made->dwell,
                                   (const float *)((const char *)made + made->cells_at));
     p->n_echoes += report->detection.n_echoes;
+    record_report(p);
     if (p->parts.options->tap != NULL)
         p->parts.options->tap(p->parts.options->tap_context, report);
 }

@@ -20,10 +20,22 @@ static void add_samples(pnr_account *account, const pnr_account *samples)
 #undef ADD_COUNT
 }
 
+/* Adds what the recorders lost so far. */
+static void add_recorders(const pnr_publishing *p, pnr_account *account)
+{
+    const pnr_sample_recorder *samples = p->parts.acquisition->recorder;
+
+    if (samples != NULL)
+        account->unrecorded_samples = pnr_sample_recorder_lost(samples);
+    if (p->recorder != NULL)
+        account->unrecorded_results = pnr_result_recorder_lost(p->recorder);
+}
+
 static void fill_status(pnr_publishing *p, pnr_status *status)
 {
     *status = (pnr_status){.account = p->account};
     add_samples(&status->account, &p->samples);
+    add_recorders(p, &status->account);
     memcpy(status->engine, p->report.engine, sizeof status->engine);
     status->elapsed_s = (double)(pnr_clock_ns() - p->began_ns) * 1e-9;
     status->latency_p50_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.5) * 1e-3;
@@ -181,7 +193,7 @@ static void log_advice(const pnr_publishing *p, const pnr_account *account)
                 "source.spectrum, source.tune_hz and code.tune_hz, code.epoch",
                 n_results);
     if (p->parts.options->tap == NULL && p->parts.options->tap_cells == NULL &&
-        (endpoint[0] == '\0' || !p->is_heard))
+        p->recorder == NULL && (endpoint[0] == '\0' || !p->is_heard))
         pnr_log(PNR_LOG_WARN,
                 "nobody got the %llu results: %s%s, and nothing was printed (--print table)",
                 n_results,
@@ -215,8 +227,12 @@ int pnr_publishing_close_account(pnr_publishing *p, uint64_t positions, int code
     show_progress(p, NULL);
     if (options->finish != NULL)
         code = options->finish(options->tap_context, code, error);
+    pnr_sample_recorder_finish(p->parts.acquisition->recorder);
+    pnr_result_recorder_finish(p->recorder);
+    pnr_publishing_tell_events(p);
     *account = p->account;
     add_samples(account, &p->samples);
+    add_recorders(p, account);
     if (!pnr_account_closes(account) || account->positions != positions)
         code = pnr_error_set(error, PNR_EINTERNAL, "the account does not close: %s",
                              pnr_account_format(account, text, sizeof text));

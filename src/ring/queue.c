@@ -7,6 +7,7 @@
 
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -55,6 +56,17 @@ pnr_queue *pnr_queue_init(void *memory, size_t capacity, size_t most_bytes)
 
     queue->capacity = memory_bytes(capacity, most_bytes);
     return queue;
+}
+
+pnr_queue *pnr_queue_create(size_t capacity, size_t most_bytes)
+{
+    const size_t bytes = (pnr_queue_bytes(capacity, most_bytes) + LINE - 1) / LINE * LINE;
+    void *memory = bytes > capacity ? aligned_alloc(LINE, bytes) : NULL;
+
+    if (memory == NULL)
+        return NULL;
+    memset(memory, 0, bytes);
+    return pnr_queue_init(memory, capacity, most_bytes);
 }
 
 /* --- sleep --- */

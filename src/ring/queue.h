@@ -17,6 +17,10 @@ size_t pnr_queue_bytes(size_t capacity, size_t most_bytes);
  * the memory. */
 pnr_queue *pnr_queue_init(void *memory, size_t capacity, size_t most_bytes);
 
+/* Makes an empty queue in memory of this process alone, all of it touched. The caller frees it with
+ * free(). NULL: out of memory. */
+pnr_queue *pnr_queue_create(size_t capacity, size_t most_bytes);
+
 /* --- the writer --- */
 
 /* Returns memory for a record of at most `bytes` <= most_bytes, aligned to 16 bytes; NULL: the

@@ -187,7 +187,8 @@ static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
                              " of them headers, one %s sample of all channels has %zu",
                              s->name, s->data.n_bytes, other_bytes, meta->datatype,
                              s->sample_bytes);
-    if (meta->n_captures > 0 && meta->captures[meta->n_captures - 1].first >= s->n_samples)
+    /* A recorder that was killed may have begun a capture of which it wrote no sample. */
+    if (meta->n_captures > 0 && meta->captures[meta->n_captures - 1].first > s->n_samples)
         return pnr_error_set(error, PNR_EDATA,
                              "%.200s: captures[%zu] begins at sample %" PRIu64
                              " of the data file, which has %" PRIu64,
@@ -281,10 +282,10 @@ static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_bl
     sigmf *s = state;
     uint64_t n = MAX_READ_BYTES / s->sample_bytes;
 
-    if (s->at == s->n_samples)
-        return PNR_EEND;
     if ((block->gap = enter_captures(s)) > 0)
         return PNR_OK;
+    if (s->at == s->n_samples)
+        return PNR_EEND;
 
     const uint64_t end =
         s->next < s->meta.n_captures ? s->meta.captures[s->next].first : s->n_samples;

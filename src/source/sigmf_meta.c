@@ -83,6 +83,25 @@ static int read_datatype(const json_t *global, pnr_sigmf_meta *out, pnr_error *e
                          "a type of SigMF, as ci16_le, cf32_be or ru8");
 }
 
+char *pnr_sigmf_datatype(pnr_format format, char out[16])
+{
+    size_t i = 0;
+
+    while (forms[i].complex != format && forms[i].real != format)
+        i++;
+    snprintf(out, 16, "%c%s%s", forms[i].complex == format ? 'c' : 'r', forms[i].name,
+             forms[i].component.bytes > 1 ? "_le" : "");
+    return out;
+}
+
+/* Reads the rate that pnradar itself states exactly, a quotient that no decimals have. */
+static bool read_quotient(const json_t *global, pnr_rational *out)
+{
+    const char *text = json_string_value(json_object_get(global, "pnradar:sample_rate"));
+
+    return text != NULL && pnr_rational_parse(text, out) == PNR_OK && out->num > 0;
+}
+
 /* Reads a rate exactly as the text has it: the shortest decimals of a double are those of the text,
  * if the text has at most 17. */
 static int read_rate(const json_t *global, pnr_rational *out, pnr_error *error)
@@ -90,7 +109,7 @@ static int read_rate(const json_t *global, pnr_rational *out, pnr_error *error)
     const json_t *value = json_object_get(global, "core:sample_rate");
     char text[40];
 
-    if (value == NULL)
+    if (value == NULL || read_quotient(global, out))
         return PNR_OK;
     if (json_is_integer(value))
         snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));

@@ -48,6 +48,10 @@ typedef struct pnr_sigmf_meta {
 int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error);
 void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta);
 
+/* Writes the type of samples that are in the file as in memory, "ci16_le" for PNR_FORMAT_CI16. format:
+ * one in memory, so never PNR_FORMAT_CI4. Returns out. */
+char *pnr_sigmf_datatype(pnr_format format, char out[16]);
+
 /* Converts n components in place, from their form in the file to that of memory. */
 void pnr_sigmf_convert(const pnr_sigmf_component *component, void *data, size_t n);
 

@@ -282,7 +282,7 @@ TEST(test_refusals)
         {"cf32_le", "", "{}", "captures[0]: core:sample_start is missing"},
         {"cf32_le", "", "3", "captures[0]"},
         {"cf32_le", "", "{\"core:sample_start\":-1}", "core:sample_start is -1"},
-        {"cf32_le", "", "{\"core:sample_start\":4}", "sample 4 of the data file, which has 4"},
+        {"cf32_le", "", "{\"core:sample_start\":5}", "sample 5 of the data file, which has 4"},
         {"cf32_le", "", "{\"core:sample_start\":2},{\"core:sample_start\":1}", "captures[1]"},
         {"cf32_le", ",\"core:offset\":9", "{\"core:sample_start\":2}", "before core:offset, 9"},
         {"cf32_le", "", "{\"core:sample_start\":0,\"core:header_bytes\":31}", "no samples"},

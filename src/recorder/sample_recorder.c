@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/* The recorder of samples: blocks go through a queue to a thread that writes recordings. Each block
+ * states its position, so that a loss of any kind is a jump, and becomes a new capture. */
+#include "recorder/sample_recorder.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "recorder/recording.h"
+#include "ring/queue.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    BLOCK_BYTES = 1 << 18, /* most bytes of samples in a block */
+    MIN_QUEUE_BYTES = 1 << 22,
+    EVENT_QUEUE_BYTES = 1 << 14,
+    SAME_TIME = 1000, /* most recordings whose names have the same time */
+    N_TRIGGERS = 3
+};
+
+static const uint64_t poll_ns = 10 * 1000 * 1000, full_ns = 1000 * 1000,
+                      retry_after_ns = 1000000000;
+
+#define TRIGGER_WORD(name, word) [PNR_TRIGGER_##name] = word,
+static const char *const trigger_words[N_TRIGGERS] = {PNR_TRIGGERS(TRIGGER_WORD)};
+
+typedef struct block {
+    uint64_t first;
+    int64_t start_utc_ns;
+    size_t n_samples;
+} block; /* the samples follow */
+
+typedef struct event {
+    pnr_trigger trigger;
+    uint64_t position;
+} event;
+
+struct pnr_sample_recorder {
+    const pnr_config *config;
+    pnr_events *told;
+    bool can_wait, is_folder, is_triggered;
+    size_t sample_bytes, block_samples;
+    uint64_t part_samples;  /* most samples of a recording */
+    uint64_t before, after; /* samples that are recorded around an event */
+    uint64_t kept;          /* newest samples that wait for an event */
+    pthread_t thread;
+    bool is_running;
+    pnr_queue *blocks;
+    pnr_queue *events[2]; /* of the publishing thread and of the acquisition thread */
+    _Atomic bool ended;
+    _Atomic bool is_full;         /* the queue had no space since the thread last looked */
+    _Atomic uint64_t newest;      /* position after the newest sample */
+    _Atomic uint64_t n_refused;   /* samples for which the queue had no space */
+    _Atomic uint64_t n_unwritten; /* samples that the disk did not take */
+
+    /* of the thread */
+    pnr_recording recording;
+    pnr_error error;
+    event cause;          /* the event that the present recording begins with */
+    uint64_t from, until; /* positions to record; from = until: none */
+    uint64_t done;        /* position after the last one that was recorded around an event */
+    uint64_t n_recorded, n_parts;
+    bool is_failing;
+    uint64_t retry_ns; /* when the next block is tried */
+    uint64_t n_missed; /* samples that are not recorded since the failure began */
+    uint64_t n_told;   /* refused samples that are logged */
+    uint64_t told_ns;
+};
+
+/* --- names --- */
+
+/* Writes the path of a new recording: FOLDER/<stream>-<UTC>, and -2, -3, ... for the same time. */
+static void name_part(const pnr_sample_recorder *r, int64_t utc_ns, unsigned number,
+                      char out[PATH_MAX])
+{
+    const char *folder = r->config->recorder.samples;
+    char time[PNR_TIME_LEN], again[16] = "";
+    int y, month, d, h, m, s;
+
+    pnr_time_format(utc_ns, time);
+    (void)sscanf(time, "%d-%d-%dT%d:%d:%d", &y, &month, &d, &h, &m, &s);
+    if (number > 1)
+        snprintf(again, sizeof again, "-%u", number);
+    snprintf(out, PATH_MAX, "%s%s%s-%04d%02d%02dT%02d%02d%02d.%.3sZ%s", folder,
+             folder[strlen(folder) - 1] == '/' ? "" : "/", r->config->stream.name, y, month, d, h,
+             m, s, strchr(time, '.') + 1, again);
+}
+
+/* Opens the recording that begins at this position. */
+static int open_part(pnr_sample_recorder *r, uint64_t first, int64_t start_utc_ns)
+{
+    const int64_t utc_ns = start_utc_ns != PNR_RECORDING_NO_TIME
+                               ? start_utc_ns + pnr_rational_time_ns(r->recording.rate_hz, first)
+                               : pnr_clock_utc_ns();
+    int code = PNR_ECONFIG;
+    char path[PATH_MAX];
+
+    if (!r->is_folder)
+        code = pnr_recording_open(&r->recording, r->config->recorder.samples, first, &r->error);
+    for (unsigned i = 1; r->is_folder && code == PNR_ECONFIG && i <= SAME_TIME; i++) {
+        name_part(r, utc_ns, i, path);
+        code = pnr_recording_open(&r->recording, path, first, &r->error);
+    }
+    if (code == PNR_OK && r->is_triggered)
+        pnr_recording_label(&r->recording, trigger_words[r->cause.trigger], r->cause.position);
+    return code;
+}
+
+static void close_part(pnr_sample_recorder *r)
+{
+    if (r->recording.fd < 0)
+        return;
+    r->n_parts += r->recording.n_samples > 0;
+    if (pnr_recording_finish(&r->recording, &r->error) != PNR_OK && pnr_log_is_ready())
+        pnr_log(PNR_LOG_WARN, "%s", r->error.text);
+}
+
+/* --- failures --- */
+
+static void miss(pnr_sample_recorder *r, uint64_t n_samples)
+{
+    r->n_missed += n_samples;
+    atomic_fetch_add(&r->n_unwritten, n_samples);
+}
+
+static void begin_failure(pnr_sample_recorder *r, uint64_t position)
+{
+    if (!r->is_failing)
+        pnr_event_post(r->told, PNR_EVENT_RECORDING_STOPS, position, 0, 0,
+                       "recording-stops: %s; tried again every second", r->error.text);
+    r->is_failing = true;
+    r->retry_ns = pnr_clock_ns() + retry_after_ns;
+}
+
+static void end_failure(pnr_sample_recorder *r, uint64_t position)
+{
+    if (r->is_failing)
+        pnr_event_post(r->told, PNR_EVENT_RECORDING_RESUMES, position, (double)r->n_missed, 0,
+                       "recording-resumes: %" PRIu64 " samples are not recorded", r->n_missed);
+    r->is_failing = false;
+    r->n_missed = 0;
+}
+
+/* Reports how many samples the queue refused, at most once a second. */
+static void tell_refused(pnr_sample_recorder *r)
+{
+    const uint64_t n = atomic_load(&r->n_refused), now = pnr_clock_ns();
+
+    if (n == r->n_told || now < r->told_ns + retry_after_ns)
+        return;
+    pnr_event_post(r->told, PNR_EVENT_RECORDING_LATE, r->recording.next, (double)(n - r->n_told), 0,
+                   "recording-late: the disk is slower than the stream for longer than "
+                   "recorder.buffer_s = %.10g: %" PRIu64 " samples are not recorded",
+                   r->config->recorder.buffer_s, n - r->n_told);
+    r->n_told = n;
+    r->told_ns = now;
+}
+
+/* --- the thread --- */
+
+/* Records the samples of a block from `skip` on, n_samples of them. */
+static void record_samples(pnr_sample_recorder *r, const block *b, size_t skip, size_t n_samples)
+{
+    const uint64_t position = b->first + skip;
+    const char *samples = (const char *)(b + 1) + skip * r->sample_bytes;
+    size_t n_written = 0;
+
+    if (r->is_failing && pnr_clock_ns() < r->retry_ns) {
+        miss(r, n_samples);
+        return;
+    }
+    if (r->is_folder && (r->recording.n_samples + n_samples > r->part_samples ||
+                         r->recording.n_captures == PNR_RECORDING_CAPTURES))
+        close_part(r);
+    if ((r->recording.fd >= 0 || open_part(r, position, b->start_utc_ns) == PNR_OK) &&
+        pnr_recording_append(&r->recording, position, b->start_utc_ns, samples, n_samples,
+                             &n_written, &r->error) == PNR_OK)
+        end_failure(r, position);
+    else
+        begin_failure(r, position);
+    r->n_recorded += n_written;
+    if (n_written < n_samples)
+        miss(r, n_samples - n_written);
+}
+
+/* Returns the queue with the earliest event. NULL: no event waits. */
+static pnr_queue *earliest_event(const pnr_sample_recorder *r)
+{
+    const event *a = pnr_queue_front(r->events[0]), *b = pnr_queue_front(r->events[1]);
+
+    if (a == NULL && b == NULL)
+        return NULL;
+    return r->events[b != NULL && (a == NULL || b->position < a->position)];
+}
+
+/* Takes the events whose ranges touch the present one, or the next event if that range is empty. */
+static void take_events(pnr_sample_recorder *r)
+{
+    pnr_queue *queue;
+
+    while ((queue = earliest_event(r)) != NULL) {
+        const event *e = pnr_queue_front(queue);
+        const uint64_t from = e->position > r->before ? e->position - r->before : 0;
+        const uint64_t until = e->position + r->after;
+
+        if (r->from == r->until) {
+            r->cause = *e;
+            r->from = from;
+            r->until = until;
+        } else if (from > r->until) {
+            return; /* it begins another recording */
+        } else {    /* an echo is reported later than a loss at the same time */
+            r->from = from < r->from ? from : r->from;
+            r->until = until > r->until ? until : r->until;
+        }
+        pnr_queue_pop(queue);
+    }
+}
+
+/* Records what lies around events in the oldest block. True: the block is done. */
+static bool follow_events(pnr_sample_recorder *r, const block *b, bool is_over)
+{
+    const uint64_t end = b->first + b->n_samples;
+    uint64_t from, until;
+
+    take_events(r);
+    if (r->from == r->until)
+        return is_over || end + r->kept <= atomic_load(&r->newest) ||
+               atomic_exchange(&r->is_full, false);
+    from = r->from > r->done ? r->from : r->done;
+    from = from > b->first ? from : b->first;
+    until = end < r->until ? end : r->until;
+    if (from < until) {
+        record_samples(r, b, (size_t)(from - b->first), (size_t)(until - from));
+        r->done = until;
+    }
+    if (end < r->until)
+        return true;
+    close_part(r);
+    r->from = r->until = 0;
+    return false; /* another event may be in this block */
+}
+
+static void *record_thread(void *argument)
+{
+    pnr_sample_recorder *r = argument;
+
+    for (;;) {
+        const bool is_over = atomic_load(&r->ended); /* read before the queue */
+        const block *b = pnr_queue_front(r->blocks);
+        bool is_done = b != NULL;
+
+        if (b == NULL && is_over)
+            break;
+        if (b != NULL && r->is_triggered)
+            is_done = follow_events(r, b, is_over);
+        else if (b != NULL)
+            record_samples(r, b, 0, b->n_samples);
+        if (is_done)
+            pnr_queue_pop(r->blocks);
+        else
+            (void)pnr_clock_sleep_until(pnr_clock_ns() + poll_ns, NULL);
+        tell_refused(r);
+    }
+    close_part(r);
+    return NULL;
+}
+
+/* --- the other threads --- */
+
+void pnr_sample_recorder_add(pnr_sample_recorder *r, uint64_t position, int64_t start_utc_ns,
+                             const void *samples, size_t n_samples)
+{
+    const char *from = samples;
+
+    while (n_samples > 0) {
+        const size_t n = n_samples < r->block_samples ? n_samples : r->block_samples;
+        const size_t n_bytes = sizeof(block) + n * r->sample_bytes;
+        block *b = pnr_queue_reserve(r->blocks, n_bytes);
+
+        if (b == NULL)
+            atomic_store(&r->is_full, true);
+        if (b == NULL && r->can_wait) {
+            pnr_queue_wait_space(r->blocks, n_bytes, full_ns);
+            continue;
+        }
+        if (b == NULL) {
+            atomic_fetch_add(&r->n_refused, n_samples);
+            break;
+        }
+        *b = (block){position, start_utc_ns, n};
+        memcpy(b + 1, from, n * r->sample_bytes);
+        pnr_queue_commit(r->blocks, n_bytes);
+        from += n * r->sample_bytes;
+        position += n;
+        n_samples -= n;
+        atomic_store(&r->newest, position);
+    }
+}
+
+void pnr_sample_recorder_trigger(pnr_sample_recorder *r, pnr_trigger trigger, uint64_t position)
+{
+    pnr_queue *queue = r->events[trigger == PNR_TRIGGER_LOSS];
+    event *e = r->is_triggered ? pnr_queue_reserve(queue, sizeof *e) : NULL;
+
+    if (e == NULL) /* so many events wait that their ranges are recorded */
+        return;
+    *e = (event){trigger, trigger == PNR_TRIGGER_SIGNAL ? atomic_load(&r->newest) : position};
+    pnr_queue_commit(queue, sizeof *e);
+}
+
+uint64_t pnr_sample_recorder_lost(const pnr_sample_recorder *r)
+{
+    return atomic_load(&r->n_refused) + atomic_load(&r->n_unwritten);
+}
+
+/* --- create and destroy --- */
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+
+    return path[strlen(path) - 1] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
+}
+
+/* Creates an empty recording and removes it, to show before a long run whether it can be written. */
+static int check_path(const pnr_sample_recorder *r, pnr_error *error)
+{
+    const pnr_config *config = r->config;
+    char path[PATH_MAX];
+
+    if (!r->is_folder &&
+        (r->is_triggered || config->recorder.rotate_s > 0 || config->recorder.rotate_bytes > 0))
+        return pnr_refuse(error,
+                          "recorder.samples = %.300s: it is no folder, and %s makes several "
+                          "recordings: name a folder",
+                          config->recorder.samples,
+                          r->is_triggered ? "recorder.pre_trigger_s" : "a rotation");
+    if (!r->is_folder)
+        return pnr_recording_check(config->recorder.samples, error);
+    name_part(r, pnr_clock_utc_ns(), SAME_TIME + 1, path);
+    return pnr_recording_check(path, error);
+}
+
+/* Converts seconds to samples, at most 2^62. */
+static uint64_t samples_of(const pnr_sample_recorder *r, double seconds)
+{
+    return (uint64_t)fmin(seconds * pnr_rational_double(r->recording.rate_hz), 0x1p62);
+}
+
+/* Computes the lengths in samples. Returns the number of bytes of the queue. */
+static size_t measure(pnr_sample_recorder *r)
+{
+    const pnr_config *config = r->config;
+    const double pre_s = config->recorder.pre_trigger_s, buffer_s = config->recorder.buffer_s;
+    const uint64_t by_size = config->recorder.rotate_bytes / r->sample_bytes;
+    const uint64_t by_time = samples_of(r, config->recorder.rotate_s);
+    double bytes = (double)samples_of(r, pre_s + buffer_s) * (double)r->sample_bytes;
+
+    r->part_samples = UINT64_MAX;
+    if (config->recorder.rotate_bytes > 0)
+        r->part_samples = by_size > 1 ? by_size : 1;
+    if (config->recorder.rotate_s > 0 && by_time < r->part_samples)
+        r->part_samples = by_time > 1 ? by_time : 1;
+    r->block_samples = BLOCK_BYTES / r->sample_bytes;
+    if (r->block_samples > r->part_samples)
+        r->block_samples = (size_t)r->part_samples;
+    r->is_triggered = pre_s > 0;
+    r->before = samples_of(r, pre_s);
+    r->after = samples_of(r, config->recorder.post_trigger_s);
+    r->kept = samples_of(r, pre_s + buffer_s / 2); /* an event may be reported so late */
+    bytes += 0.01 * bytes + 2 * BLOCK_BYTES;       /* the heads of the blocks */
+    return bytes < MIN_QUEUE_BYTES ? MIN_QUEUE_BYTES : (size_t)fmin(bytes, 0x1p62);
+}
+
+int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup, pnr_format format,
+                               size_t n_channels, bool can_wait, pnr_events *events,
+                               pnr_sample_recorder **out, pnr_error *error)
+{
+    pnr_sample_recorder *r = calloc(1, sizeof *r);
+    size_t bytes;
+    int code;
+
+    *out = NULL;
+    if (r == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "recorder: out of memory");
+    r->config = config;
+    r->can_wait = can_wait;
+    r->told = events;
+    r->is_folder = is_folder(config->recorder.samples);
+    if ((code = pnr_recording_create(config, setup, format, n_channels, &r->recording, error)) !=
+        PNR_OK)
+        goto fail;
+    r->sample_bytes = r->recording.sample_bytes;
+    bytes = measure(r);
+    if ((code = check_path(r, error)) != PNR_OK)
+        goto fail;
+    r->blocks = pnr_queue_create(bytes, sizeof(block) + r->block_samples * r->sample_bytes);
+    r->events[0] = pnr_queue_create(EVENT_QUEUE_BYTES, sizeof(event));
+    r->events[1] = pnr_queue_create(EVENT_QUEUE_BYTES, sizeof(event));
+    if (r->blocks == NULL || r->events[0] == NULL || r->events[1] == NULL ||
+        pthread_create(&r->thread, NULL, record_thread, r) != 0) {
+        code = pnr_error_set(error, PNR_ENOMEMORY,
+                             "recorder: no memory for %zu bytes: recorder.buffer_s = %.10g", bytes,
+                             config->recorder.buffer_s);
+        goto fail;
+    }
+    r->is_running = true;
+    *out = r;
+    return PNR_OK;
+fail:
+    pnr_sample_recorder_destroy(r);
+    return code;
+}
+
+void pnr_sample_recorder_finish(pnr_sample_recorder *r)
+{
+    if (r == NULL || !r->is_running)
+        return;
+    atomic_store(&r->ended, true);
+    pthread_join(r->thread, NULL);
+    r->is_running = false;
+    pnr_log(PNR_LOG_INFO,
+            "recorder: %" PRIu64 " samples in %" PRIu64 " recordings; %" PRIu64 " not recorded",
+            r->n_recorded, r->n_parts, pnr_sample_recorder_lost(r));
+}
+
+void pnr_sample_recorder_destroy(pnr_sample_recorder *r)
+{
+    if (r == NULL)
+        return;
+    pnr_sample_recorder_finish(r);
+    free(r->blocks);
+    free(r->events[0]);
+    free(r->events[1]);
+    pnr_recording_destroy(&r->recording);
+    free(r);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Records the samples as they arrive, in a thread of its own that never delays a live stream. */
+#ifndef PNR_SAMPLE_RECORDER_H
+#define PNR_SAMPLE_RECORDER_H
+
+#include "base/event.h"
+#include "config/config.h"
+#include "setup/setup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct pnr_sample_recorder pnr_sample_recorder;
+
+/* Events around which samples are recorded if recorder.pre_trigger_s is above 0, as words in the
+ * metadata. */
+#define PNR_TRIGGERS(X) X(ECHO, "echo") X(SIGNAL, "signal") X(LOSS, "loss")
+typedef enum {
+#define PNR_TRIGGER_VALUE(name, word) PNR_TRIGGER_##name,
+    PNR_TRIGGERS(PNR_TRIGGER_VALUE)
+#undef PNR_TRIGGER_VALUE
+} pnr_trigger;
+
+/*
+ * Starts the thread, which records to recorder.samples (not empty): a folder gets recordings named
+ * by stream and time, another name is that of the only recording. format, n_channels: of the
+ * samples in memory. can_wait: the source waits for a slow disk; else samples for which there is no
+ * space are not recorded. events:
+ * get failures and their ends; may be NULL. Keeps pointers to config, setup and events. PNR_OK; PNR_ECONFIG: the recording
+ * exists, or the parts of a rotation need a folder; PNR_EPERMISSION, PNR_EIO: a recording cannot be
+ * created; PNR_ENOMEMORY: no space for recorder.buffer_s.
+ */
+int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup, pnr_format format,
+                               size_t n_channels, bool can_wait, pnr_events *events,
+                               pnr_sample_recorder **out, pnr_error *error);
+/* Records what was added before, gives the last recording its name, and ends the thread. Logs the
+ * totals. No other thread may use the recorder then. */
+void pnr_sample_recorder_finish(pnr_sample_recorder *recorder);
+void pnr_sample_recorder_destroy(pnr_sample_recorder *recorder);
+
+/* Adds samples from `position` on. Positions only grow; one that is left out is a gap. start_utc_ns:
+ * time of position 0, or PNR_RECORDING_NO_TIME. The acquisition thread calls this function. */
+void pnr_sample_recorder_add(pnr_sample_recorder *recorder, uint64_t position, int64_t start_utc_ns,
+                             const void *samples, size_t n_samples);
+/* Reports an event at a position, or at the newest one with PNR_TRIGGER_SIGNAL. The acquisition
+ * thread reports a loss, and the publishing thread reports the others. */
+void pnr_sample_recorder_trigger(pnr_sample_recorder *recorder, pnr_trigger trigger,
+                                 uint64_t position);
+/* Returns the number of samples so far that were to be recorded and are not. Any thread may call
+ * it. */
+uint64_t pnr_sample_recorder_lost(const pnr_sample_recorder *recorder);
+
+#endif
