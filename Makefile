@@ -59,7 +59,10 @@ LIB := $(B)/libpnradar.a
 COMMON := $(B)/libtools.a
 # A manual lies next to what it describes.
 MANUALS := $(shell find src tools -name '*.[1-9]')
-TOOLS := echo listen plan bench
+# The page of pnradar-view has the charts of Chart.js.
+CHART := $(firstword $(wildcard /usr/share/javascript/chart.js/chart.min.js))
+HAVE_VIEW := $(if $(CHART),$(call have,libmicrohttpd))
+TOOLS := echo listen plan bench $(if $(HAVE_VIEW),view)
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so) $(foreach m,$(FOUND),$(B)/lib/pnradar/$(subst /,-,$m).so)
 # The library for other programs. Its major number changes with the interface of pnradar.h.
@@ -103,6 +106,16 @@ $$(B)/bin/pnradar-$(1): $$(patsubst %.c,$$(B)/obj/%.o,tools/pnradar-$(1).c $$(wi
 	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach tool,$(TOOLS),$(eval $(call tool_rule,$(tool))))
+
+PAGE := $(wildcard tools/view/page/*) $(CHART)
+$(B)/assets.c: tools/view/embed $(PAGE) tools/view/page
+	@mkdir -p $(@D)
+	@tools/view/embed $(PAGE) >$@
+$(B)/assets.o: $(B)/assets.c
+	@echo "cc $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(B)/bin/pnradar-view: $(B)/assets.o
+$(B)/bin/pnradar-view: LDLIBS += $(shell pkg-config --libs libmicrohttpd 2>/dev/null)
 
 $(SHARED): $(B)/obj/src/library/pnradar.o $(LIB)
 	@mkdir -p $(@D)

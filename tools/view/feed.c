@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Receives the messages of one publisher and stores them. */
+#include "tools/view/feed.h"
+
+#include "base/log.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The queue of maps takes queue_bytes, and at least two maps. What a full queue has not read is lost
+ * when the publisher ends. */
+enum { RESULTS_HIGH_WATER = 10000, MAPS_HIGH_WATER = 2, TAKEN_AT_ONCE = 500, BAD_SHOWN = 10 };
+static const size_t queue_bytes = (size_t)32 << 20;
+static const char *const result_topics[] = {"range/", "status/", "end/", "event/", NULL};
+static const char *const map_topics[] = {"profile/", "map/", NULL};
+
+static const char *const monitor_names[] = {"inproc://maps0", "inproc://maps1", "inproc://maps2",
+                                            "inproc://maps3", "inproc://maps4", "inproc://maps5",
+                                            "inproc://maps6", "inproc://maps7"};
+
+struct view_feed {
+    const pnr_subscriber_source *source;
+    view_store *store;
+    void *sockets[VIEW_FEED_SOCKETS]; /* results, maps */
+    void *monitor;                    /* NULL: the subscription to maps has reached the publisher */
+    bool is_connected;                /* to the results */
+    size_t map_bytes;                 /* size of the last map */
+    pnr_report report;
+    pnr_map map;
+};
+
+/* --- one message --- */
+
+static int take_pack(view_feed *f, const char *text, size_t length, pnr_subscriber_message *m,
+                     pnr_error *error)
+{
+    size_t bytes, offset = 0;
+    const void *records = pnr_subscriber_part(m, 2, &bytes);
+    int code;
+
+    while ((code = pnr_message_read_pack(text, length, records, bytes, &offset, &f->report,
+                                         error)) == PNR_OK)
+        view_store_result(f->store, &f->report);
+    return code == PNR_EEND ? PNR_OK : code;
+}
+
+static int take_range(view_feed *f, const char *text, size_t length, pnr_subscriber_message *m,
+                      pnr_error *error)
+{
+    int code;
+
+    if (m->n_parts > 2)
+        code = take_pack(f, text, length, m, error);
+    else if ((code = pnr_message_read_range(text, length, &f->report, error)) == PNR_OK)
+        view_store_result(f->store, &f->report);
+    if (code == PNR_OK)
+        view_store_latest(f->store, f->report.stream, text, length);
+    return code;
+}
+
+static int take_summary(view_feed *f, const char *text, size_t length, bool is_end,
+                        pnr_error *error)
+{
+    pnr_end_summary summary;
+    const int code = is_end ? pnr_message_read_end(text, length, &summary, error)
+                            : pnr_message_read_status(text, length, &summary, error);
+
+    if (code == PNR_OK)
+        view_store_summary(f->store, &summary, is_end, text, length);
+    return code;
+}
+
+/* Stores an event, of which only the run and the stream are read here. */
+static int take_event(view_feed *f, const char *text, size_t length, pnr_error *error)
+{
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+    const char *run = json_string_value(json_object_get(root, "run"));
+    const char *stream = json_string_value(json_object_get(root, "stream"));
+    const bool is_good = run != NULL && stream != NULL && strlen(stream) < PNR_TEXT_LEN;
+
+    if (is_good)
+        view_store_event(f->store, stream, run, text, length);
+    json_decref(root);
+    return is_good ? PNR_OK
+                   : pnr_error_set(error, PNR_EDATA, "event: no JSON with a run and a stream");
+}
+
+/* Makes the queue as long as queue_bytes allow for maps of this size. */
+static void fit_queue(view_feed *f, size_t bytes)
+{
+    const size_t n = queue_bytes / (bytes > 0 ? bytes : 1);
+    const int high_water = n < MAPS_HIGH_WATER      ? MAPS_HIGH_WATER
+                           : n > RESULTS_HIGH_WATER ? RESULTS_HIGH_WATER
+                                                    : (int)n;
+
+    f->map_bytes = bytes;
+    (void)zmq_setsockopt(f->sockets[1], ZMQ_RCVHWM, &high_water, sizeof high_water);
+}
+
+static int take_map(view_feed *f, const char *text, size_t length, pnr_subscriber_message *m,
+                    pnr_error *error)
+{
+    size_t bytes;
+    int code;
+
+    f->map.cells = pnr_subscriber_part(m, 2, &bytes);
+    if (bytes != f->map_bytes)
+        fit_queue(f, bytes);
+    if (pnr_subscriber_has_topic(m, "map/")) {
+        code = pnr_message_read_map(text, length, bytes, &f->map.head, &f->map.info, error);
+    } else {
+        f->map.info = (pnr_map_info){.n_codes = 1, .n_rows = 1, .n_runs = 1, .mps_per_hz = NAN};
+        f->map.info.runs[0].n_rows = 1;
+        code =
+            pnr_message_read_profile(text, length, bytes, &f->map.head, &f->map.info.row, error);
+    }
+    if (code == PNR_OK)
+        view_store_map(f->store, &f->map, bytes);
+    return code;
+}
+
+static void take_message(view_feed *f, pnr_subscriber_message *m)
+{
+    pnr_error error = {0};
+    size_t length;
+    const char *text = pnr_subscriber_part(m, 1, &length);
+    int code;
+
+    if (pnr_subscriber_has_topic(m, "range/"))
+        code = take_range(f, text, length, m, &error);
+    else if (pnr_subscriber_has_topic(m, "status/") || pnr_subscriber_has_topic(m, "end/"))
+        code = take_summary(f, text, length, pnr_subscriber_has_topic(m, "end/"), &error);
+    else if (pnr_subscriber_has_topic(m, "event/"))
+        code = take_event(f, text, length, &error);
+    else
+        code = take_map(f, text, length, m, &error);
+    if (code != PNR_OK && ++f->store->n_bad <= BAD_SHOWN)
+        pnr_log(PNR_LOG_WARN, "%s%s", error.text,
+                f->store->n_bad == BAD_SHOWN ? " (no more of these)" : "");
+}
+
+/* Connects to the results after the subscription to maps has reached the publisher, so that the
+ * first results have their maps. */
+static void connect_when_reached(view_feed *f)
+{
+    pnr_error error;
+
+    if (f->is_connected || !pnr_subscriber_reached(f->sockets[1], &f->monitor))
+        return;
+    if (pnr_subscriber_connect(f->sockets[0], f->source, &error) != PNR_OK)
+        pnr_log(PNR_LOG_ERROR, "%s", error.text);
+    f->is_connected = true;
+}
+
+size_t view_feed_take(view_feed *f)
+{
+    pnr_subscriber_message m;
+    size_t n = 0;
+
+    connect_when_reached(f);
+    pthread_mutex_lock(&f->store->mutex);
+    for (size_t i = 0; i < VIEW_FEED_SOCKETS; i++)
+        for (size_t k = 0; k < TAKEN_AT_ONCE; k++, n++) {
+            if (pnr_subscriber_receive(f->sockets[i], &m) != PNR_OK)
+                break;
+            take_message(f, &m);
+            pnr_subscriber_release(&m);
+        }
+    pthread_mutex_unlock(&f->store->mutex);
+    return n;
+}
+
+/* --- open and close --- */
+
+void view_feed_poll(const view_feed *f, zmq_pollitem_t items[VIEW_FEED_SOCKETS])
+{
+    for (size_t i = 0; i < VIEW_FEED_SOCKETS; i++)
+        items[i] = (zmq_pollitem_t){.socket = f->sockets[i], .events = ZMQ_POLLIN};
+}
+
+int view_feed_open(void *context, const pnr_subscriber_source *source, size_t number,
+                   view_store *store, view_feed **out, pnr_error *error)
+{
+    view_feed *f = calloc(1, sizeof *f);
+    int code;
+
+    *out = NULL;
+    if (f == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "view: out of memory");
+    f->store = store;
+    f->source = source;
+    if ((code = pnr_subscriber_create(context, source, map_topics, RESULTS_HIGH_WATER,
+                                      &f->sockets[1], error)) != PNR_OK ||
+        (code = pnr_subscriber_watch(context, f->sockets[1], monitor_names[number], &f->monitor,
+                                     error)) != PNR_OK ||
+        (code = pnr_subscriber_connect(f->sockets[1], source, error)) != PNR_OK ||
+        (code = pnr_subscriber_create(context, source, result_topics, RESULTS_HIGH_WATER,
+                                      &f->sockets[0], error)) != PNR_OK) {
+        view_feed_close(f);
+        return code;
+    }
+    *out = f;
+    return PNR_OK;
+}
+
+void view_feed_close(view_feed *f)
+{
+    if (f == NULL)
+        return;
+    pnr_subscriber_unwatch(f->sockets[1], &f->monitor);
+    for (size_t i = 0; i < VIEW_FEED_SOCKETS; i++)
+        pnr_subscriber_destroy(f->sockets[i]);
+    free(f);
+}

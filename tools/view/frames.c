@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Server-sent events: what is new to a client since its last frame. */
+#include "base/clock.h"
+#include "tools/view/api.h"
+#include "tools/view/write.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_LINES = 16,    /* lines of a frame; more are merged */
+    MOST_RESULTS = 200, /* results of a frame; of more the newest are sent */
+};
+static const uint64_t beat_ns = 5 * (uint64_t)PNR_NS_PER_S;
+
+static void begin_event(view_buffer *out, const char *name)
+{
+    view_addf(out, "event: %s\ndata: ", name);
+}
+
+static void end_event(view_buffer *out)
+{
+    view_add(out, "\n\n");
+}
+
+/* Adds the list of streams when it has changed, and puts the cursor at the end of a new run. */
+static void add_streams(view_store *store, const view_stream *s, view_cursor *c, view_buffer *out)
+{
+    const bool is_new = s != NULL && strcmp(c->run, s->run) != 0;
+
+    if (c->is_begun && !is_new && c->n_changes == store->n_changes)
+        return;
+    begin_event(out, "streams");
+    view_api_streams(store, out);
+    end_event(out);
+    c->is_begun = true;
+    c->n_changes = store->n_changes;
+    if (!is_new)
+        return;
+    memcpy(c->run, s->run, sizeof c->run);
+    c->n_results = s->n_results; /* the client asks for the past itself */
+    c->n_lines = s->fine.n > 0 ? s->fine.n - 1 : 0;
+    c->n_pictures = 0;
+    c->n_status = c->n_end = 0;
+    c->n_events = s->n_events > VIEW_EVENTS ? s->n_events - VIEW_EVENTS : 0;
+}
+
+static void add_results(const view_stream *s, view_cursor *c, view_buffer *out)
+{
+    const uint64_t n = s->n_results - c->n_results;
+    const uint64_t skipped = n > MOST_RESULTS ? n - MOST_RESULTS : 0;
+    const char *comma = "";
+
+    if (n == 0)
+        return;
+    begin_event(out, "results");
+    view_addf(out, "{\"run\":\"%s\",\"skipped\":%" PRIu64 ",\"unseen\":%" PRIu64 ",\"results\":[",
+              s->run, skipped, s->n_unseen);
+    for (uint64_t i = c->n_results + skipped; i < s->n_results; i++) {
+        const view_result *r = &s->results[i % VIEW_RESULTS];
+
+        view_add(out, comma);
+        view_add_result(out, r);
+        for (uint32_t e = 0; e < r->n_echoes; e++) {
+            view_add(out, e > 0 ? "," : "");
+            view_add_echo(out, &s->echoes[(r->first_echo + e) % VIEW_ECHOES]);
+        }
+        view_add(out, "]]");
+        comma = ",";
+    }
+    view_add(out, "]}");
+    end_event(out);
+    c->n_results = s->n_results;
+}
+
+/* Adds the lines that are complete, as [from_s, to_s, cells]. Lines of a time without a profile are
+ * left out. A stream that has ended completes its last line. */
+static void add_lines(const view_stream *s, view_cursor *c, view_buffer *out)
+{
+    const uint64_t end = s->has_ended || s->fine.n == 0 ? s->fine.n : s->fine.n - 1;
+    const uint64_t n = end > c->n_lines ? end - c->n_lines : 0;
+    const uint64_t merged = (n + MOST_LINES - 1) / MOST_LINES;
+    uint8_t cells[VIEW_MOST_WIDTH];
+    const view_columns columns = view_columns_of(&s->gate, c->query.from_m, c->query.to_m);
+    const char *comma = "";
+
+    if (n == 0 || !(columns.n > 0))
+        return;
+    begin_event(out, "lines");
+    view_addf(out, "{\"run\":\"%s\",\"lines\":[", s->run);
+    for (uint64_t i = c->n_lines; i < end; i += merged) {
+        const uint64_t to = i + merged < end ? i + merged : end;
+
+        if (!view_lines_merge(&s->fine, i, to, columns.first, columns.n, c->query.width, cells))
+            continue;
+        view_addf(out, "%s[", comma);
+        view_add_number(out, (double)i * s->fine.step_s, 15);
+        view_add(out, ",");
+        view_add_number(out, (double)to * s->fine.step_s, 15);
+        view_add(out, ",\"");
+        view_add_base64(out, cells, c->query.width);
+        view_add(out, "\"]");
+        comma = ",";
+    }
+    view_add(out, "]}");
+    end_event(out);
+    c->n_lines = end;
+}
+
+/* Announces the newest map. The client asks for its cells when it is ready to draw them. */
+static void add_map(const view_stream *s, view_cursor *c, view_buffer *out)
+{
+    if (c->n_pictures == s->picture.n)
+        return;
+    begin_event(out, "map");
+    view_addf(out, "{\"run\":\"%s\",\"n\":%" PRIu64 ",\"codes\":%zu,\"rows\":%zu}", s->run,
+              s->picture.n, s->picture.map.info.n_codes, s->picture.map.info.n_rows);
+    end_event(out);
+    c->n_pictures = s->picture.n;
+}
+
+static void add_text(const char *name, const view_text *text, uint64_t *n, view_buffer *out)
+{
+    if (text->text == NULL || *n == text->n)
+        return;
+    begin_event(out, name);
+    view_add(out, text->text);
+    end_event(out);
+    *n = text->n;
+}
+
+static void add_events(const view_stream *s, view_cursor *c, view_buffer *out)
+{
+    if (s->n_events > VIEW_EVENTS && c->n_events < s->n_events - VIEW_EVENTS)
+        c->n_events = s->n_events - VIEW_EVENTS;
+    for (; c->n_events < s->n_events; c->n_events++) {
+        const view_text *event = &s->events[c->n_events % VIEW_EVENTS];
+
+        if (event->text == NULL)
+            continue;
+        begin_event(out, "event");
+        view_add(out, event->text);
+        end_event(out);
+    }
+}
+
+void view_api_frames(view_store *store, view_cursor *c, view_buffer *out)
+{
+    const view_stream *s = view_store_find(store, c->query.stream);
+    const uint64_t now_ns = pnr_clock_ns();
+
+    add_streams(store, s, c, out);
+    if (s != NULL) {
+        add_results(s, c, out);
+        add_lines(s, c, out);
+        add_map(s, c, out);
+        add_text("status", &s->status, &c->n_status, out);
+        add_events(s, c, out);
+        add_text("end", &s->end, &c->n_end, out);
+    }
+    if (out->n == 0 && now_ns - c->beat_ns >= beat_ns)
+        view_add(out, ": still here\n\n");
+    if (out->n > 0)
+        c->beat_ns = now_ns;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The health of the chain and the parameters of the radar, as the status messages state them.
+import { clock, count, utc, withUnit } from './units.js';
+
+function fill(list, rows) {
+  list.replaceChildren(...rows.map(([name, value, isBad]) => {
+    const [div, dt, dd] = ['div', 'dt', 'dd'].map((kind) => document.createElement(kind));
+    dt.textContent = name;
+    dd.textContent = value;
+    dd.dataset.name = name;
+    dd.classList.toggle('bad', Boolean(isBad));
+    div.append(dt, dd);
+    return div;
+  }));
+}
+
+function lines(list, texts) {
+  list.replaceChildren(...texts.map((text) => {
+    const li = document.createElement('li');
+    li.textContent = text;
+    return li;
+  }));
+}
+
+const some = (text) => text !== undefined && text !== '0' && text !== 0;
+
+export function showHealth(list, status, page) {
+  const a = status?.account, l = status?.latency_us;
+  if (!a) {
+    fill(list, [['', 'no status yet']]);
+    return;
+  }
+  const rows = [
+    ['Samples', count(a.positions)],
+    ['Lost at the source', count(a.lost_source), some(a.lost_source)],
+    ['Lost in a full ring', count(a.lost_ring_full), some(a.lost_ring_full)],
+    ['Clipped', count(a.n_clipped), some(a.n_clipped)],
+    ['Not finite', count(a.n_nonfinite), some(a.n_nonfinite)],
+    ['Windows', `${count(a.windows)}, ${count(a.processed)} processed`],
+    ['Windows without result', count(Number(a.dropped_engine_error) + Number(a.refused_too_much_lost)), some(a.dropped_engine_error) || some(a.refused_too_much_lost)],
+    ['Results', `${count(a.results)}, ${count(a.unsent_publish_refused)} unsent`, some(a.unsent_publish_refused)],
+    ['Late results', count(a.deadline_missed), some(a.deadline_missed)],
+    ['Not received here', count(page.unseen), page.unseen > 0],
+    ['Latency', l ? `${withUnit(l.p50 * 1e-6, 's')} median, ${withUnit(l.p99 * 1e-6, 's')} 99 %, ${withUnit(l.max * 1e-6, 's')} worst` : '–'],
+    ['Account', a.closes ? 'closes' : 'does not close', !a.closes],
+    ['Loss is seen', status.source?.loss_visibility ?? '–'],
+    ['Subscribers', String(status.subscribers)],
+  ];
+  if (status.ring)
+    rows.splice(3, 0, ['Ring', `${Math.round(100 * status.ring.fill)} % full`, status.ring.fill > 0.8]);
+  fill(list, rows);
+}
+
+export function showRadar(list, status) {
+  const r = status?.radar;
+  const rows = r ? Object.entries(r).filter(([, value]) => value !== null && typeof value !== 'object')
+    .map(([name, value]) => parameter(name, value)) : [['', 'no status yet']];
+  fill(list, rows);
+}
+
+const units = [['_hz', 'Hz'], ['_mps', 'm/s'], ['_m', 'm'], ['_s', 's']];
+
+// 'unambiguous_range_m', 149896 -> ['unambiguous range', '150 km']
+function parameter(name, value) {
+  const unit = units.find(([ending]) => name.endsWith(ending));
+  const title = name.replace(/_(hz|mps|m|s|db)$/, '').replaceAll('_', ' ');
+  if (typeof value === 'number' && unit)
+    return [title, withUnit(value, unit[1], 6)];
+  return [title, name.endsWith('_db') ? `${Number(value.toPrecision(6))} dB` : String(value)];
+}
+
+export function showLosses(list, losses, epoch) {
+  lines(list, losses.slice(-20).reverse().map(([from, to, share, unseen]) => {
+    const when = utc(epoch, from) || clock(from, 3);
+    return `${when}: ${withUnit(to - from, 's')} ${unseen ? 'not received here' : share < 1 ? `with ${(100 * share).toPrecision(2)} % lost` : 'lost'}`;
+  }));
+}
+
+export function showEvents(list, events) {
+  lines(list, events.slice(-50).reverse().map((e) => `${(e.time ?? '').slice(11, 19)} ${e.event}: ${e.text ?? ''}`));
+}

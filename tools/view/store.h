@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* The last hour of each stream in bounded memory: results, lines of the picture, losses, and the
+ * newest profile or map, status and end. One mutex guards everything. */
+#ifndef VIEW_STORE_H
+#define VIEW_STORE_H
+
+#include "picture/map.h"
+#include "publisher/message.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    VIEW_COLUMNS = 2048,      /* greatest number of columns of a line */
+    VIEW_MERGED = 8,          /* fine lines in a coarse line */
+    VIEW_FINE_LINES = 6000,   /* five minutes of the shortest fine lines */
+    VIEW_COARSE_LINES = 9000, /* an hour of the shortest coarse lines */
+    VIEW_RESULTS = 1 << 17,
+    VIEW_ECHOES = 1 << 18,
+    VIEW_LOSSES = 4096,
+    VIEW_EVENTS = 256,
+    VIEW_TEXT = 65536,     /* bytes of a status, an end or an event */
+    VIEW_LATENCIES = 12,   /* buckets of the latency histogram, without the last, infinite one */
+    VIEW_MAX_STREAMS = 64, /* greatest value of --streams */
+};
+#define VIEW_SLOT_S 0.05 /* shortest time of a fine line */
+
+/* The power of a cell in one byte: 0 stands for no data, v for (v - 1) * VIEW_STEP_DB +
+ * VIEW_LEAST_DB over the noise floor. */
+#define VIEW_STEP_DB 0.4
+#define VIEW_LEAST_DB (-10.0)
+
+/* A published echo: the fields of the wire. */
+typedef struct view_echo {
+#define VIEW_ECHO_COUNT(x, name) uint32_t name;
+#define VIEW_ECHO_WIDE(x, name) double name;
+#define VIEW_ECHO_NARROW(x, name) float name;
+    PNR_ECHO_FIELDS(VIEW_ECHO_COUNT, VIEW_ECHO_COUNT, VIEW_ECHO_WIDE, VIEW_ECHO_NARROW, )
+#undef VIEW_ECHO_COUNT
+#undef VIEW_ECHO_WIDE
+#undef VIEW_ECHO_NARROW
+    pnr_code_label code_name;
+} view_echo;
+
+typedef struct view_result {
+    uint64_t seq, sample, lost, lost_before;
+    double time_s; /* from the start of the stream to the first sample */
+    double latency_us, noise_db;
+    uint64_t first_echo; /* number of the first echo since the start of the run */
+    uint32_t n_echoes;
+    unsigned flags;
+} view_result;
+
+/* Positions that gave no result, or only a part of one. */
+typedef struct view_loss {
+    double from_s, to_s;
+    double share;   /* lost part of the span, 0 .. 1 */
+    bool is_unseen; /* true: the results were published, but did not reach this program */
+} view_loss;
+
+/* Lines of a picture. Line i is at slot i mod `capacity`; it covers the time from i * step_s to
+ * (i + 1) * step_s. A line is the greatest power of all profiles that begin in this time. */
+typedef struct view_lines {
+    size_t capacity;
+    double step_s;
+    uint64_t n;       /* lines so far: the newest one is n - 1 */
+    uint64_t *number; /* [capacity] number of the line in a slot, plus 1; 0: empty */
+    uint8_t *cells;   /* [capacity][VIEW_COLUMNS] */
+} view_lines;
+
+/* How the columns of the lines lie in range. */
+typedef struct view_gate {
+    size_t n_columns; /* 0: no profile has arrived */
+    double first_m, step_m;
+} view_gate;
+
+/* A part of the gate. */
+typedef struct view_columns {
+    double first, n;
+} view_columns;
+
+/* The newest profile or map, whole. */
+typedef struct view_picture {
+    pnr_map map; /* cells: this struct owns them */
+    void *cells;
+    size_t capacity; /* bytes of the memory at cells */
+    uint64_t n;      /* number of profiles and maps of the run */
+    double time_s;
+} view_picture;
+
+typedef struct view_text {
+    char *text;   /* one line of JSON; NULL: none */
+    uint64_t n;   /* number of such texts so far */
+    int64_t when; /* UTC of the arrival, ns */
+} view_text;
+
+typedef struct view_stream {
+    char name[PNR_TEXT_LEN], run[17], previous_run[17];
+    char engine[48];
+    double rate_hz;
+    double dwell_s;       /* NAN: not known */
+    int64_t epoch_utc_ns; /* UTC of position 0 */
+    bool has_epoch, has_ended;
+    uint64_t heard_ns; /* CLOCK_MONOTONIC of the last message */
+    view_gate gate;
+    view_lines fine, coarse;
+    view_result *results; /* [VIEW_RESULTS]; result i at i mod VIEW_RESULTS */
+    view_echo *echoes;    /* [VIEW_ECHOES]; likewise */
+    view_loss *losses;    /* [VIEW_LOSSES]; likewise */
+    uint64_t n_results, n_echoes, n_losses;
+    uint64_t n_unseen; /* results of the run that did not reach this program */
+    uint64_t next_seq; /* of the next result, if n_results > 0 */
+    view_text status, end, latest;
+    view_text events[VIEW_EVENTS]; /* event i at i mod VIEW_EVENTS */
+    uint64_t n_events;
+    pnr_end_summary summary; /* of the last status or end */
+    bool has_summary;
+    uint64_t latencies[VIEW_LATENCIES + 1]; /* results up to each limit of the histogram */
+    double latency_sum_us;
+    view_picture picture;
+} view_stream;
+
+typedef struct view_store {
+    pthread_mutex_t mutex; /* hold it while you use the members below */
+    view_stream *streams;  /* [capacity] */
+    size_t n_streams, capacity;
+    uint64_t n_changes; /* streams and runs that have begun or ended */
+    uint64_t n_bad;     /* messages that could not be read */
+    uint64_t n_refused; /* messages of more streams than there is room for */
+} view_store;
+
+/* Returns the byte of a power over the noise floor; NAN: no data. */
+uint8_t view_byte_of(float power);
+
+/* The upper limits of the latency buckets, in seconds. */
+extern const double view_latency_limits[VIEW_LATENCIES];
+
+/* capacity: 1 .. VIEW_MAX_STREAMS. PNR_OK, PNR_ENOMEMORY. */
+int view_store_create(size_t capacity, view_store **out);
+void view_store_destroy(view_store *store);
+
+/* Finds a stream by its name; "" stands for the first one. NULL: there is none. */
+view_stream *view_store_find(view_store *store, const char *name);
+
+/* Each function stores one message, and expects that the mutex is held. A message of a new run
+ * empties the stream. A late message of the previous run is ignored. */
+void view_store_result(view_store *store, const pnr_report *report);
+void view_store_latest(view_store *store, const char *stream, const char *text, size_t length);
+void view_store_map(view_store *store, const pnr_map *map, size_t bytes);
+void view_store_summary(view_store *store, const pnr_end_summary *summary, bool is_end,
+                        const char *text, size_t length);
+void view_store_event(view_store *store, const char *stream, const char *run, const char *text,
+                      size_t length);
+
+/* Fills out[width] with the greatest cells of the lines from line `from` up to, without, line `to`,
+ * from column `first` on, n_columns columns together. Lines that are no longer stored, or were
+ * never received, do not count. False: there is none. */
+bool view_lines_merge(const view_lines *lines, uint64_t from, uint64_t to, double first,
+                      double n_columns, size_t width, uint8_t *out);
+
+/* Returns the columns from range from_m to range to_m; NAN: to the end of the gate. n is 0 if the
+ * gate has none of these ranges, or is not known. */
+view_columns view_columns_of(const view_gate *gate, double from_m, double to_m);
+
+/* Returns the time of the newest sample that a result or line covers. */
+double view_stream_end_s(const view_stream *stream);
+
+#endif
