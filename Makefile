@@ -210,6 +210,11 @@ demo: ## install what is missing, build, find two synthetic targets and show the
 	@$(MAKE) --no-print-directory $(JOBS) HAVE_CUDA= all
 	@tools/demo $(B)
 
+view: ## install what is missing, build, and show a synthetic radar in the browser until Ctrl-C
+	@tools/setup view
+	@$(MAKE) --no-print-directory $(JOBS) HAVE_CUDA= all
+	@tools/view/start $(B)
+
 bench: all ## measure this machine, and the cpu engine against scipy
 	$(B)/bin/pnradar-bench chain
 	$(B)/bin/pnradar-bench stream

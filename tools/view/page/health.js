@@ -30,6 +30,7 @@ export function showHealth(list, status, page) {
     fill(list, [['', 'no status yet']]);
     return;
   }
+  const unsent = Number(a.results) - Number(a.sent);
   const rows = [
     ['Samples', count(a.positions)],
     ['Lost at the source', count(a.lost_source), some(a.lost_source)],
@@ -38,7 +39,7 @@ export function showHealth(list, status, page) {
     ['Not finite', count(a.n_nonfinite), some(a.n_nonfinite)],
     ['Windows', `${count(a.windows)}, ${count(a.processed)} processed`],
     ['Windows without result', count(Number(a.dropped_engine_error) + Number(a.refused_too_much_lost)), some(a.dropped_engine_error) || some(a.refused_too_much_lost)],
-    ['Results', `${count(a.results)}, ${count(a.unsent_publish_refused)} unsent`, some(a.unsent_publish_refused)],
+    ['Results', `${count(a.results)}, ${count(unsent)} unsent`, unsent > 0],
     ['Late results', count(a.deadline_missed), some(a.deadline_missed)],
     ['Not received here', count(page.unseen), page.unseen > 0],
     ['Latency', l ? `${withUnit(l.p50 * 1e-6, 's')} median, ${withUnit(l.p99 * 1e-6, 's')} 99 %, ${withUnit(l.max * 1e-6, 's')} worst` : '–'],

@@ -116,6 +116,9 @@ function showState() {
 }
 
 function takeStreams(list) {
+  if (isNewLink) // lines between the last answer and this link are in the past
+    askPast();
+  isNewLink = false;
   const before = stream?.run, first = server === null;
   server = list;
   const found = list.streams.find((s) => s.stream === state.stream) ?? (state.stream === '' ? list.streams[0] : undefined);
@@ -233,8 +236,10 @@ function merge(past, here, from, to) {
 }
 
 // Follows the stream with lines as high as the picture.
+let isNewLink = false;
 function connect() {
   live?.close();
+  isNewLink = true;
   const [r0, r1] = shownRange();
   live = follow({ stream: stream?.stream ?? state.stream, width: rti.rows, from_m: state.r0 === null ? null : r0, to_m: state.r1 === null ? null : r1 }, {
     streams: unlessFrozen(takeStreams),
@@ -252,7 +257,7 @@ function connect() {
       showState();
     }),
     away: () => { isAway = true; applyView(); showState(); },
-    back: () => { isAway = false; applyView(); showState(); },
+    back: () => { isAway = false; isNewLink = true; applyView(); showState(); },
   });
 }
 

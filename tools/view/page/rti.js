@@ -17,6 +17,7 @@ export class Rti {
     this.marks = document.createElement('canvas');
     this.echoes = [];
     this.losses = [];
+    this.cleared = 0;
     this.gate = null;       // { first, most, rate, dwell, epoch }: metres, seconds
     this.endS = 0;
     this.endAt = 0;         // performance.now() when endS arrived
@@ -44,9 +45,11 @@ export class Rti {
     return true;
   }
 
+  // Empties the columns, but keeps the echoes.
   clear() {
     this.cells = new Uint8Array(this.ring * this.rows);
     this.owner = new Float64Array(this.ring).fill(-1);
+    this.cleared = this.firstColumn() - spare / 2 + this.ring - 1;
     this.image = new ImageData(1, this.rows);
     this.pixels = new Uint32Array(this.image.data.buffer);
     for (const c of [this.picture, this.marks])
@@ -105,7 +108,6 @@ export class Rti {
     if (this.owner[slot] !== column) {
       this.owner[slot] = column;
       this.cells.fill(0, slot * this.rows, (slot + 1) * this.rows);
-      this.marks.getContext('2d').clearRect((slot + spare / 2) % this.ring, 0, 1, this.rows);
     }
     return slot;
   }
@@ -144,11 +146,13 @@ export class Rti {
     const first = Math.floor(fromS / this.columnS + 1e-6);
     const last = Math.max(first, Math.ceil(toS / this.columnS - 1e-6) - 1);
     const shown = this.firstColumn() - spare / 2;
+    if (cells.length !== this.rows)
+      return; // of the former size: the past has it
     if (this.view.to !== null && (last < shown || first > shown + this.ring))
       return;
     for (let column = Math.max(first, last - this.ring + 1); column <= last; column++) {
       const base = this.take(column) * this.rows;
-      for (let i = 0; i < this.rows && i < cells.length; i++)
+      for (let i = 0; i < this.rows; i++)
         if (cells[i] > this.cells[base + i])
           this.cells[base + i] = cells[i];
       this.paint(column);
@@ -221,6 +225,7 @@ export class Rti {
     const first = this.firstColumn() - spare / 2, y = this.y(echo.range_m);
     if (!(y >= -4 && y <= this.rows + 4) || column < first || column >= first + this.ring)
       return;
+    this.clearMarks(column + spare / 2);
     const context = this.marks.getContext('2d'), x = this.slot(column) + 0.5;
     const bar = Math.max(7 * this.ratio, echo.range_sigma_m / (this.view.r1 - this.view.r0) * this.rows);
     // A stroke above the echo and one below it, with a dark and a light edge: the echo stays in sight.
@@ -238,8 +243,16 @@ export class Rti {
       }
   }
 
+  // Clears the marks of an earlier turn of the ring, up to a column.
+  clearMarks(column) {
+    const context = this.marks.getContext('2d');
+    for (; this.cleared < column; this.cleared++)
+      context.clearRect(this.slot(this.cleared + 1), 0, 1, this.rows);
+  }
+
   repaintMarks() {
     this.marks.getContext('2d').clearRect(0, 0, this.ring, this.rows);
+    this.cleared = this.firstColumn() - spare / 2 + this.ring - 1;
     for (const echo of this.echoes)
       this.mark(echo);
     this.dirty = true;
@@ -261,6 +274,7 @@ export class Rti {
     context.fillStyle = colour.themeColour('--empty');
     context.fillRect(this.left, this.top, this.columns, this.rows);
     this.copyRing(context, this.picture, first);
+    this.clearMarks(first + this.columns);
     if (this.view.showMarks)
       this.copyRing(context, this.marks, first);
     this.drawAxes(context, first);
