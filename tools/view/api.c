@@ -91,7 +91,6 @@ static void add_losses(const view_stream *s, double from_s, double to_s, view_bu
     const uint64_t first = s->n_losses > VIEW_LOSSES ? s->n_losses - VIEW_LOSSES : 0;
     const char *comma = "";
 
-    view_add(out, ",\"losses\":[");
     for (uint64_t i = first; i < s->n_losses; i++) {
         const view_loss *loss = &s->losses[i % VIEW_LOSSES];
 
@@ -101,7 +100,6 @@ static void add_losses(const view_stream *s, double from_s, double to_s, view_bu
         view_add_loss(out, loss);
         comma = ",";
     }
-    view_add(out, "]");
 }
 
 void view_api_past(const view_stream *s, const view_query *q, view_buffer *out)
@@ -122,9 +120,10 @@ void view_api_past(const view_stream *s, const view_query *q, view_buffer *out)
     view_add_number(out, s != NULL ? s->gate.first_m + c.first * s->gate.step_m : NAN, 12);
     view_add(out, ",\"step_m\":");
     view_add_number(out, s != NULL ? c.n * s->gate.step_m / (double)q->width : NAN, 12);
+    view_add(out, ",\"losses\":[");
     if (s != NULL)
         add_losses(s, from_s, to_s, out);
-    view_add(out, ",\"cells\":\"");
+    view_add(out, "],\"cells\":\"");
     for (size_t r = 0; cells != NULL && r < q->height; r++)
         merge_time(s, from_s + (double)r * row_s, from_s + (double)(r + 1) * row_s, c.first, c.n,
                    q->width, cells + r * q->width);
@@ -226,8 +225,10 @@ static thinning thinning_of(const view_stream *s, const view_query *q)
 {
     const double to_s = isnan(q->to_s) ? view_stream_end_s(s) : q->to_s;
     const double from_s = isnan(q->from_s) ? fmax(0, to_s - 60) : q->from_s;
-    thinning t = {from_s, (to_s - from_s) / (double)q->height, q->from_m, 0, q->width, q->height,
-                  NULL, s->n_echoes > VIEW_ECHOES ? s->n_echoes - VIEW_ECHOES : 0};
+    thinning t = {from_s,    (to_s - from_s) / (double)q->height,
+                  q->from_m, 0,
+                  q->width,  q->height,
+                  NULL,      s->n_echoes > VIEW_ECHOES ? s->n_echoes - VIEW_ECHOES : 0};
     double least_m = INFINITY, most_m = -INFINITY;
 
     for (uint64_t e = t.first; e < s->n_echoes; e++) {

@@ -113,8 +113,7 @@ static int take_map(view_feed *f, const char *text, size_t length, pnr_subscribe
     } else {
         f->map.info = (pnr_map_info){.n_codes = 1, .n_rows = 1, .n_runs = 1, .mps_per_hz = NAN};
         f->map.info.runs[0].n_rows = 1;
-        code =
-            pnr_message_read_profile(text, length, bytes, &f->map.head, &f->map.info.row, error);
+        code = pnr_message_read_profile(text, length, bytes, &f->map.head, &f->map.info.row, error);
     }
     if (code == PNR_OK)
         view_store_map(f->store, &f->map, bytes);

@@ -19,11 +19,11 @@
 
 enum {
     TOKEN_LEN = 32,
-    TIMEOUT_S = 20,           /* a connection that moves nothing for so long is closed */
-    PATIENCE_S = 10,          /* a connection that has asked for nothing is closed after this */
-    REQUEST_BYTES = 16384,    /* of a connection: the longest request line with its headers */
-    FRAME_BYTES = 32768,      /* of a live client, handed over at once */
-    SEND_BYTES = 65536,       /* of a live client in the system: what is old when it arrives */
+    TIMEOUT_S = 20,        /* a connection that moves nothing for so long is closed */
+    PATIENCE_S = 10,       /* a connection that has asked for nothing is closed after this */
+    REQUEST_BYTES = 16384, /* of a connection: the longest request line with its headers */
+    FRAME_BYTES = 32768,   /* of a live client, handed over at once */
+    SEND_BYTES = 65536,    /* of a live client in the system: what is old when it arrives */
     HOST_LEN = 256,
 };
 static const char cookie_name[] = "pnradar_token";
@@ -91,8 +91,8 @@ static enum MHD_Result send_response(struct MHD_Connection *connection, unsigned
 static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned status,
                                  const char *text)
 {
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
 
     if (response != NULL && status == MHD_HTTP_METHOD_NOT_ALLOWED)
         MHD_add_response_header(response, "Allow", "GET, HEAD");
@@ -178,8 +178,7 @@ static ssize_t give_events(void *context, uint64_t at, char *to, size_t most)
         }
         pthread_mutex_unlock(&store->mutex);
     }
-    return client->text.is_failed ? MHD_CONTENT_READER_END_WITH_ERROR
-                                  : give_text(client, to, most);
+    return client->text.is_failed ? MHD_CONTENT_READER_END_WITH_ERROR : give_text(client, to, most);
 }
 
 static ssize_t give_rows(void *context, uint64_t at, char *to, size_t most)
@@ -252,8 +251,8 @@ static enum MHD_Result send_events(view_web *web, struct MHD_Connection *connect
         return send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
     if (info != NULL)
         (void)setsockopt(info->connect_fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, FRAME_BYTES, give_events,
-                                                 client, free_client);
+    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, FRAME_BYTES, give_events, client,
+                                                 free_client);
     if (response == NULL) {
         free(client);
         return MHD_NO;
@@ -322,8 +321,8 @@ static const char *read_query(struct MHD_Connection *connection, view_query *q)
     if (stream != NULL)
         strcpy(q->stream, stream);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND,
-                                                       numbers[i].name);
+        const char *text =
+            MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, numbers[i].name);
         double *value = (double *)((char *)q + numbers[i].offset);
         char *end;
 
@@ -342,8 +341,15 @@ static const char *read_query(struct MHD_Connection *connection, view_query *q)
 }
 
 typedef void view_answer(const view_stream *stream, const view_query *query, view_buffer *out);
-typedef enum { VIEW_OF_STREAM, VIEW_EVENTS_OF, VIEW_CSV, VIEW_STREAMS, VIEW_LATEST, VIEW_METRICS,
-               VIEW_HEALTH } view_kind;
+typedef enum {
+    VIEW_OF_STREAM,
+    VIEW_EVENTS_OF,
+    VIEW_CSV,
+    VIEW_STREAMS,
+    VIEW_LATEST,
+    VIEW_METRICS,
+    VIEW_HEALTH
+} view_kind;
 typedef struct view_route {
     const char *path;
     view_kind kind;
@@ -568,8 +574,8 @@ static int read_listen(const char *listen, char host[HOST_LEN], char port[16], p
 
     if (n == 0 || n >= HOST_LEN || strlen(colon + 1) > 5 || value > 65535 ||
         strspn(colon + 1, "0123456789") != strlen(colon + 1) || colon[1] == '\0')
-        return pnr_error_set(error, PNR_EUSAGE,
-                             "--listen %s: want HOST:PORT, as 127.0.0.1:8080", listen);
+        return pnr_error_set(error, PNR_EUSAGE, "--listen %s: want HOST:PORT, as 127.0.0.1:8080",
+                             listen);
     snprintf(host, HOST_LEN, "%.*s", (int)n, listen);
     strcpy(port, colon + 1);
     return PNR_OK;
@@ -624,11 +630,12 @@ static int start_daemon(view_web *web, const char *listen, const struct addrinfo
         return PNR_OK;
     return pnr_error_set(error, PNR_EUNAVAILABLE, "--listen %s: %s%s", listen,
                          strerror(errno != 0 ? errno : EADDRNOTAVAIL),
-                         errno == EADDRINUSE ? ": another program has it; choose another port" : "");
+                         errno == EADDRINUSE ? ": another program has it; choose another port"
+                                             : "");
 }
 
-int view_web_open(view_store *store, const view_web_options *options, view_web **out,
-                  char url[512], pnr_error *error)
+int view_web_open(view_store *store, const view_web_options *options, view_web **out, char url[512],
+                  pnr_error *error)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     view_web *web = calloc(1, sizeof *web);

@@ -19,8 +19,8 @@ enum { VIEW_MAX_CLIENTS = 128 }; /* connections at one time */
 /* Starts the server in a thread of its own. url: the address to type, with the token. PNR_OK;
  * PNR_EUSAGE: the address is malformed; PNR_EUNAVAILABLE: it is in use, or is not one of this
  * machine; PNR_ENOMEMORY. */
-int view_web_open(view_store *store, const view_web_options *options, view_web **out,
-                  char url[512], pnr_error *error);
+int view_web_open(view_store *store, const view_web_options *options, view_web **out, char url[512],
+                  pnr_error *error);
 void view_web_close(view_web *web);
 /* Wakes the clients that wait for events. Call it without the mutex of the store, after messages
  * were stored, and once a second: it also closes connections that ask for nothing. */

@@ -10,8 +10,8 @@
  * code_name. */
 #define VIEW_FIELD_NAME(x, name) "\"" #name "\","
 #define VIEW_FIELD_NAMES                                                                           \
-    "[" PNR_ECHO_FIELDS(VIEW_FIELD_NAME, VIEW_FIELD_NAME, VIEW_FIELD_NAME, VIEW_FIELD_NAME, )      \
-    "\"code_name\"]"
+    "[" PNR_ECHO_FIELDS(VIEW_FIELD_NAME, VIEW_FIELD_NAME, VIEW_FIELD_NAME,                         \
+                        VIEW_FIELD_NAME, ) "\"code_name\"]"
 
 /* Adds `[seq, time_s, lost, lost_before, latency_us, noise_db, [flag, ...], [`. The echoes follow,
  * and `]]` ends the result. */

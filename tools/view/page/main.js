@@ -70,8 +70,10 @@ function applyView() {
   const [r0, r1] = shownRange(), before = rti.view;
   rti.view = { span: state.span, to: state.to, r0, r1, showMarks: state.marks };
   rti.moves = stream?.state === 'live' && !isFrozen && !isAway;
-  if (before.span !== state.span || before.r0 !== r0 || before.r1 !== r1)
+  if (before.span !== state.span || before.r0 !== r0 || before.r1 !== r1) {
     rti.clear();
+    askPast();
+  }
   rti.dirty = true;
   isSlowDirty = true;
   get('live').setAttribute('aria-pressed', String(state.to === null && !isFrozen));
@@ -175,10 +177,10 @@ function takeResults(data) {
   }
   latencies.splice(0, Math.max(0, latencies.length - 500));
   unseen = data.unseen;
+  rti.noteEnd(lastT + (stream.dwell_s ?? 0)); // first: only columns up to the end are painted
   if (losses.length > 0)
     rti.addLosses(losses);
   rti.addEchoes(echoes);
-  rti.noteEnd(lastT + (stream.dwell_s ?? 0));
   newest = echoes.filter((e) => e.seq === lastSeq);
   map.echoes = newest;
   map.drawEchoes();
@@ -217,7 +219,7 @@ async function askPastNow() {
     ]);
     if (turn !== pastTurn || run !== past.run || run !== stream?.run)
       return;
-    rti.losses = past.losses ?? [];
+    rti.losses = mergeLosses(past.losses, rti.losses);
     rti.echoes = merge(echoesOf(echoes.results), rti.echoes, shown.from, shown.to);
     rti.addPast(first, past.width, past.height, bytes(past.cells));
     if (lastSeq < 0 && rti.echoes.length > 0)
@@ -233,6 +235,12 @@ async function askPastNow() {
 function merge(past, here, from, to) {
   const last = past.length > 0 ? past.at(-1).seq : -1;
   return [...past, ...here.filter((e) => e.seq > last && e.t >= from && e.t < to + 3600)];
+}
+
+// The losses of the past, and those that arrived while it was on its way.
+function mergeLosses(past, here) {
+  const last = past.length > 0 ? past.at(-1)[0] : -1;
+  return [...past, ...here.filter((loss) => loss[0] > last + 1e-6)];
 }
 
 // Follows the stream with lines as high as the picture.
