@@ -58,7 +58,7 @@ LIB := $(B)/libpnradar.a
 # Shared by several tools.
 COMMON := $(B)/libtools.a
 # A manual lies next to what it describes.
-MANUALS := $(shell find src tools -name '*.[1-9]')
+MANUALS = $(filter-out $(if $(HAVE_VIEW),,%/pnradar-view.1),$(shell find src tools -name '*.[1-9]'))
 # The page of pnradar-view has the charts of Chart.js.
 CHART := $(firstword $(wildcard /usr/share/javascript/chart.js/chart.min.js))
 HAVE_VIEW := $(if $(CHART),$(call have,libmicrohttpd))

@@ -207,7 +207,7 @@ def open_live(receive_bytes=None):
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
     s.settimeout(20)
     s.connect(host)
-    s.sendall(f"GET /api/live?width=64 HTTP/1.1\r\nHost: {host[0]}:{host[1]}\r\n\r\n".encode())
+    s.sendall(f"GET /api/live?width=64 HTTP/1.0\r\nHost: {host[0]}:{host[1]}\r\n\r\n".encode())
     return s
 
 
