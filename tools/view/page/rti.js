@@ -313,8 +313,10 @@ export class Rti {
     context.restore();
     context.textAlign = 'center';
     context.textBaseline = 'top';
-    const time = timeTicks(t0, t1, this.columns / this.ratio, 80), half = 34 * this.ratio;
-    for (const value of time.values) {
+    // With UTC the ticks are round times of the day.
+    const shift = this.gate?.epoch ? Date.parse(utc(this.gate.epoch, 0).replace(' ', 'T')) / 1000 % 86400 : 0;
+    const time = timeTicks(t0 + shift, t1 + shift, this.columns / this.ratio, 80), half = 34 * this.ratio;
+    for (const value of time.values.map((v) => v - shift)) {
       const x = this.left + (value - t0) / this.columnS;
       if (value < 0)
         continue;
