@@ -126,6 +126,18 @@ static size_t live_chunk(size_t dwell)
     return chunk < dwell ? chunk : dwell;
 }
 
+/* Returns the length of a read of a recording in samples. The engine takes samples from the ring
+ * while others are read. */
+static size_t recording_chunk(const pnr_pipeline *p)
+{
+    enum { LEAST_BYTES = 1 << 20, PARTS = 4 };
+    const size_t sample_bytes = pnr_plan_sample_bytes(&p->setup->plan);
+    const size_t least = LEAST_BYTES / sample_bytes, best = p->info.read_bytes / sample_bytes;
+    const size_t part = p->capacity / PARTS, chunk = best < part ? best : part;
+
+    return chunk > least ? chunk : least;
+}
+
 static int open_acquisition(pnr_pipeline *p, pnr_error *error)
 {
     pnr_acquisition *a = &p->acquisition;
@@ -133,7 +145,7 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     const pnr_plan *plan = &p->setup->plan;
     const size_t sample_bytes = pnr_plan_sample_bytes(plan);
     const size_t dwell = pnr_plan_dwell_samples(plan);
-    size_t chunk = (size_t)(1 << 20) / sample_bytes;
+    size_t chunk = recording_chunk(p);
 
     a->ring = p->ring;
     a->first_window = p->setup->radar.first_window + pnr_plan_view_samples(plan, 0);

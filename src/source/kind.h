@@ -17,8 +17,9 @@ typedef struct pnr_source_input {
     bool is_address;
     bool is_stdin;
     bool is_regular;
-    bool is_folder;   /* fd is the folder */
-    uint64_t n_bytes; /* of a regular file, from its present position to its end */
+    bool is_folder;      /* fd is the folder */
+    uint64_t first_byte; /* of a regular file: its position when it was opened */
+    uint64_t n_bytes;    /* of a regular file, from first_byte to its end */
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
     size_t n_head;                           /* 0 for pipes */
     _Atomic uint64_t n_refused;              /* messages, as the kind counts them */
@@ -38,7 +39,7 @@ typedef struct pnr_source_kind {
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
     /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples
      * and n_lost (of the file, without runs of source.lost), rate_hz, start, n_trailing_bytes,
-     * loss_visibility, is_live, and `text` (the words before the count of samples). *info keeps its
+     * loss_visibility, is_live, read_bytes, and `text` (the words before the count of samples). *info keeps its
      * address until close; read may still set n_trailing_bytes. *state may be set after an error,
      * too. */
     int (*describe)(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SigMF recordings: metadata and data files side by side, or both in a tar archive. */
 #include "source/kind.h"
+#include "source/reader.h"
 #include "source/sigmf_meta.h"
 #include "source/tar.h"
 
@@ -15,8 +16,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { MAX_READ_BYTES = 1 << 30 };
 
 static const char *const meta_end = ".sigmf-meta", *const data_end = ".sigmf-data",
                          *const archive_end = ".sigmf";
@@ -37,6 +36,7 @@ typedef struct sigmf {
     uint64_t at;         /* next sample of the data file */
     uint64_t at_byte;    /* of the open file */
     size_t next;         /* next capture to enter */
+    pnr_reader *reader;
 } sigmf;
 
 static bool has_end(const char *path, const char *end)
@@ -260,6 +260,9 @@ static int sigmf_describe(pnr_source_input *input, const pnr_config *config, pnr
     code = has_end(s->name, archive_end) ? open_archive(s, input, error) : open_files(s, error);
     if (code != PNR_OK || (code = fill_info(s, config, info, error)) != PNR_OK)
         return code;
+    if (pnr_reader_create(0, &s->reader) != PNR_OK)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a SigMF source");
+    info->read_bytes = pnr_reader_best_bytes(s->reader);
     s->at_byte = s->data.first_byte;
     return PNR_OK;
 }
@@ -276,11 +279,17 @@ static uint64_t enter_captures(sigmf *s)
     return gap;
 }
 
+static void convert_components(const void *context, void *data, size_t n_bytes)
+{
+    const pnr_sigmf_component *component = context;
+
+    pnr_sigmf_convert(component, data, n_bytes / component->bytes);
+}
+
 static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                       pnr_error *error)
 {
     sigmf *s = state;
-    uint64_t n = MAX_READ_BYTES / s->sample_bytes;
 
     if ((block->gap = enter_captures(s)) > 0)
         return PNR_OK;
@@ -289,29 +298,29 @@ static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_bl
 
     const uint64_t end =
         s->next < s->meta.n_captures ? s->meta.captures[s->next].first : s->n_samples;
+    const uint64_t n = end - s->at < max_samples ? end - s->at : max_samples;
+    const pnr_reader_part part = {.fd = s->data.fd,
+                                  .first_byte = s->at_byte,
+                                  .n_bytes = (size_t)n * s->sample_bytes,
+                                  .growth = 1,
+                                  .data = data,
+                                  .convert = convert_components,
+                                  .context = &s->meta.component};
+    const ssize_t got = pnr_reader_read(s->reader, &part);
 
-    n = n < max_samples ? n : max_samples;
-    n = n < end - s->at ? n : end - s->at;
-
-    const ssize_t got = pread(s->data.fd, data, (size_t)n * s->sample_bytes, (off_t)s->at_byte);
-
-    if (got < 0 && errno == EINTR)
-        return PNR_EAGAIN;
     if (got < (ssize_t)s->sample_bytes) {
         const uint64_t left = s->n_samples - s->at;
         const uint64_t n_read = s->at;
 
         s->at = s->n_samples;
         return got < 0 ? pnr_error_set(error, PNR_EIO, "%s: after %" PRIu64 " samples: %s", s->name,
-                                       n_read, strerror(errno))
+                                       n_read, strerror((int)-got))
                        : pnr_error_set(error, PNR_EDATA,
                                        "%s: cut short while it was read: %" PRIu64
                                        " samples came, %" PRIu64 " more were there at the start",
                                        s->name, n_read, left);
     }
     block->n_samples = (size_t)got / s->sample_bytes;
-    pnr_sigmf_convert(&s->meta.component, data,
-                      block->n_samples * s->sample_bytes / s->meta.component.bytes);
     s->at += block->n_samples;
     s->at_byte += block->n_samples * s->sample_bytes;
     return PNR_OK;
@@ -325,6 +334,7 @@ static void sigmf_close(void *state)
         close(s->meta_part.fd);
     if (!s->is_archive && s->data.fd >= 0)
         close(s->data.fd);
+    pnr_reader_destroy(s->reader);
     pnr_sigmf_meta_clear(&s->meta);
     free(s);
 }

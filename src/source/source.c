@@ -139,6 +139,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     offset = lseek(input->fd, 0, SEEK_CUR); /* a part of stdin may have been read already */
     if (offset < 0)
         return pnr_error_file(error, PNR_EIO, "input", input->name, errno);
+    input->first_byte = (uint64_t)offset;
     input->n_bytes = status.st_size > offset ? (uint64_t)(status.st_size - offset) : 0;
     ssize_t n_head = pread(input->fd, input->head, sizeof input->head, offset);
     if (n_head < 0)

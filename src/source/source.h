@@ -38,7 +38,8 @@ typedef struct pnr_source_info {
     int64_t start_utc_ns; /* this one */
     pnr_rational rate_hz; /* as the input states it, else {0, 0} */
     pnr_loss_visibility loss_visibility;
-    bool is_live; /* the sender cannot wait: samples that are not read in time are lost */
+    bool is_live;      /* the sender cannot wait: samples that are not read in time are lost */
+    size_t read_bytes; /* a read of this size keeps all threads of the source busy; 0: any size */
     uint64_t n_trailing_bytes; /* bytes after the last whole sample; of a pipe: known at the end */
     char text[256];            /* "raw ci16, 1 channel, 41943 samples: echo.sc16" for the log */
 } pnr_source_info;
