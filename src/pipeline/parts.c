@@ -196,7 +196,8 @@ static int open_detector(pnr_pipeline *p, pnr_error *error)
     const double dwell_s = (double)pnr_plan_dwell_samples(&p->setup->plan) /
                            pnr_rational_double(p->setup->radar.rate_hz);
 
-    code = pnr_team_create(p->detector, n, (uint64_t)(dwell_s * 1e9), &p->team);
+    code =
+        pnr_team_create(p->detector, p->setup->max_echoes, n, (uint64_t)(dwell_s * 1e9), &p->team);
     if (code == PNR_OK && n > 1 && p->config->detector.subtract == 0 &&
         p->setup->plan.want_profile == PNR_WANT_NONE)
         code = pnr_pending_create(&p->setup->plan, p->max_dwells, &p->pending);

@@ -299,14 +299,14 @@ static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_bl
     const uint64_t end =
         s->next < s->meta.n_captures ? s->meta.captures[s->next].first : s->n_samples;
     const uint64_t n = end - s->at < max_samples ? end - s->at : max_samples;
-    const pnr_reader_part part = {.fd = s->data.fd,
-                                  .first_byte = s->at_byte,
-                                  .n_bytes = (size_t)n * s->sample_bytes,
-                                  .growth = 1,
-                                  .data = data,
-                                  .convert = convert_components,
-                                  .context = &s->meta.component};
-    const ssize_t got = pnr_reader_read(s->reader, &part);
+    const pnr_reader_part wanted = {.fd = s->data.fd,
+                                    .first_byte = s->at_byte,
+                                    .n_bytes = (size_t)n * s->sample_bytes,
+                                    .growth = 1,
+                                    .data = data,
+                                    .convert = convert_components,
+                                    .context = &s->meta.component};
+    const ssize_t got = pnr_reader_read(s->reader, &wanted);
 
     if (got < (ssize_t)s->sample_bytes) {
         const uint64_t left = s->n_samples - s->at;
