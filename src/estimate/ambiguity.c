@@ -4,6 +4,7 @@
 
 #include "base/complex.h"
 #include "base/multiversion.h"
+#include "base/parallel.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,6 +58,30 @@ static planar take_planar(double **next, size_t n)
     return out;
 }
 
+/* Prepares the waveform of code c, if there is memory. */
+static void prepare_code(void *context, size_t c, size_t thread)
+{
+    const pnr_setup *setup = context;
+
+    (void)thread;
+    (void)pnr_waveform_prepare(setup->codes[c].waveform);
+}
+
+/* Prepares the waveforms of all codes, as make_references of the setup does. */
+static int prepare_codes(const pnr_setup *setup)
+{
+    enum { LONG = 1 << 15 };
+    const size_t n_codes = setup->n_codes;
+    pnr_setup codes = *setup;
+    int code = PNR_OK;
+
+    pnr_parallel_run(n_codes, setup->plan.n_samples < LONG ? pnr_parallel_threads(n_codes) : 1,
+                     prepare_code, &codes);
+    for (size_t c = 0; c < n_codes && code == PNR_OK; c++) /* prepared: does nothing */
+        code = pnr_waveform_prepare(setup->codes[c].waveform);
+    return code;
+}
+
 int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out)
 {
     const size_t n = setup->plan.n_samples, longest = n + PNR_AMBIGUITY_LAGS + LANES;
@@ -66,9 +91,8 @@ int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out)
     *out = NULL;
     if (ambiguity == NULL)
         return PNR_ENOMEMORY;
-    for (size_t c = 0; c < setup->n_codes; c++)
-        if (pnr_waveform_prepare(setup->codes[c].waveform) != PNR_OK)
-            goto fail;
+    if (prepare_codes(setup) != PNR_OK)
+        goto fail;
     ambiguity->setup = setup;
     ambiguity->n = n;
     ambiguity->code_held = SIZE_MAX;

@@ -2,6 +2,7 @@
 /* Opens and closes the parts of the pipeline. All slow work and all allocation is here. */
 #include "pipeline/state.h"
 
+#include "base/available.h"
 #include "base/log.h"
 #include "correlator/engines.h"
 #include "detector/sign.h"
@@ -44,21 +45,21 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses a plan that needs more memory than the machine has: the system would grant the memory and
- * later kill the program. */
+/* Refuses a plan that needs more memory than there is: the system would grant the memory and later
+ * kill the program. */
 static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
-    const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    const double there = pnr_memory_available();
     const double ring = (double)p->capacity * (double)pnr_plan_sample_bytes(plan);
 
     const double queue = (double)pnr_publishing_bytes(p->setup, p->is_live);
 
-    if (there <= 0 || ring + queue + (double)choice->host_bytes <= there)
+    if (ring + queue + (double)choice->host_bytes <= there)
         return PNR_OK;
     return pnr_error_set(error, PNR_ENOMEMORY,
-                         "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and this "
-                         "machine has %.4g GiB: fewer periods or looks (a result has %zu "
+                         "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and %.4g "
+                         "GiB are available: fewer periods or looks (a result has %zu "
                          "samples), a smaller engine.batch or ring",
                          p->capacity, ring / 0x1p30, (double)choice->host_bytes / 0x1p30,
                          there / 0x1p30, pnr_plan_dwell_samples(plan));
@@ -205,6 +206,41 @@ static int open_detector(pnr_pipeline *p, pnr_error *error)
                           : pnr_error_set(error, code, "no memory for %zu detection threads", n);
 }
 
+/* The opening of the detector in a thread of its own. */
+typedef struct opening {
+    pnr_pipeline *pipeline;
+    int code;
+    pnr_error error;
+} opening;
+
+static void *open_detector_thread(void *argument)
+{
+    opening *o = argument;
+
+    o->code = open_detector(o->pipeline, &o->error);
+    return NULL;
+}
+
+/* Opens the engine, its ring and the detector. The tables of the detector are made while the device
+ * starts. */
+static int open_both(pnr_pipeline *p, pnr_error *error)
+{
+    opening detector = {.pipeline = p};
+    pthread_t thread;
+    const bool is_apart = pthread_create(&thread, NULL, open_detector_thread, &detector) == 0;
+    int code = open_engine(p, error);
+
+    if (code == PNR_OK)
+        code = open_ring(p, error);
+    if (is_apart)
+        pthread_join(thread, NULL);
+    else
+        open_detector_thread(&detector);
+    if (code == PNR_OK && detector.code != PNR_OK && error != NULL)
+        *error = detector.error;
+    return code != PNR_OK ? code : detector.code;
+}
+
 static int open_clean(pnr_pipeline *p, pnr_error *error)
 {
     if (p->config->detector.subtract == 0)
@@ -338,10 +374,9 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
         pnr_setup_want_power(p->setup, config);
     if ((code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
-        (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
-        (code = open_acquisition(p, error)) != PNR_OK ||
-        (code = open_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
-        (code = open_recorder(p, error)) != PNR_OK || (code = open_publishing(p, error)) != PNR_OK)
+        (code = open_both(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
+        (code = open_clean(p, error)) != PNR_OK || (code = open_recorder(p, error)) != PNR_OK ||
+        (code = open_publishing(p, error)) != PNR_OK)
         return code;
     p->ahead = ahead_samples(p);
     log_setup(p);
