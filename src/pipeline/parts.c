@@ -52,7 +52,6 @@ static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, 
     const pnr_plan *plan = &p->setup->plan;
     const double there = pnr_memory_available();
     const double ring = (double)p->capacity * (double)pnr_plan_sample_bytes(plan);
-
     const double queue = (double)pnr_publishing_bytes(p->setup, p->is_live);
 
     if (ring + queue + (double)choice->host_bytes <= there)
@@ -361,22 +360,31 @@ static void log_setup(const pnr_pipeline *p)
                 filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
 }
 
+/* PNR_EEND if the program was stopped: long codes take seconds to open. */
+static int check_stop(const pnr_pipeline *p)
+{
+    const volatile int *stop = p->options->stop;
+
+    return stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED) != 0 ? PNR_EEND : PNR_OK;
+}
+
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
     int code;
 
     pnr_events_begin(&p->events);
-    if ((code = open_source(p, error)) != PNR_OK ||
+    if ((code = open_source(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
         (code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
-            PNR_OK)
+            PNR_OK ||
+        (code = check_stop(p)) != PNR_OK)
         return code;
     if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
         pnr_setup_want_power(p->setup, config);
     if ((code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
-        (code = open_both(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
-        (code = open_clean(p, error)) != PNR_OK || (code = open_recorder(p, error)) != PNR_OK ||
-        (code = open_publishing(p, error)) != PNR_OK)
+        (code = open_both(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
+        (code = open_acquisition(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
+        (code = open_recorder(p, error)) != PNR_OK || (code = open_publishing(p, error)) != PNR_OK)
         return code;
     p->ahead = ahead_samples(p);
     log_setup(p);
