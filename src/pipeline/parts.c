@@ -368,16 +368,23 @@ static int check_stop(const pnr_pipeline *p)
     return stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED) != 0 ? PNR_EEND : PNR_OK;
 }
 
+/* Opens the source and makes the plan. */
+static int open_setup(pnr_pipeline *p, pnr_error *error)
+{
+    int code = open_source(p, error);
+
+    if (code == PNR_OK && (code = check_stop(p)) == PNR_OK)
+        code = pnr_setup_create(p->config, p->info.format, p->info.n_channels, &p->setup, error);
+    return code == PNR_OK ? check_stop(p) : code;
+}
+
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
     int code;
 
     pnr_events_begin(&p->events);
-    if ((code = open_source(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
-        (code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
-            PNR_OK ||
-        (code = check_stop(p)) != PNR_OK)
+    if ((code = open_setup(p, error)) != PNR_OK)
         return code;
     if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
         pnr_setup_want_power(p->setup, config);
