@@ -327,7 +327,7 @@ clean: ## remove build/
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-.PHONY: all detected check setup test test-fresh build-tests demo bench asan tsan fuzz coverage docs lint fmt gpu-test install \
+.PHONY: all detected check setup test test-fresh build-tests demo view bench asan tsan fuzz coverage docs lint fmt gpu-test install \
     uninstall deb clean help $(FUZZERS:%=fuzz_%)
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

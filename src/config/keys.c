@@ -295,7 +295,7 @@ const pnr_key pnr_config_keys[] = {
          "own."),
      WORDS("sleep", "spin")},
     {KEY(engine, deadline, DOUBLE, "0",
-         "Age at which a result is late; 0 is one period for a live stream, else no deadline."),
+         "Age at which a result is late; 0 is one dwell for a live stream, else no deadline."),
      .unit = "s", RANGE(0, 3600)},
 
     {KEY(ring, seconds, DOUBLE, "0", "Its length in time; 0 lets the program choose."), .unit = "s",
