@@ -279,11 +279,11 @@ static uint64_t enter_captures(sigmf *s)
     return gap;
 }
 
-static void convert_components(const void *context, void *data, size_t n_bytes)
+static void convert_numbers(const void *context, void *data, size_t n_bytes)
 {
-    const pnr_sigmf_component *component = context;
+    const pnr_number *number = context;
 
-    pnr_sigmf_convert(component, data, n_bytes / component->bytes);
+    pnr_number_convert(number, data, n_bytes / number->bytes);
 }
 
 static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
@@ -304,8 +304,8 @@ static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_bl
                                     .n_bytes = (size_t)n * s->sample_bytes,
                                     .growth = 1,
                                     .data = data,
-                                    .convert = convert_components,
-                                    .context = &s->meta.component};
+                                    .convert = convert_numbers,
+                                    .context = &s->meta.number};
     const ssize_t got = pnr_reader_read(s->reader, &wanted);
 
     if (got < (ssize_t)s->sample_bytes) {

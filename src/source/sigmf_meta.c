@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the metadata of SigMF 1.2 with jansson, and converts what memory has in another form. */
+/* Reads the metadata of SigMF 1.2 with jansson. */
 #include "source/sigmf_meta.h"
 
 #include "base/clock.h"
@@ -10,22 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The forms of a component, without byte order. */
-static const struct {
-    const char *name;
-    pnr_sigmf_component component;
-    pnr_format complex, real;
-} forms[] = {
-    {"f32", {.bytes = 4}, PNR_FORMAT_CF32, PNR_FORMAT_F32},
-    {"f64", {.bytes = 8}, PNR_FORMAT_CF64, PNR_FORMAT_F64},
-    {"i32", {.bytes = 4, .is_i32 = true}, PNR_FORMAT_CF32, PNR_FORMAT_F32},
-    {"u32", {.bytes = 4, .is_i32 = true, .is_unsigned = true}, PNR_FORMAT_CF32, PNR_FORMAT_F32},
-    {"i16", {.bytes = 2}, PNR_FORMAT_CI16, PNR_FORMAT_I16},
-    {"u16", {.bytes = 2, .is_unsigned = true}, PNR_FORMAT_CI16, PNR_FORMAT_I16},
-    {"i8", {.bytes = 1}, PNR_FORMAT_CI8, PNR_FORMAT_I8},
-    {"u8", {.bytes = 1}, PNR_FORMAT_CU8, PNR_FORMAT_U8},
-};
 
 static int refuse_member(pnr_error *error, const char *name, const json_t *value, const char *want)
 {
@@ -63,21 +47,19 @@ static int read_datatype(const json_t *global, pnr_sigmf_meta *out, pnr_error *e
     const json_t *value = json_object_get(global, "core:datatype");
     const char *name = json_string_value(value);
 
-    for (size_t i = 0; name != NULL && i < sizeof forms / sizeof forms[0]; i++) {
-        const size_t length = strlen(forms[i].name);
-
-        if ((name[0] != 'c' && name[0] != 'r') || strncmp(name + 1, forms[i].name, length) != 0)
-            continue;
-
+    if (name != NULL && (name[0] == 'c' || name[0] == 'r')) {
+        const size_t length = strcspn(name + 1, "_");
+        const pnr_number_form *form = pnr_number_form_find(name + 1, length);
         const char *order = name + 1 + length;
 
-        if (*order != '\0' && strcmp(order, "_le") != 0 && strcmp(order, "_be") != 0)
-            continue;
-        out->component = forms[i].component;
-        out->component.is_big_endian = strcmp(order, "_be") == 0 && forms[i].component.bytes > 1;
-        out->format = name[0] == 'c' ? forms[i].complex : forms[i].real;
-        snprintf(out->datatype, sizeof out->datatype, "%s", name);
-        return PNR_OK;
+        if (form != NULL &&
+            (*order == '\0' || strcmp(order, "_le") == 0 || strcmp(order, "_be") == 0)) {
+            out->number = form->number;
+            out->number.is_big_endian = strcmp(order, "_be") == 0;
+            out->format = name[0] == 'c' ? form->complex_format : form->real_format;
+            snprintf(out->datatype, sizeof out->datatype, "%s", name);
+            return PNR_OK;
+        }
     }
     return refuse_member(error, "core:datatype", value,
                          "a type of SigMF, as ci16_le, cf32_be or ru8");
@@ -85,12 +67,10 @@ static int read_datatype(const json_t *global, pnr_sigmf_meta *out, pnr_error *e
 
 char *pnr_sigmf_datatype(pnr_format format, char out[16])
 {
-    size_t i = 0;
+    const pnr_number_form *form = pnr_number_form_of(format);
 
-    while (forms[i].complex != format && forms[i].real != format)
-        i++;
-    snprintf(out, 16, "%c%s%s", forms[i].complex == format ? 'c' : 'r', forms[i].name,
-             forms[i].component.bytes > 1 ? "_le" : "");
+    snprintf(out, 16, "%c%s%s", form->complex_format == format ? 'c' : 'r', form->name,
+             form->number.bytes > 1 ? "_le" : "");
     return out;
 }
 
@@ -102,24 +82,20 @@ static bool read_quotient(const json_t *global, pnr_rational *out)
     return text != NULL && pnr_rational_parse(text, out) == PNR_OK && out->num > 0;
 }
 
-/* Reads a rate exactly as the text has it: the shortest decimals of a double are those of the text,
- * if the text has at most 17. */
 static int read_rate(const json_t *global, pnr_rational *out, pnr_error *error)
 {
     const json_t *value = json_object_get(global, "core:sample_rate");
-    char text[40];
+    int code = PNR_EDATA;
 
     if (value == NULL || read_quotient(global, out))
         return PNR_OK;
-    if (json_is_integer(value))
-        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else
-        for (int digits = 15; digits <= 17; digits++) {
-            snprintf(text, sizeof text, "%.*g", digits, json_real_value(value));
-            if (strtod(text, NULL) == json_real_value(value))
-                break;
-        }
-    if (!json_is_number(value) || pnr_rational_parse(text, out) != PNR_OK || out->num <= 0)
+    if (json_is_integer(value)) {
+        *out = (pnr_rational){json_integer_value(value), 1};
+        code = PNR_OK;
+    } else if (json_is_real(value)) {
+        code = pnr_rational_from_double(json_real_value(value), out);
+    }
+    if (code != PNR_OK || out->num <= 0)
         return refuse_member(error, "core:sample_rate", value, "a rate above 0");
     return PNR_OK;
 }
@@ -280,63 +256,4 @@ void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta)
     free(meta->captures);
     meta->captures = NULL;
     meta->n_captures = 0;
-}
-
-/* --- samples --- */
-
-static void convert_2(const pnr_sigmf_component *c, unsigned char *data, size_t n)
-{
-    const uint16_t flip = c->is_unsigned ? 0x8000 : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        uint16_t v;
-
-        memcpy(&v, data + 2 * i, sizeof v);
-        v = (uint16_t)((c->is_big_endian ? __builtin_bswap16(v) : v) ^ flip);
-        memcpy(data + 2 * i, &v, sizeof v);
-    }
-}
-
-static void convert_4(const pnr_sigmf_component *c, unsigned char *data, size_t n)
-{
-    const uint32_t flip = c->is_unsigned ? UINT32_C(0x80000000) : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t v;
-
-        memcpy(&v, data + 4 * i, sizeof v);
-        v = (c->is_big_endian ? __builtin_bswap32(v) : v) ^ flip;
-        if (c->is_i32) {
-            int32_t whole;
-            float value;
-
-            memcpy(&whole, &v, sizeof whole);
-            value = (float)whole * 0x1p-31F;
-            memcpy(&v, &value, sizeof v);
-        }
-        memcpy(data + 4 * i, &v, sizeof v);
-    }
-}
-
-static void convert_8(unsigned char *data, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t v;
-
-        memcpy(&v, data + 8 * i, sizeof v);
-        v = __builtin_bswap64(v);
-        memcpy(data + 8 * i, &v, sizeof v);
-    }
-}
-
-void pnr_sigmf_convert(const pnr_sigmf_component *component, void *data, size_t n)
-{
-    if (!component->is_big_endian && !component->is_unsigned && !component->is_i32)
-        return;
-    if (component->bytes == 2)
-        convert_2(component, data, n);
-    else if (component->bytes == 4)
-        convert_4(component, data, n);
-    else
-        convert_8(data, n);
 }

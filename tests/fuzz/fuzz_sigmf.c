@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     require(meta.n_channels >= 1 && meta.n_channels <= PNR_SIGMF_MAX_CHANNELS);
     require(meta.rate_hz.den == 0 || (meta.rate_hz.num > 0 && meta.rate_hz.den > 0));
     require(strchr(meta.dataset, '/') == NULL && strcmp(meta.dataset, "..") != 0);
-    require(pnr_format_get(meta.format)->bytes % meta.component.bytes == 0);
+    require(pnr_format_get(meta.format)->bytes % meta.number.bytes == 0);
     for (size_t i = 1; i < meta.n_captures; i++) {
         const pnr_sigmf_capture *c = &meta.captures[i];
 
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         require(!c->has_global_index || !c[-1].has_global_index ||
                 c->global_index - c[-1].global_index >= c->first - c[-1].first);
     }
-    pnr_sigmf_convert(&meta.component, samples, sizeof samples / meta.component.bytes);
+    pnr_number_convert(&meta.number, samples, sizeof samples / meta.number.bytes);
     pnr_sigmf_meta_clear(&meta);
     return 0;
 }
