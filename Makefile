@@ -45,6 +45,7 @@ LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm
 
 # A folder in src/source/ or src/recorder/ is a module of an optional library: its name for pkg-config.
 LIBRARY_alsa := alsa
+LIBRARY_digital-rf := hdf5
 LIBRARY_soapy := SoapySDR
 LIBRARY_sqlite := sqlite3
 LIBRARY_hdf5 := hdf5

@@ -21,9 +21,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_digital_rf(const pnr_source_input *input, const pnr_config *config)
+{
+    (void)config;
+    return input->is_folder && (faccessat(input->fd, "drf_properties.h5", F_OK, 0) == 0 ||
+                                faccessat(input->fd, "metadata.h5", F_OK, 0) == 0);
+}
+
 /* The kinds that modules bring. */
 static const pnr_source_kind alsa = {
     .prefix = "alsa:", .module = "source-alsa", .package = "libasound2-dev"};
+static const pnr_source_kind digital_rf = {
+    .is_for = is_digital_rf, .module = "source-digital-rf", .package = "libhdf5-dev"};
 static const pnr_source_kind soapy = {
     .prefix = "soapy:", .module = "source-soapy", .package = "libsoapysdr-dev"};
 
@@ -31,6 +40,7 @@ static const pnr_source_kind soapy = {
 static const pnr_source_kind *const kinds[] = {
     &alsa,
     &soapy,
+    &digital_rf,
     &pnr_source_rtl_tcp,
     &pnr_source_zmq_sub,
     &pnr_source_zmq_pull,
@@ -241,7 +251,10 @@ static int describe_input(pnr_source *source, const pnr_config *config, pnr_erro
             return code;
         source->kind = find_kind_of_file(&source->input, config);
         if (source->input.is_folder && source->kind->is_for == NULL)
-            return pnr_error_file(error, PNR_ENOINPUT, "input", source->input.name, EISDIR);
+            return pnr_error_set(error, PNR_ENOINPUT,
+                                 "input %.200s is a folder: name a file in it, or a channel of "
+                                 "Digital RF, a folder with the file drf_properties.h5",
+                                 source->input.name);
     }
     if ((code = load_kind(source, error)) != PNR_OK)
         return code;
