@@ -130,6 +130,7 @@ typedef struct pnr_config {
         char zmq_key[PNR_TEXT_LEN];    /* first part of their messages; "": any or none */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
+        char recording[PNR_TEXT_LEN];  /* of a SigMF collection; "": the only one */
         bool follow;                   /* waits for more files at the end of a recording */
         size_t chunk;                  /* samples per read; 0: chosen by the program */
         pnr_run *lost; /* [n_lost] runs of positions that the recorder lost and the file does not

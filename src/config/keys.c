@@ -99,6 +99,8 @@ const pnr_key pnr_config_keys[] = {
          "UTC of sample 0, as 2026-11-21T02:40:12.5Z; empty when not known.")},
     {KEY(source, pace, CHOICE, "fast", "Play a recording as fast as possible, or at its own rate."),
      WORDS("fast", "real-time")},
+    {KEY(source, recording, TEXT, "",
+         "For a SigMF collection: the name of the recording; empty takes the only one.")},
     {KEY(source, follow, YES_NO, "no",
          "For Digital RF: wait at the end of a recording that still grows.")},
     {KEY(source, chunk, SIZE, "0", "Samples a read; 0 lets the program choose."), .unit = "samples",

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 static const char *const meta_end = ".sigmf-meta", *const data_end = ".sigmf-data",
-                         *const archive_end = ".sigmf";
+                         *const archive_end = ".sigmf", *const collection_end = ".sigmf-collection";
 
 /* A part of an open file. */
 typedef struct part {
@@ -27,7 +27,8 @@ typedef struct part {
 } part;
 
 typedef struct sigmf {
-    const char *name; /* of the input */
+    const char *name; /* of the input, or of the metadata that a collection names */
+    char *named;      /* by a collection */
     part meta_part, data;
     bool is_archive; /* both parts have the descriptor of the input */
     pnr_sigmf_meta meta;
@@ -51,7 +52,7 @@ static bool is_sigmf(const pnr_source_input *input, const pnr_config *config)
     (void)config;
     return input->is_regular && !input->is_stdin &&
            (has_end(input->name, meta_end) || has_end(input->name, data_end) ||
-            has_end(input->name, archive_end));
+            has_end(input->name, archive_end) || has_end(input->name, collection_end));
 }
 
 static int open_part(const char *path, const char *what, part *out, pnr_error *error)
@@ -70,30 +71,66 @@ static int open_part(const char *path, const char *what, part *out, pnr_error *e
     return PNR_OK;
 }
 
+/* Reads the text of a part; the caller frees it. */
+static int read_text(const sigmf *s, const part *from, char **text, pnr_error *error)
+{
+    *text = NULL;
+    if (from->n_bytes > PNR_SIGMF_META_BYTES)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%.200s: the metadata have %" PRIu64 " bytes, at most %d are read",
+                             s->name, from->n_bytes, PNR_SIGMF_META_BYTES);
+    *text = malloc((size_t)from->n_bytes + 1);
+    if (*text == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the metadata of %.200s", s->name);
+
+    const ssize_t got = pread(from->fd, *text, (size_t)from->n_bytes, (off_t)from->first_byte);
+
+    if (got < 0 || (uint64_t)got != from->n_bytes)
+        return pnr_error_set(error, PNR_EIO, "%.200s: the metadata: %s", s->name,
+                             got < 0 ? strerror(errno) : "cut short while they were read");
+    return PNR_OK;
+}
+
 static int read_meta(sigmf *s, pnr_error *error)
 {
     const part *from = &s->meta_part;
     pnr_error inner = {0};
     char *text;
-    int code;
+    int code = read_text(s, from, &text, error);
 
-    if (from->n_bytes > PNR_SIGMF_META_BYTES)
-        return pnr_error_set(error, PNR_EDATA,
-                             "%.200s: the metadata have %" PRIu64 " bytes, at most %d are read",
-                             s->name, from->n_bytes, PNR_SIGMF_META_BYTES);
-    text = malloc((size_t)from->n_bytes + 1);
-    if (text == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the metadata of %.200s", s->name);
-
-    const ssize_t got = pread(from->fd, text, (size_t)from->n_bytes, (off_t)from->first_byte);
-
-    if (got < 0 || (uint64_t)got != from->n_bytes)
-        code = pnr_error_set(error, PNR_EIO, "%.200s: the metadata: %s", s->name,
-                             got < 0 ? strerror(errno) : "cut short while they were read");
-    else if ((code = pnr_sigmf_meta_read(text, (size_t)got, &s->meta, &inner)) != PNR_OK)
+    if (code == PNR_OK &&
+        (code = pnr_sigmf_meta_read(text, (size_t)from->n_bytes, &s->meta, &inner)) != PNR_OK)
         pnr_error_set(error, code, "%.200s: %s", s->name, inner.text);
     free(text);
     return code;
+}
+
+/* Replaces the name of a collection by that of the metadata of one of its recordings. */
+static int find_in_collection(sigmf *s, const pnr_source_input *input, const char *wanted,
+                              pnr_error *error)
+{
+    const part whole = {input->fd, 0, input->n_bytes};
+    const char *slash = strrchr(s->name, '/');
+    char name[PNR_SIGMF_NAME_LEN];
+    pnr_error inner = {0};
+    char *text;
+    int code = read_text(s, &whole, &text, error);
+
+    if (code == PNR_OK && (code = pnr_sigmf_collection_find(text, (size_t)whole.n_bytes, wanted,
+                                                            name, &inner)) != PNR_OK)
+        pnr_error_set(error, code, "%.150s: %s", s->name, inner.text);
+    free(text);
+    if (code != PNR_OK)
+        return code;
+
+    const int folder_length = slash != NULL ? (int)(slash + 1 - s->name) : 0;
+
+    if (asprintf(&s->named, "%.*s%s%s", folder_length, s->name, name, meta_end) < 0) {
+        s->named = NULL;
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a SigMF source");
+    }
+    s->name = s->named;
+    return PNR_OK;
 }
 
 /* Opens and reads the metadata, then opens the data: the file of core:dataset, or the one beside
@@ -238,6 +275,9 @@ static int fill_info(sigmf *s, const pnr_config *config, pnr_source_info *info, 
              meta->n_channels == 1 ? "channel" : "channels", meta->n_captures,
              meta->n_captures == 1 ? "capture" : "captures", meta->rate_hz.den != 0 ? ", " : "",
              meta->rate_hz.den != 0 ? strcat(pnr_rational_format(meta->rate_hz, rate), " Hz") : "");
+    if (meta->n_clipped > 0)
+        snprintf(info->text + strlen(info->text), sizeof info->text - strlen(info->text),
+                 ", %" PRIu64 " samples annotated as clipped", meta->n_clipped);
     if (info->loss_visibility == PNR_LOSS_FLAG)
         pnr_log(PNR_LOG_WARN,
                 "source: %.200s has %zu captures, and not each states core:global_index: what lies "
@@ -257,6 +297,9 @@ static int sigmf_describe(pnr_source_input *input, const pnr_config *config, pnr
     *state = s;
     s->name = input->name;
     s->meta_part.fd = s->data.fd = -1;
+    if (has_end(s->name, collection_end) &&
+        (code = find_in_collection(s, input, config->source.recording, error)) != PNR_OK)
+        return code;
     code = has_end(s->name, archive_end) ? open_archive(s, input, error) : open_files(s, error);
     if (code != PNR_OK || (code = fill_info(s, config, info, error)) != PNR_OK)
         return code;
@@ -336,6 +379,7 @@ static void sigmf_close(void *state)
         close(s->data.fd);
     pnr_reader_destroy(s->reader);
     pnr_sigmf_meta_clear(&s->meta);
+    free(s->named);
     free(s);
 }
 

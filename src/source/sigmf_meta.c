@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static int refuse_member(pnr_error *error, const char *name, const json_t *value, const char *want)
 {
@@ -100,6 +101,13 @@ static int read_rate(const json_t *global, pnr_rational *out, pnr_error *error)
     return PNR_OK;
 }
 
+/* True if this is the name of a file in the same folder. */
+static bool is_plain_name(const char *name)
+{
+    return name != NULL && name[0] != '\0' && strchr(name, '/') == NULL &&
+           strcmp(name, "..") != 0 && strcmp(name, ".") != 0 && strlen(name) < PNR_SIGMF_NAME_LEN;
+}
+
 /* The data file lies in the folder of the metadata: a path out of it is refused. */
 static int read_dataset(const json_t *global, pnr_sigmf_meta *out, pnr_error *error)
 {
@@ -110,8 +118,7 @@ static int read_dataset(const json_t *global, pnr_sigmf_meta *out, pnr_error *er
         return pnr_error_set(error, PNR_EDATA, "core:metadata_only is true: there are no samples");
     if (value == NULL)
         return PNR_OK;
-    if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, "..") == 0 ||
-        strcmp(name, ".") == 0 || strlen(name) >= sizeof out->dataset)
+    if (!is_plain_name(name))
         return refuse_member(error, "core:dataset", value, "the name of a file in the same folder");
     strcpy(out->dataset, name);
     return PNR_OK;
@@ -230,23 +237,102 @@ static int read_captures(const json_t *captures, uint64_t offset, pnr_sigmf_meta
     return code;
 }
 
-int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error)
+/* Adds the samples of the annotations with the label "clipped". One without a count has one. */
+static int read_annotations(const json_t *annotations, pnr_sigmf_meta *out, pnr_error *error)
+{
+    for (size_t i = 0; i < json_array_size(annotations); i++) {
+        const json_t *annotation = json_array_get(annotations, i);
+        const char *label = json_string_value(json_object_get(annotation, "core:label"));
+        uint64_t count = 1;
+        pnr_error inner = {0};
+
+        if (label == NULL || strcasecmp(label, "clipped") != 0)
+            continue;
+        if (read_count(annotation, "core:sample_count", UINT32_MAX, &count, &inner) != PNR_OK)
+            return pnr_error_set(error, PNR_EDATA, "annotations[%zu]: %s", i, inner.text);
+        out->n_clipped += count;
+    }
+    return PNR_OK;
+}
+
+static json_t *parse_json(const char *text, size_t length, pnr_error *error)
 {
     json_error_t reason;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+
+    if (root == NULL)
+        pnr_error_set(error, PNR_EDATA, "no JSON: line %d: %s", reason.line, reason.text);
+    return root;
+}
+
+int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error)
+{
     uint64_t offset = 0;
     int code;
 
     *out = (pnr_sigmf_meta){.captures = NULL};
 
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+    json_t *root = parse_json(text, length, error);
 
     if (root == NULL)
-        return pnr_error_set(error, PNR_EDATA, "no JSON: line %d: %s", reason.line, reason.text);
+        return PNR_EDATA;
     code = read_global(json_object_get(root, "global"), out, &offset, error);
     if (code == PNR_OK)
         code = read_captures(json_object_get(root, "captures"), offset, out, error);
+    if (code == PNR_OK)
+        code = read_annotations(json_object_get(root, "annotations"), out, error);
     if (code != PNR_OK)
         pnr_sigmf_meta_clear(out);
+    json_decref(root);
+    return code;
+}
+
+/* Returns the name of a stream: an object of name and hash, or a pair, as in SigMF 1.0. NULL: none. */
+static const char *name_of_stream(const json_t *stream)
+{
+    const json_t *name =
+        json_is_array(stream) ? json_array_get(stream, 0) : json_object_get(stream, "name");
+
+    return json_string_value(name);
+}
+
+static int find_stream(const json_t *streams, const char *wanted, char name[PNR_SIGMF_NAME_LEN],
+                       pnr_error *error)
+{
+    const size_t n = json_array_size(streams);
+    char names[300] = "";
+
+    if (n == 0)
+        return pnr_error_set(error, PNR_EDATA,
+                             "no array \"core:streams\" with a recording: this is no collection");
+    for (size_t i = 0; i < n; i++) {
+        const char *found = name_of_stream(json_array_get(streams, i));
+        const size_t length = strlen(names);
+
+        if (!is_plain_name(found))
+            return pnr_error_set(error, PNR_EDATA,
+                                 "core:streams[%zu] has no name of a recording in the same folder",
+                                 i);
+        if (strcmp(found, wanted) == 0 || (n == 1 && wanted[0] == '\0')) {
+            strcpy(name, found);
+            return PNR_OK;
+        }
+        snprintf(names + length, sizeof names - length, "%s%s", i > 0 ? ", " : "", found);
+    }
+    return pnr_refuse(error, "source.recording = %.100s: want one of the collection: %s", wanted,
+                      names);
+}
+
+int pnr_sigmf_collection_find(const char *text, size_t length, const char *wanted,
+                              char name[PNR_SIGMF_NAME_LEN], pnr_error *error)
+{
+    json_t *root = parse_json(text, length, error);
+    int code;
+
+    if (root == NULL)
+        return PNR_EDATA;
+    code = find_stream(json_object_get(json_object_get(root, "collection"), "core:streams"), wanted,
+                       name, error);
     json_decref(root);
     return code;
 }

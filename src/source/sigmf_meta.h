@@ -33,12 +33,18 @@ typedef struct pnr_sigmf_meta {
     pnr_sigmf_capture *captures; /* [n_captures], at ascending `first`, global_index with no less
                                   * than the samples between two */
     size_t n_captures;
+    uint64_t n_clipped; /* samples in annotations with the label "clipped" */
 } pnr_sigmf_meta;
 
 /* Reads JSON of `length` bytes. PNR_OK: the caller clears *out. PNR_EDATA: no JSON, a member is
  * missing or out of range, or captures contradict each other; the text has the member and its
  * value. PNR_ENOMEMORY. */
 int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error);
+/* Finds a recording in the JSON of a collection: the one with this name, or the only one if wanted
+ * is "". name: the files in the folder of the collection, without .sigmf-meta. PNR_OK; PNR_EDATA, as
+ * above; PNR_ECONFIG: there are several, or none of this name; the text lists them. */
+int pnr_sigmf_collection_find(const char *text, size_t length, const char *wanted,
+                              char name[PNR_SIGMF_NAME_LEN], pnr_error *error);
 void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta);
 
 /* Writes the type of samples that are in the file as in memory, "ci16_le" for PNR_FORMAT_CI16. format:

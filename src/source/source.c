@@ -252,8 +252,8 @@ static int describe_input(pnr_source *source, const pnr_config *config, pnr_erro
         source->kind = find_kind_of_file(&source->input, config);
         if (source->input.is_folder && source->kind->is_for == NULL)
             return pnr_error_set(error, PNR_ENOINPUT,
-                                 "input %.200s is a folder: name a file in it, or a channel of "
-                                 "Digital RF, a folder with the file drf_properties.h5",
+                                 "input %.200s is a directory: name a file in it, or a channel of "
+                                 "Digital RF, a directory with the file drf_properties.h5",
                                  source->input.name);
     }
     if ((code = load_kind(source, error)) != PNR_OK)

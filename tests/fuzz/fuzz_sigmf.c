@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: any bytes as the metadata of a SigMF recording; what is accepted is consistent. */
+/* libFuzzer: any bytes as the metadata of a SigMF recording or collection; what is accepted is
+ * consistent. */
 #include "source/sigmf_meta.h"
 
 #include <stdlib.h>
@@ -18,6 +19,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     pnr_sigmf_meta meta;
     pnr_error error = {0};
     unsigned char samples[64] = {0};
+    char name[PNR_SIGMF_NAME_LEN];
+
+    if (pnr_sigmf_collection_find((const char *)data, n_bytes, "", name, &error) == PNR_OK)
+        require(name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, "..") != 0);
+
     const int code = pnr_sigmf_meta_read((const char *)data, n_bytes, &meta, &error);
 
     require(code == PNR_OK || (code == PNR_EDATA && error.text[0] != '\0'));

@@ -85,7 +85,7 @@ else
         results "$work/gaps" && cmp "$work/out" "$work/raw" && says 'loss_visibility: exact' && says ' 4700 lost' &&
         results "$work/fill/" && cmp "$work/out" "$work/raw" && says 'Digital RF ci16 as ci16, 1 channel, 96000 Hz'
     report $? "Digital RF gives the results of the raw recording, without any key: gaps, and fill values"
-    status 66 "$pnradar" -c "$work/radar.conf" "$work" && says 'a folder with the file drf_properties.h5' &&
+    status 66 "$pnradar" -c "$work/radar.conf" "$work" && says 'a directory with the file drf_properties.h5' &&
         status 78 "$pnradar" -c "$work/radar.conf" -s source.rate_hz=48000 "$work/gaps" && says '96000 Hz' && says '48000 Hz'
     report $? "Digital RF: a folder of another kind, and another rate are refused"
 
