@@ -189,6 +189,15 @@ $(ALSA_FAULT): $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/source/alsa/*.c) tests
 
 # PNR_ONLY names the tests to run; without it all run.
 check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT) $(ALSA_FAULT)
+# A receiver for the tests of SoapySDR.
+FAKE_RECEIVER := $(if $(filter soapy,$(SOURCES)),$(B)/tests/soapy/fake.so)
+$(B)/tests/soapy/fake.so: tests/fixture/soapy_fake.cpp
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CXX) -std=c++14 -O1 -Wall -Wextra -fPIC -shared $(LDFLAGS) -o $@ $< $$(pkg-config --cflags --libs SoapySDR)
+
+# PNR_ONLY names the tests to run; without it all run.
+check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT) $(FAKE_RECEIVER)
 	@tests/run $(B)
 
 setup:
@@ -205,6 +214,7 @@ test-fresh: setup ## the tests of random inputs with other inputs; what fails is
 	@tests/fresh $(B)
 
 build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT) $(ALSA_FAULT)
+build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT) $(FAKE_RECEIVER)
 
 demo: ## install what is missing, build, find two synthetic targets and show them with the truth
 	@tools/setup build

@@ -126,6 +126,11 @@ typedef struct pnr_config {
         double centre_hz;     /* that a receiver is tuned to; 0: not given */
         double gain_db;       /* of a receiver, when has_gain_db; else automatic */
         bool has_gain_db;
+        char gains[PNR_TEXT_LEN];   /* "LNA=20,VGA=10": of stages of a receiver; "": not set */
+        char antenna[PNR_TEXT_LEN]; /* "": as the receiver has it, as all that follow */
+        double bandwidth_hz;        /* of the receiver's filter; 0: its own */
+        size_t device_channel;      /* of the receiver */
+        char clock_source[PNR_TEXT_LEN], time_source[PNR_TEXT_LEN];
         bool zmq_tags;                 /* messages of GNU Radio have stream tags */
         char zmq_key[PNR_TEXT_LEN];    /* first part of their messages; "": any or none */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */

@@ -47,6 +47,8 @@ typedef struct pnr_source_info {
 /*
  * Opens source.input; "-" is stdin. alsa:DEVICE is a sound card, which transmits, too,
  * if transmit.output is set; rtl_tcp:HOST:PORT is a server of samples; zmq-sub:ENDPOINT and
+ * Opens source.input; "-" is stdin. soapy:ARGUMENTS is a receiver of SoapySDR;
+ * rtl_tcp:HOST:PORT is a server of samples; zmq-sub:ENDPOINT and
  * zmq-pull:ENDPOINT are sinks of GNU Radio. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if
  * the first bytes announce one of these. The extensions .sigmf-meta, .sigmf-data, .sigmf and
  * .sigmf-collection are SigMF recordings. A folder with drf_properties.h5 or metadata.h5 is a channel of Digital RF. All other input is raw, in source.format or the format of the extension. Raw
