@@ -68,8 +68,7 @@ const pnr_key pnr_config_keys[] = {
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},
 
     {KEY(source, input, TEXT, "",
-         "File, FIFO, - for stdin, alsa:DEVICE, rtl_tcp:HOST:PORT, zmq-sub:ENDPOINT or "
-         "zmq-pull:ENDPOINT.")},
+         "File, FIFO, folder, - for stdin, or the address of a live source: see pnradar(1).")},
     {KEY(source, format, FORMAT, "auto",
          "Sample format of raw input; auto takes the file name's extension.")},
     {KEY(source, rate_hz, RATIONAL, "",

@@ -131,7 +131,6 @@ static void check_good(const char *name)
             fail_msg("%s: gaps %s, not %s", name, seen, gaps);
         if (got.n_bytes != n_bytes || memcmp(got.bytes, bytes, n_bytes) != 0)
             fail_msg("%s: other samples", name);
-        assert_int_equal(pnr_source_refused(source), 0);
         pnr_source_close(source);
     }
 }
@@ -168,9 +167,10 @@ static void move_file(const char *name, const char *from, const char *to)
     assert_int_equal(rename(a, b), 0);
 }
 
-/* A later file that cannot be read is a gap of its samples, and is counted. */
+/* A later file that cannot be read is a gap of its samples, and an event. */
 TEST(test_a_broken_file_is_a_gap)
 {
+    static pnr_events events;
     static const char broken[] = "2026-11-21T02-40-12/rf@1795228813.500.h5"; /* 1500 to 1999 */
     static taken got;
     const pnr_config config = config_of("good-channels");
@@ -185,9 +185,11 @@ TEST(test_a_broken_file_is_a_gap)
     fclose(stream);
 
     pnr_source *source = open_source(&config);
+    pnr_events_begin(&events);
+    pnr_source_report_to(source, &events);
     take_all(source, 1000, &got);
     assert_int_equal(got.end, PNR_EEND);
-    assert_int_equal(pnr_source_refused(source), 1);
+    assert_int_equal(pnr_event_count(&events, PNR_EVENT_SOURCE_ERROR), 1);
     assert_int_equal(got.position, 2500);
     assert_int_equal(got.n_gaps, 3);
     assert_true(got.gaps[1].first == 700 && got.gaps[1].count == 1300);

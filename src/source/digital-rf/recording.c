@@ -4,7 +4,7 @@
 #include "source/kind.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/event.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -44,8 +44,8 @@ typedef struct recording {
     size_t n_present;       /* of the stage: what read hands over next */
     uint64_t read_end;      /* after the last sample that was read from a file */
     uint64_t position;      /* the next one to hand over */
+    uint64_t first;         /* of the stream */
     bool has_begun;
-    uint64_t logged_ns; /* CLOCK_MONOTONIC */
 } recording;
 
 /* --- names --- */
@@ -183,20 +183,6 @@ static int fill_stage(recording *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Counts a file that cannot be read, whose samples are then missing, and logs the reason, at most
- * one a second. */
-static void refuse_file(recording *r, const char *reason)
-{
-    const uint64_t now = pnr_clock_ns();
-
-    atomic_fetch_add(&r->input->n_refused, 1);
-    if (r->logged_ns != 0 && now - r->logged_ns < (uint64_t)PNR_NS_PER_S)
-        return;
-    r->logged_ns = now;
-    if (pnr_log_is_ready())
-        pnr_log(PNR_LOG_WARN, "source: a file counts as lost: %s", reason);
-}
-
 /* Loads samples into the empty stage. PNR_EEND: all files are read. Once the stream has begun, a
  * file with an error is passed over. */
 static int load_samples(recording *r, pnr_error *error)
@@ -214,7 +200,8 @@ static int load_samples(recording *r, pnr_error *error)
             return PNR_OK;
         if (!r->has_begun || code == PNR_ENOMEMORY)
             return pnr_error_set(error, code, "%s", inner.text);
-        refuse_file(r, inner.text);
+        pnr_event_post(r->input->events, PNR_EVENT_SOURCE_ERROR, r->read_end - r->first, 0, 0,
+                       "source: a file counts as lost: %s", inner.text);
     }
 }
 
@@ -370,11 +357,11 @@ static int recording_describe(pnr_source_input *input, const pnr_config *config,
     if (code != PNR_OK)
         return code;
     r->has_begun = true;
-    r->position = r->staged_sample;
+    r->first = r->position = r->staged_sample;
     info->format = r->layout.is_complex ? r->form->complex_format : r->form->real_format;
     info->n_channels = (size_t)r->layout.n_channels;
     info->rate_hz = r->layout.rate_hz;
-    info->n_samples = r->follows ? UINT64_MAX : end - r->position;
+    info->n_samples = r->follows || end <= r->position ? UINT64_MAX : end - r->position;
     info->loss_visibility = PNR_LOSS_EXACT;
     info->start_utc_ns = pnr_rational_time_ns(info->rate_hz, r->position);
     info->has_start = true;

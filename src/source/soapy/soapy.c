@@ -3,6 +3,7 @@
 #include "source/kind.h"
 
 #include "base/clock.h"
+#include "base/event.h"
 #include "base/log.h"
 
 #include <SoapySDR/Device.h>
@@ -50,9 +51,9 @@ typedef struct receiver {
     unsigned char *held; /* [READ_SAMPLES] that came after a gap */
     size_t n_held;       /* waits for the next read */
     int64_t held_ns;     /* their time */
+    uint64_t position;   /* in the stream */
     unsigned n_errors;   /* in a row */
     uint64_t sampled_ns; /* CLOCK_MONOTONIC of the latest samples, */
-    uint64_t logged_ns;  /* of the latest warning, */
     uint64_t status_ns;  /* of the latest look at the status */
 } receiver;
 
@@ -287,24 +288,17 @@ static int receiver_describe(pnr_source_input *input, const pnr_config *config,
 
 /* --- the stream --- */
 
-/* Counts what the receiver reports and what no gap accounts for; logs it, at most once a second. */
-static void note(receiver *r, const char *what)
+/* What the receiver reports besides losses. */
+static void note_error(const receiver *r, const char *what)
 {
-    const uint64_t now = pnr_clock_ns();
-
-    atomic_fetch_add(&r->input->n_refused, 1);
-    if (r->logged_ns != 0 && now - r->logged_ns < (uint64_t)PNR_NS_PER_S)
-        return;
-    r->logged_ns = now;
-    if (pnr_log_is_ready())
-        pnr_log(PNR_LOG_WARN, "source: %s", what);
+    pnr_event_post(r->input->events, PNR_EVENT_SOURCE_ERROR, r->position, 0, 0, "source: %s", what);
 }
 
-/* An overflow: the next time says how much is lost, if there is one. */
-static void note_overflow(receiver *r)
+static void note_overflow(const receiver *r)
 {
-    if (!r->has_time)
-        note(r, "the receiver reports an overflow: samples are lost, and it does not say how many");
+    pnr_event_post(r->input->events, PNR_EVENT_OVERRUN, r->position, 0, 0,
+                   "source: the receiver lost samples after sample %" PRIu64 "%s", r->position,
+                   r->has_time ? "; its time says how many" : ", and does not say how many");
 }
 
 /* Asks for events that some drivers report apart from the samples. */
@@ -333,7 +327,7 @@ static int handle_code(receiver *r, int code, pnr_error *error)
     if (code == 0 || code == SOAPY_SDR_TIMEOUT) {
         if (pnr_clock_ns() - r->sampled_ns > SILENCE_S * (uint64_t)PNR_NS_PER_S) {
             r->sampled_ns = pnr_clock_ns();
-            note(r, "the receiver gives no samples for 5 s: is it still connected?");
+            note_error(r, "the receiver gives no samples for 5 s: is it still connected?");
         }
         return PNR_EAGAIN;
     }
@@ -346,9 +340,9 @@ static int handle_code(receiver *r, int code, pnr_error *error)
          code != SOAPY_SDR_TIME_ERROR))
         return pnr_error_set(error, PNR_EIO, "%.150s: the receiver fails: %s", r->input->name,
                              SoapySDR_errToStr(code));
-    note(r, code == SOAPY_SDR_CORRUPTION   ? "the receiver reports corrupt samples"
-            : code == SOAPY_SDR_TIME_ERROR ? "the receiver reports a wrong time"
-                                           : "the receiver reports an error of the stream");
+    note_error(r, code == SOAPY_SDR_CORRUPTION   ? "the receiver reports corrupt samples"
+                  : code == SOAPY_SDR_TIME_ERROR ? "the receiver reports a wrong time"
+                                                 : "the receiver reports an error of the stream");
     return PNR_EAGAIN;
 }
 
@@ -362,9 +356,9 @@ static uint64_t follow_time(receiver *r, int64_t time_ns, size_t n)
     r->base_ns = time_ns;
     r->next_ns = (double)n / r->rate_hz * 1e9;
     if (late < 0 || late > MAX_GAP_S * r->rate_hz) {
-        note(r, late < 0
-                    ? "the receiver's time steps back; its samples are taken as they come"
-                    : "the receiver's time is a day ahead; its samples are taken as they come");
+        note_error(
+            r, late < 0 ? "the receiver's time steps back; its samples are taken as they come"
+                        : "the receiver's time is a day ahead; its samples are taken as they come");
         return 0;
     }
     return (uint64_t)late;
@@ -389,10 +383,9 @@ static size_t take_held(receiver *r, void *data, size_t max_samples, pnr_source_
     return n;
 }
 
-static int receiver_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
-                         pnr_error *error)
+static int read_stream(receiver *r, void *data, size_t max_samples, pnr_source_block *block,
+                       pnr_error *error)
 {
-    receiver *r = state;
     void *buffers[] = {data};
     long long time_ns = 0;
     int flags = 0;
@@ -430,6 +423,16 @@ static int receiver_read(void *state, void *data, size_t max_samples, pnr_source
     r->held_ns = time_ns;
     state_time(r, expected_ns, block);
     return PNR_OK;
+}
+
+static int receiver_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
+                         pnr_error *error)
+{
+    receiver *r = state;
+    const int code = read_stream(r, data, max_samples, block, error);
+
+    r->position += block->n_samples + block->gap;
+    return code;
 }
 
 static void receiver_close(void *state)
