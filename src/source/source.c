@@ -332,6 +332,18 @@ int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error
     return code;
 }
 
+/* Completes the configuration from what an input states. */
+static void take_stated(const pnr_source_info *info, pnr_config *config)
+{
+    if (info->rate_hz.den != 0)
+        config->source.rate_hz = info->rate_hz;
+    if (info->has_start && config->source.start_time[0] == '\0')
+        (void)pnr_time_format(info->start_utc_ns, config->source.start_time);
+    config->source.format = info->format;
+    if (config->source.channels == 1)
+        config->source.channels = info->n_channels;
+}
+
 int pnr_source_complete(pnr_config *config, pnr_error *error)
 {
     struct stat status;
@@ -357,15 +369,8 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
 
     if (rc != PNR_OK)
         return rc;
-    if (source->kind->title != NULL) {
-        if (source->info.rate_hz.den != 0)
-            config->source.rate_hz = source->info.rate_hz;
-        if (source->info.has_start && config->source.start_time[0] == '\0')
-            (void)pnr_time_format(source->info.start_utc_ns, config->source.start_time);
-        config->source.format = source->info.format;
-        if (config->source.channels == 1)
-            config->source.channels = source->info.n_channels;
-    }
+    if (source->kind->title != NULL)
+        take_stated(&source->info, config);
     pnr_source_close(source);
     return PNR_OK;
 }
