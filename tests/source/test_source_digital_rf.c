@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Digital RF recordings that h5py and numpy wrote: every type and storage, gaps, refusals, a recording
  * that grows. */
-#include "source/drf_layout.h"
+#include "base/random.h"
 #include "tests/fixture/source_fixture.h"
 
 #include <dirent.h>
@@ -154,6 +154,44 @@ TEST(test_refusals_in_words)
 {
     need_recordings();
     assert_true(for_each("bad-", check_bad) > 40);
+}
+
+/* HDF5 1.10.8 dies of one in fifty of these; the run must not. */
+TEST(test_damaged_properties)
+{
+    enum { ROUNDS = 200, BYTES = 1 << 16 };
+    static unsigned char whole[BYTES], damaged[BYTES];
+    const pnr_config config = config_of("good-long");
+    uint64_t seed = 30;
+    size_t n_refused = 0;
+    char path[512];
+
+    need_recordings();
+    snprintf(path, sizeof path, "%s/good-long/drf_properties.h5", made);
+    FILE *stream = fopen(path, "rb");
+    assert_non_null(stream);
+    const size_t n = fread(whole, 1, sizeof whole, stream);
+    fclose(stream);
+    assert_true(n > 0 && n < sizeof whole);
+    for (int round = 0; round <= ROUNDS; round++) {
+        pnr_source *source = NULL;
+        pnr_error error = {0};
+
+        memcpy(damaged, whole, n);
+        for (int i = 0; i < 4 && round < ROUNDS; i++)
+            damaged[pnr_random_next(&seed) % n] = (unsigned char)pnr_random_next(&seed);
+        stream = fopen(path, "wb");
+        assert_non_null(stream);
+        assert_int_equal(fwrite(damaged, 1, n, stream), n);
+        fclose(stream);
+        if (pnr_source_open(&config, &source, &error) != PNR_OK) {
+            assert_int_equal(error.code, PNR_EDATA);
+            assert_non_null(strstr(error.text, "good-long"));
+            n_refused++;
+        }
+        pnr_source_close(source);
+    }
+    assert_true(n_refused > ROUNDS / 10 && n_refused < ROUNDS);
 }
 
 /* --- files that go and come --- */

@@ -336,7 +336,7 @@ int pnr_drf_file_read(const pnr_drf_file *file, const pnr_drf_layout *layout, ui
     H5Sclose(memory);
     H5Sclose(space);
     return is_read ? PNR_OK
-                   : pnr_error_set(error, PNR_EIO,
+                   : pnr_error_set(error, PNR_EDATA,
                                    "HDF5 cannot read rows %" PRIu64 " to %" PRIu64 " of rf_data",
                                    first, first + n - 1);
 }

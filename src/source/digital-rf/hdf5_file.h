@@ -27,7 +27,7 @@ typedef struct pnr_drf_file {
 int pnr_drf_file_open(const char *path, const pnr_drf_layout *layout, int64_t ms, pnr_drf_file *out,
                       pnr_error *error);
 /* Reads n samples from row `first` of rf_data on, in the form's numbers: [n][n_channels], complex if
- * the layout is. first + n <= n_data. PNR_OK, or PNR_EIO. */
+ * the layout is. first + n <= n_data. PNR_OK, or PNR_EDATA. */
 int pnr_drf_file_read(const pnr_drf_file *file, const pnr_drf_layout *layout, uint64_t first,
                       size_t n, void *data, pnr_error *error);
 void pnr_drf_file_close(pnr_drf_file *file); /* again: does nothing */

@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { STAGE_BYTES = 1 << 18, PATIENCE_MS = 50, NAME_LEN = 64 };
+enum { STAGE_BYTES = 1 << 18, PATIENCE_MS = 50, NAME_LEN = 64, CHILD_S = 30 };
 
 /* Times of the names in a folder, ascending. */
 typedef struct times {
@@ -171,7 +173,7 @@ static int fill_stage(recording *r, pnr_error *error)
 
     if (pnr_drf_file_read(&r->file, &r->layout, r->local, n, r->stage, &inner) != PNR_OK) {
         pnr_drf_file_close(&r->file);
-        return pnr_error_set(error, PNR_EIO, "%.200s: %.200s", r->path, inner.text);
+        return pnr_error_set(error, PNR_EDATA, "%.200s: %.200s", r->path, inner.text);
     }
     r->staged_at = 0;
     r->n_staged = n;
@@ -332,6 +334,42 @@ static int open_recording(recording *r, pnr_error *error)
     return PNR_OK;
 }
 
+/* Opens the recording at its first sample. *end: after its last one. */
+static int find_bounds(recording *r, uint64_t *end, pnr_error *error)
+{
+    int code = open_recording(r, error);
+
+    if (code != PNR_OK)
+        return code;
+    rewind_files(r);
+    if ((code = measure(r, end, error)) != PNR_OK)
+        return code;
+    rewind_files(r);
+    return find_present(r, error);
+}
+
+/* False if HDF5 dies of the recording, as version 1.10.8 does of some damaged files, or takes more
+ * than CHILD_S: a child process tries it, so that the refusal has words. */
+static bool is_survived(recording *r)
+{
+    const struct rlimit time = {CHILD_S, CHILD_S}, no_core = {0, 0};
+    const pid_t child = fork();
+    int status = 0;
+
+    if (child == 0) {
+        pnr_error unused;
+        uint64_t end = 0;
+
+        (void)setrlimit(RLIMIT_CPU, &time);
+        (void)setrlimit(RLIMIT_CORE, &no_core);
+        (void)find_bounds(r, &end, &unused);
+        _exit(0);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status == 0;
+}
+
 static int recording_describe(pnr_source_input *input, const pnr_config *config,
                               pnr_source_info *info, void **state, pnr_error *error)
 {
@@ -345,13 +383,12 @@ static int recording_describe(pnr_source_input *input, const pnr_config *config,
     *state = r;
     r->input = input;
     r->follows = config->source.follow;
-    if ((code = open_recording(r, error)) != PNR_OK)
-        return code;
-    rewind_files(r);
-    if ((code = measure(r, &end, error)) != PNR_OK)
-        return code;
-    rewind_files(r);
-    code = find_present(r, error);
+    if (!is_survived(r))
+        return pnr_error_set(error, PNR_EDATA,
+                             "%.200s: the properties or a file of samples are damaged: HDF5 does "
+                             "not survive them",
+                             input->name);
+    code = find_bounds(r, &end, error);
     if (code == PNR_EEND)
         return pnr_error_set(error, PNR_EDATA, "%.200s: all samples are missing", input->name);
     if (code != PNR_OK)
