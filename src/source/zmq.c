@@ -45,21 +45,7 @@ typedef struct stream {
     bool has_clock; /* the first rx_time has come: */
     uint64_t clock_position;
     int64_t clock_utc_ns;
-    uint64_t logged_ns; /* CLOCK_MONOTONIC */
 } stream;
-
-/* Counts what is refused, and logs the reason, at most one a second. */
-static void refuse(stream *s, const char *reason)
-{
-    const uint64_t now = pnr_clock_ns();
-
-    atomic_fetch_add(&s->input->n_refused, 1);
-    if (s->logged_ns != 0 && now - s->logged_ns < (uint64_t)PNR_NS_PER_S)
-        return;
-    s->logged_ns = now;
-    if (pnr_log_is_ready())
-        pnr_log(PNR_LOG_WARN, "source: a message is refused: %s", reason);
-}
 
 /* --- one message --- */
 
@@ -95,7 +81,8 @@ static int receive_message(stream *s)
     zmq_msg_close(&rest);
     if (is_ours && has_items)
         return PNR_OK;
-    refuse(s, is_ours ? "it has a key and no items" : "it has another key than source.zmq_key");
+    pnr_source_refuse(s->input, is_ours ? "it has a key and no items"
+                                        : "it has another key than source.zmq_key");
     return PNR_EAGAIN;
 }
 
@@ -120,7 +107,8 @@ static int follow_offset(stream *s, pnr_error *error)
                              "%.200s: the sender has restarted: its items go on at %" PRIu64
                              ", not at %" PRIu64,
                              s->input->name, offset, s->offset);
-    refuse(s, offset < s->offset ? "its items came before" : "its items are a day ahead");
+    pnr_source_refuse(s->input,
+                      offset < s->offset ? "its items came before" : "its items are a day ahead");
     return PNR_EAGAIN;
 }
 
@@ -135,15 +123,16 @@ static int open_message(stream *s, pnr_error *error)
     s->next_time = 0;
     if (!s->has_tags) {
         if (code == PNR_OK || (pnr_gr_is_header(bytes, n_bytes) && n_bytes % s->item_bytes != 0)) {
-            refuse(s, "it has stream tags: set source.zmq_tags = yes");
+            pnr_source_refuse(s->input, "it has stream tags: set source.zmq_tags = yes");
             return PNR_EAGAIN;
         }
         s->header = (pnr_gr_header){0};
     } else if (code != PNR_OK) {
-        refuse(s,
-               pnr_gr_is_header(bytes, n_bytes)
-                   ? reason.text
-                   : "it has no stream tags: set pass_tags in GNU Radio, or source.zmq_tags = no");
+        pnr_source_refuse(
+            s->input,
+            pnr_gr_is_header(bytes, n_bytes)
+                ? reason.text
+                : "it has no stream tags: set pass_tags in GNU Radio, or source.zmq_tags = no");
         return PNR_EAGAIN;
     }
     bytes += s->header.n_bytes;
@@ -151,7 +140,7 @@ static int open_message(stream *s, pnr_error *error)
     if (n_bytes % s->item_bytes != 0) {
         snprintf(reason.text, sizeof reason.text, "its %zu bytes are no whole items of %zu",
                  n_bytes, s->item_bytes);
-        refuse(s, reason.text);
+        pnr_source_refuse(s->input, reason.text);
         return PNR_EAGAIN;
     }
     if (s->header.rate_hz > 0 &&
@@ -192,7 +181,9 @@ static void take_times(stream *s)
             elapsed >= 0 ? (elapsed * num * 2 + den * ns_per_s) / (2 * den * ns_per_s) : -1;
 
         if (passed < counted || (double)(passed - counted) > most)
-            refuse(s, "its rx_time steps back, or ahead by more than a day; its items are taken");
+            pnr_source_refuse(
+                s->input,
+                "its rx_time steps back, or ahead by more than a day; its items are taken");
         else
             s->gap += (uint64_t)(passed - counted);
     }
