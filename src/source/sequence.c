@@ -42,7 +42,9 @@ int pnr_sequence_init(const pnr_config *config, bool is_vrt, pnr_format format, 
 
 size_t pnr_sequence_header_bytes(const pnr_sequence *s, const unsigned char *bytes)
 {
-    return s->is_vrt ? pnr_vrt_header_bytes(bytes) : COUNT_BYTES;
+    if (!s->is_vrt)
+        return COUNT_BYTES;
+    return pnr_vrt_is_data(bytes) ? pnr_vrt_header_bytes(bytes) : 0;
 }
 
 static int count_samples(const pnr_sequence *s, pnr_datagram *out, pnr_error *error)

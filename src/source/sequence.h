@@ -33,14 +33,15 @@ typedef struct pnr_sequence {
     pnr_format format;
     size_t n_channels, sample_bytes;
     bool has_begun, is_uneven; /* is_uneven: datagrams differ in length */
-    pnr_datagram latest; /* the one with the highest samples so far */
+    pnr_datagram latest;       /* the one with the highest samples so far */
 } pnr_sequence;
 
 /* rate_hz must be given. PNR_OK, or PNR_ECONFIG: source.vrt_stream is no number. */
 int pnr_sequence_init(const pnr_config *config, bool is_vrt, pnr_format format, pnr_sequence *out,
                       pnr_error *error);
 
-/* Returns the length of the header of a datagram from its first 8 bytes. */
+/* Returns the length of the header of a datagram from its first bytes, at least 8. 0: a context of
+ * VITA-49, of which pnr_sequence_place needs all bytes. */
 size_t pnr_sequence_header_bytes(const pnr_sequence *sequence, const unsigned char *bytes);
 
 /*

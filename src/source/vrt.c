@@ -49,6 +49,13 @@ size_t pnr_vrt_header_bytes(const unsigned char *bytes)
     return header_bytes(get_u32(bytes));
 }
 
+bool pnr_vrt_is_data(const unsigned char *bytes)
+{
+    const uint32_t type = get_u32(bytes) >> 28;
+
+    return type == DATA || type == DATA_OF_STREAM;
+}
+
 /* --- context --- */
 
 static double get_hz(const unsigned char *at)
@@ -170,7 +177,7 @@ int pnr_vrt_read(const unsigned char *bytes, size_t n_bytes, size_t n_total, pnr
         return pnr_error_set(error, PNR_EDATA, "%zu bytes are no packet of VRT", n_bytes);
     first = get_u32(bytes);
     out->n_header = header_bytes(first);
-    if (first >> 28 != DATA && first >> 28 != DATA_OF_STREAM && first >> 28 != CONTEXT)
+    if (!pnr_vrt_is_data(bytes) && first >> 28 != CONTEXT)
         return pnr_error_set(error, PNR_EDATA,
                              "type %u of VRT is neither signal data nor context%s", first >> 28,
                              memcmp(bytes, "VRLP", 4) == 0 ? ": it is a frame of VRL" : "");

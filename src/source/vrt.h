@@ -54,6 +54,8 @@ typedef struct pnr_vrt_packet {
 
 /* Returns the length of the header that begins with these 4 bytes: 4 .. PNR_VRT_MAX_HEADER. */
 size_t pnr_vrt_header_bytes(const unsigned char *bytes);
+/* True if these 4 bytes begin a packet of signal data. */
+bool pnr_vrt_is_data(const unsigned char *bytes);
 
 /*
  * Reads the header of a packet of any origin, which fills a datagram of n_total bytes. n_bytes of

@@ -350,6 +350,20 @@ TEST(test_a_packet_that_comes_too_late_stays_lost)
     close_wire(&w);
 }
 
+TEST(test_a_packet_that_waits_comes_again)
+{
+    static const uint64_t numbers[] = {1, 3, 2, 3, 4, 4, 5};
+    uint64_t lost;
+    wire w;
+
+    open_wire(&w, "udp", "");
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        send_packet(&w, &forms[0], numbers[i]);
+    assert_int_equal(read_all(&w, &lost), 50);
+    assert_int_equal(lost, 0);
+    close_wire(&w);
+}
+
 TEST(test_a_loss_at_the_end_of_a_sender_is_declared)
 {
     const form *f = &forms[0];
@@ -623,8 +637,10 @@ static void make_context(uint32_t stream, double frequency_hz, double rate_hz, u
     const bool has_format = format != 0;
 
     d->n = 0;
-    add_u32(d, 0x40000000 | (12 + 2 * (uint32_t)has_format));
+    add_u32(d, 0x40000000 | 1u << 22 | 2u << 20 | (15 + 2 * (uint32_t)has_format));
     add_u32(d, stream);
+    add_u32(d, START_S); /* as long a header as that of the data */
+    add_u64(d, 0);
     add_u32(d, 1u << 31 | 1u << 30 | 1u << 29 | 1u << 27 | 1u << 21 | (uint32_t)has_format << 15 |
                    1u << 1);
     add_u32(d, 0); /* more indicators */
