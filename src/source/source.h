@@ -45,19 +45,20 @@ typedef struct pnr_source_info {
 } pnr_source_info;
 
 /*
- * Opens source.input; "-" is stdin. alsa:DEVICE is a sound card, which transmits, too,
- * if transmit.output is set; rtl_tcp:HOST:PORT is a server of samples; zmq-sub:ENDPOINT and
- * zmq-pull:ENDPOINT are sinks of GNU Radio. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if
- * the first bytes announce one of these. The extensions .sigmf-meta, .sigmf-data and .sigmf are
- * SigMF recordings. All other input is raw, in source.format or the format of the extension. Raw
- * input that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused
- * with its name and a way out: a file here, a pipe when its first bytes are read. Sound files of 16
- * bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout iq, 2n channels are
- * n complex ones, and a single channel is real. With layout channels, n channels are n real ones.
- * Raw files ignore the layout. Borrows source.lost of the configuration until close. PNR_ENOINPUT:
- * no such file, or no server; PNR_EPERMISSION; PNR_ECONFIG: the format is not known, the rate
- * differs from source.rate_hz, or the channel is out of range; PNR_EDATA: header and file size
- * disagree (the text has both numbers), or no samples; PNR_EIO.
+ * Opens source.input; "-" is stdin. alsa:DEVICE is a sound card, which transmits, too, if
+ * transmit.output is set; rtl_tcp:HOST:PORT is a server of samples; zmq-sub:ENDPOINT and zmq-
+ * pull:ENDPOINT are sinks of GNU Radio; udp:HOST:PORT and vrt:HOST:PORT receive datagrams.
+ * libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the first bytes announce one of these. The
+ * extensions .sigmf-meta, .sigmf-data and .sigmf are SigMF recordings. All other input is raw, in
+ * source.format or the format of the extension. Raw input that begins like a container (a sound
+ * file in a pipe, an archive, HDF5, ...) is refused with its name and a way out: a file here, a
+ * pipe when its first bytes are read. Sound files of 16 bits and fewer are integers (i16, ci16),
+ * others are f32 or cf32. With layout iq, 2n channels are n complex ones, and a single channel is
+ * real. With layout channels, n channels are n real ones. Raw files ignore the layout. Borrows
+ * source.lost of the configuration until close. PNR_ENOINPUT: no such file, or no server;
+ * PNR_EPERMISSION; PNR_ECONFIG: the format is not known, the rate differs from source.rate_hz, or
+ * the channel is out of range; PNR_EDATA: header and file size disagree (the text has both
+ * numbers), or no samples; PNR_EIO.
  */
 int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error);
 /* Completes the configuration from an input that states its own: the rate, the sample format, the
