@@ -236,10 +236,11 @@ typedef struct pnr_config {
         bool expose;                 /* true: may bind beyond loopback without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
         size_t pack;
-        int profile;       /* pnr_profile */
-        size_t high_water; /* messages kept for a slow subscriber */
-        double wait_s;     /* longest wait for a first subscriber */
-        double linger_s;   /* longest wait at the end for the last messages to leave */
+        int profile;                 /* pnr_profile */
+        char gnuradio[PNR_TEXT_LEN]; /* endpoint of profiles and maps for GNU Radio; "": none */
+        size_t high_water;           /* messages kept for a slow subscriber */
+        double wait_s;               /* longest wait for a first subscriber */
+        double linger_s;             /* longest wait at the end for the last messages to leave */
     } publisher;
     struct {
         char samples[PNR_PATH_LEN]; /* "": none; a folder, or the name of a recording */

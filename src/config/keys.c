@@ -68,8 +68,8 @@ const pnr_key pnr_config_keys[] = {
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},
 
     {KEY(source, input, TEXT, "",
-         "File, FIFO, - for stdin, alsa:DEVICE, rtl_tcp:HOST:PORT, zmq-sub:ENDPOINT, "
-         "zmq-pull:ENDPOINT, udp:HOST:PORT or vrt:HOST:PORT.")},
+         "File, FIFO, - for stdin, alsa:DEVICE, rtl_tcp:HOST:PORT, zmq-sub:[bind:]ENDPOINT, "
+         "zmq-pull:..., udp:HOST:PORT or vrt:HOST:PORT.")},
     {KEY(source, format, FORMAT, "auto",
          "Sample format of raw input; auto takes the file name's extension.")},
     {KEY(source, rate_hz, RATIONAL, "",
@@ -343,6 +343,8 @@ const pnr_key pnr_config_keys[] = {
     {KEY(publisher, profile, CHOICE, "off",
          "Publish every lag of every result too, as power or as complex values."),
      WORDS("off", "power", "complex")},
+    {KEY(publisher, gnuradio, TEXT, "",
+         "ZeroMQ address to bind for GNU Radio's ZMQ SUB source: the profiles as tagged vectors.")},
     {KEY(publisher, high_water, SIZE, "1000",
          "Messages kept for a slow subscriber; of profiles and maps 8 MiB, at least two."),
      .unit = "messages", RANGE(1, 1000000)},

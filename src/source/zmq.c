@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,13 +20,13 @@ enum {
     MAX_ASTRAY = 16,      /* refused messages in a row whose offsets do not follow */
     MAX_GAP_S = 24 * 3600 /* a longer gap is taken for a broken offset or time */
 };
-static const char sub_prefix[] = "zmq-sub:", pull_prefix[] = "zmq-pull:";
+static const char sub_prefix[] = "zmq-sub:", pull_prefix[] = "zmq-pull:", bind_word[] = "bind:";
 
 typedef struct stream {
     pnr_source_input *input;
     const char *endpoint;
     void *context, *socket;
-    bool is_sub, has_tags;
+    bool is_sub, is_bound, has_tags;
     const char *key; /* "": any */
     pnr_rational rate_hz;
     size_t item_bytes;
@@ -241,6 +242,8 @@ static int stream_describe(pnr_source_input *input, const pnr_config *config, pn
     s->input = input;
     s->is_sub = strncmp(input->name, sub_prefix, sizeof sub_prefix - 1) == 0;
     s->endpoint = input->name + strlen(s->is_sub ? sub_prefix : pull_prefix);
+    s->is_bound = strncmp(s->endpoint, bind_word, sizeof bind_word - 1) == 0;
+    s->endpoint += s->is_bound ? strlen(bind_word) : 0;
     s->has_tags = config->source.zmq_tags;
     s->key = config->source.zmq_key;
     s->rate_hz = config->source.rate_hz;
@@ -270,10 +273,14 @@ static int stream_open(void *state, pnr_error *error)
         (s->is_sub && zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, s->key, strlen(s->key)) != 0))
         return pnr_error_set(error, PNR_EUNAVAILABLE, "%.200s: %s", s->input->name,
                              zmq_strerror(zmq_errno()));
-    if (zmq_connect(s->socket, s->endpoint) != 0)
-        return pnr_refuse(error, "source.input = %.200s: %s: want %stcp://HOST:PORT or ipc://PATH",
-                          s->input->name, zmq_strerror(zmq_errno()),
-                          s->is_sub ? sub_prefix : pull_prefix);
+    if ((s->is_bound ? zmq_bind : zmq_connect)(s->socket, s->endpoint) != 0)
+        return pnr_error_set(error,
+                             zmq_errno() == EADDRINUSE || zmq_errno() == EADDRNOTAVAIL
+                                 ? PNR_EUNAVAILABLE
+                                 : PNR_ECONFIG,
+                             "source.input = %.200s: %s: want %s%stcp://HOST:PORT or ipc://PATH",
+                             s->input->name, zmq_strerror(zmq_errno()),
+                             s->is_sub ? sub_prefix : pull_prefix, s->is_bound ? bind_word : "");
     if (s->is_sub && !s->has_tags)
         pnr_log(PNR_LOG_WARN,
                 "source: without stream tags no loss is seen: set pass_tags in GNU Radio and "
