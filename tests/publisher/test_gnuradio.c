@@ -41,7 +41,7 @@ static void open_wire(wire *w, const pnr_map_info *info, double patience_s)
     pnr_error error;
 
     memset(w, 0, sizeof *w);
-    snprintf(endpoint, sizeof endpoint, "ipc:///tmp/pnr_test_gnuradio_%d", (int)getpid());
+    snprintf(endpoint, sizeof endpoint, "ipc://@pnr_test_gnuradio_%d", (int)getpid());
     assert_int_equal(open_out(w, endpoint, info, patience_s, &error), PNR_OK);
     assert_int_equal(pnr_gnuradio_wait(w->out, 0, NULL), PNR_EAGAIN);
     w->context = zmq_ctx_new();

@@ -248,7 +248,7 @@ TEST(test_a_source_that_is_bound)
 
         pnr_config_init(&l.config);
         l.config.source.rate_hz = (pnr_rational){RATE, 1};
-        snprintf(endpoint, sizeof endpoint, "ipc:///tmp/pnr_test_zmq_%d", (int)getpid());
+        snprintf(endpoint, sizeof endpoint, "ipc://@pnr_test_zmq_%d", (int)getpid());
         snprintf(l.config.source.input, sizeof l.config.source.input, "%s:bind:%s", kinds[k].kind,
                  endpoint);
         if (pnr_source_open(&l.config, &l.source, &error) != PNR_OK)
