@@ -45,6 +45,7 @@ typedef enum {
 typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
 typedef enum { PNR_UDP_SAMPLES, PNR_UDP_PACKETS } pnr_udp_count;
+typedef enum { PNR_VRT_BY_TIME, PNR_VRT_BY_COUNT } pnr_vrt_place;
 typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
 typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
 typedef enum { PNR_CORRELATION_CIRCULAR, PNR_CORRELATION_LINEAR } pnr_correlation_kind;
@@ -133,7 +134,7 @@ typedef struct pnr_config {
         size_t udp_buffer;             /* bytes that the kernel keeps of datagrams */
         size_t udp_reorder;            /* datagrams that may come before a missing one */
         char vrt_stream[PNR_TEXT_LEN]; /* stream of VITA-49; "": that of the first packet */
-        bool vrt_time;                 /* the time stamps of VITA-49 place its packets */
+        int vrt_place;                 /* pnr_vrt_place: what places the packets of VITA-49 */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         size_t chunk;                  /* samples per read; 0: chosen by the program */

@@ -24,7 +24,7 @@ typedef struct pnr_source_input {
     size_t n_head;                           /* 0 for pipes */
     _Atomic uint64_t n_refused;              /* messages, see pnr_source_refuse */
     uint64_t refused_log_ns; /* CLOCK_MONOTONIC of the latest line in the log; 0: none */
-    pnr_events *events;                      /* for the events of a kind; NULL: nobody takes them */
+    pnr_events *events;      /* for the events of a kind; NULL: nobody takes them */
 } pnr_source_input;
 
 typedef struct pnr_source_kind {

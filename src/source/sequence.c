@@ -28,7 +28,7 @@ int pnr_sequence_init(const pnr_config *config, bool is_vrt, pnr_format format, 
                           stream);
     *out = (pnr_sequence){.is_vrt = is_vrt,
                           .counts_packets = config->source.udp_count == PNR_UDP_PACKETS,
-                          .uses_time = config->source.vrt_time,
+                          .uses_time = config->source.vrt_place == PNR_VRT_BY_TIME,
                           .has_stream = stream[0] != '\0',
                           .is_filter = stream[0] != '\0',
                           .stream = (uint32_t)number,
@@ -159,7 +159,7 @@ static int place_by_time(const pnr_sequence *s, pnr_datagram *out, pnr_error *er
     if (!pnr_vrt_time_is_exact(&out->vrt))
         return pnr_error_set(
             error, PNR_EDATA,
-            "its time stamp does not tell samples apart: set source.vrt_time = no");
+            "its time stamp does not tell samples apart: set source.vrt_place = count");
     if (!s->has_begun)
         return PNR_OK;
     if (out->vrt.seconds_kind != latest->seconds_kind ||

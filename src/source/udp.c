@@ -441,12 +441,12 @@ static int udp_describe(pnr_source_input *input, const pnr_config *config, pnr_s
     info->format = format;
     info->n_channels = u->sequence.n_channels;
     info->n_samples = UINT64_MAX;
-    info->loss_visibility = is_vrt && !config->source.vrt_time ? PNR_LOSS_FLAG : PNR_LOSS_EXACT;
+    info->loss_visibility = is_vrt && !u->sequence.uses_time ? PNR_LOSS_FLAG : PNR_LOSS_EXACT;
     info->is_live = true;
     snprintf(info->text, sizeof info->text, "%s, %s, %zu %s",
-             !is_vrt                   ? "counted datagrams"
-             : config->source.vrt_time ? "VITA-49 with time stamps"
-                                       : "VITA-49 by its packet count",
+             !is_vrt                 ? "counted datagrams"
+             : u->sequence.uses_time ? "VITA-49 with time stamps"
+                                     : "VITA-49 by its packet count",
              words->name, info->n_channels, info->n_channels == 1 ? "channel" : "channels");
     return PNR_OK;
 }

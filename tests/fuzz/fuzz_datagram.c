@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     how = *data++;
     n_bytes--;
     config.source.udp_count = how & PACKETS ? PNR_UDP_PACKETS : PNR_UDP_SAMPLES;
-    config.source.vrt_time = !(how & NO_TIME);
+    config.source.vrt_place = how & NO_TIME ? PNR_VRT_BY_COUNT : PNR_VRT_BY_TIME;
     strcpy(config.source.vrt_stream, how & FILTER ? "0x1f2e3d4c" : "");
     config.source.rate_hz = how & RATIONAL ? (pnr_rational){200, 3} : (pnr_rational){96000, 1};
     config.source.centre_hz = 99.5e6;

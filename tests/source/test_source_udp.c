@@ -138,7 +138,7 @@ static const form forms[] = {
      .most_lost = 40,
      .most_astray = 12},
     {.kind = "vrt",
-     .settings = "source.vrt_time=no",
+     .settings = "source.vrt_place=count",
      .is_even = true,
      .has_stream = true,
      .most_lost = 3,
@@ -281,7 +281,8 @@ TEST(test_losses_order_and_duplicates_are_exact)
 
         open_wire(&w, f->kind, f->settings != NULL ? f->settings : "");
         assert_int_equal(pnr_source_get_info(w.source)->loss_visibility,
-                         w.config.source.vrt_time ? PNR_LOSS_EXACT : PNR_LOSS_FLAG);
+                         w.config.source.vrt_place == PNR_VRT_BY_TIME ? PNR_LOSS_EXACT
+                                                                      : PNR_LOSS_FLAG);
         assert_true(pnr_source_get_info(w.source)->is_live);
         for (size_t at = 0; at < n_packets; at++) {
             make_datagram(f, packets[at].number, packets[at].position, packets[at].n, &d);
