@@ -259,11 +259,26 @@ static int stream_describe(pnr_source_input *input, const pnr_config *config, pn
     return PNR_OK;
 }
 
+/* Connects to the sender, or binds for it. */
+static int reach_sender(const stream *s, pnr_error *error)
+{
+    int number;
+
+    if ((s->is_bound ? zmq_bind : zmq_connect)(s->socket, s->endpoint) == 0)
+        return PNR_OK;
+    number = zmq_errno();
+    return pnr_error_set(
+        error, number == EADDRINUSE || number == EADDRNOTAVAIL ? PNR_EUNAVAILABLE : PNR_ECONFIG,
+        "source.input = %.200s: %s: want %s%stcp://HOST:PORT or ipc://PATH", s->input->name,
+        zmq_strerror(number), s->is_sub ? sub_prefix : pull_prefix, s->is_bound ? bind_word : "");
+}
+
 static int stream_open(void *state, pnr_error *error)
 {
     const int64_t max_bytes = MAX_MESSAGE_BYTES;
     const int linger_ms = 0;
     stream *s = state;
+    int code;
 
     s->context = zmq_ctx_new();
     s->socket = s->context != NULL ? zmq_socket(s->context, s->is_sub ? ZMQ_SUB : ZMQ_PULL) : NULL;
@@ -273,14 +288,8 @@ static int stream_open(void *state, pnr_error *error)
         (s->is_sub && zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, s->key, strlen(s->key)) != 0))
         return pnr_error_set(error, PNR_EUNAVAILABLE, "%.200s: %s", s->input->name,
                              zmq_strerror(zmq_errno()));
-    if ((s->is_bound ? zmq_bind : zmq_connect)(s->socket, s->endpoint) != 0)
-        return pnr_error_set(error,
-                             zmq_errno() == EADDRINUSE || zmq_errno() == EADDRNOTAVAIL
-                                 ? PNR_EUNAVAILABLE
-                                 : PNR_ECONFIG,
-                             "source.input = %.200s: %s: want %s%stcp://HOST:PORT or ipc://PATH",
-                             s->input->name, zmq_strerror(zmq_errno()),
-                             s->is_sub ? sub_prefix : pull_prefix, s->is_bound ? bind_word : "");
+    if ((code = reach_sender(s, error)) != PNR_OK)
+        return code;
     if (s->is_sub && !s->has_tags)
         pnr_log(PNR_LOG_WARN,
                 "source: without stream tags no loss is seen: set pass_tags in GNU Radio and "
