@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles and maps for a GNU Radio flow graph: vectors with stream tags, for its ZMQ SUB source. */
+/* Profiles and maps for a GNU Radio flow graph: vectors with stream tags, for its ZMQ SUB
+ * source. */
 #ifndef PNR_GNURADIO_H
 #define PNR_GNURADIO_H
 
@@ -21,8 +22,8 @@ void pnr_gnuradio_close(pnr_gnuradio *gnuradio);
 /* Waits for the first subscriber. PNR_OK, or PNR_EAGAIN after patience_s or once *stop is set. */
 int pnr_gnuradio_wait(pnr_gnuradio *gnuradio, double patience_s, const volatile int *stop);
 /*
- * Sends one message: a vector of n_cells powers, or (I, Q) pairs, for each row of each code. Tags at
- * the first vector: dwell (a number that rises by one), sample, lost, step_s, and rx_time if the
+ * Sends one message: a vector of n_cells powers, or (I, Q) pairs, for each row of each code. Tags
+ * at the first vector: dwell (a number that rises by one), sample, lost, step_s, and rx_time if the
  * time is known; at each vector of a map: code (from 1) and doppler_hz. cells as those of
  * pnr_publisher_send_cells. PNR_OK, or PNR_EAGAIN: not sent; the vectors are counted.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads and writes the header of a message of GNU Radio: little-endian numbers around big-endian PMTs. */
+/* Reads and writes the header of a message of GNU Radio: little-endian numbers around big-endian
+ * PMTs. */
 #include "source/gr_tags.h"
 
 #include <assert.h>

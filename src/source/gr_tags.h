@@ -48,7 +48,8 @@ enum { PNR_GR_MAX_KEY = 16, PNR_GR_LEAST_BYTES = 19, PNR_GR_TAG_BYTES = 64 };
 /* Begins a header in `bytes`. offset: absolute index of the first item. The capacity is at least
  * PNR_GR_LEAST_BYTES, and PNR_GR_TAG_BYTES for each tag. */
 void pnr_gr_write_begin(pnr_gr_writer *writer, void *bytes, size_t capacity, uint64_t offset);
-/* Each adds a tag with a key of at most PNR_GR_MAX_KEY letters: an integer, a number, or rx_time. */
+/* Each adds a tag with a key of at most PNR_GR_MAX_KEY letters: an integer, a number, or
+ * rx_time. */
 void pnr_gr_write_u64(pnr_gr_writer *writer, uint64_t offset, const char *key, uint64_t value);
 void pnr_gr_write_double(pnr_gr_writer *writer, uint64_t offset, const char *key, double value);
 void pnr_gr_write_time(pnr_gr_writer *writer, uint64_t offset, int64_t utc_ns);

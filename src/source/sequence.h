@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The place of a datagram in the stream of samples: from its own count, or from the packet count and
- * the time stamps of VITA-49. */
+/* The place of a datagram in the stream of samples: from its own count, or from the packet count
+ * and the time stamps of VITA-49. */
 #ifndef PNR_SEQUENCE_H
 #define PNR_SEQUENCE_H
 
@@ -46,9 +46,9 @@ size_t pnr_sequence_header_bytes(const pnr_sequence *sequence, const unsigned ch
 
 /*
  * Reads a datagram of any origin and finds its place. n_bytes of its n_total bytes are at `bytes`:
- * the header, or all. PNR_OK; PNR_EAGAIN: no samples for us (a context that agrees, another stream);
- * PNR_EDATA: refused, with the reason; PNR_ECONFIG: a context states another rate, frequency or
- * format.
+ * the header, or all. PNR_OK; PNR_EAGAIN: no samples for us (a context that agrees, another
+ * stream); PNR_EDATA: refused, with the reason; PNR_ECONFIG: a context states another rate,
+ * frequency or format.
  */
 int pnr_sequence_place(pnr_sequence *sequence, const unsigned char *bytes, size_t n_bytes,
                        size_t n_total, pnr_datagram *out, pnr_error *error);

@@ -185,8 +185,8 @@ static int judge_datagram(udp *u, const pnr_datagram *d, pnr_error *error)
     return PNR_EAGAIN;
 }
 
-/* True if the samples of slot i can be handed over from where the kernel wrote them, or from a place
- * before: no other datagram of the batch is there. */
+/* True if the samples of slot i can be handed over from where the kernel wrote them, or from a
+ * place before: no other datagram of the batch is there. */
 static bool is_in_turn(const udp *u, const pnr_datagram *d, bool is_in_parts)
 {
     return is_in_parts && d->first == u->next && pnr_reorder_count(u->early) == 0 &&
@@ -300,7 +300,8 @@ static void warn_of_drops(udp *u)
             u->n_dropped);
 }
 
-/* Receives the datagrams that are there. PNR_OK, PNR_EAGAIN: none, or an error that ends the run. */
+/* Receives the datagrams that are there. PNR_OK, PNR_EAGAIN: none, or an error that ends the
+ * run. */
 static int receive_batch(udp *u, pnr_error *error)
 {
     const uint64_t n_dropped = u->n_dropped;
@@ -350,8 +351,8 @@ static uint64_t declare_lost(udp *u)
     return gap;
 }
 
-/* Waits for datagrams if none is there: for a first one, or as long as those take that fill the memory, which saves
- * system calls and commits. False: the read ends. */
+/* Waits for datagrams if none is there: for a first one, or as long as those take that fill the
+ * memory, which saves system calls and commits. False: the read ends. */
 static bool wait_for_more(udp *u, int *n_waits)
 {
     struct pollfd wanted = {.fd = u->input->fd, .events = POLLIN};

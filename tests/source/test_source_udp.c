@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Datagrams over loopback: counted ones and VITA-49; losses, order and duplicates to the sample; what
- * is refused. */
+/* Datagrams over loopback: counted ones and VITA-49; losses, order and duplicates to the sample;
+ * what is refused. */
 #include "source/vrt.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/source_fixture.h"
@@ -430,8 +430,8 @@ TEST(test_a_receiver_of_vita49_that_loses_samples_itself)
     close_wire(&w);
 }
 
-/* Stamps of a receiver whose clock is 5 ppm fast, or that rounds them to microseconds, for a day. */
-TEST(test_clocks_that_drift_lose_nothing)
+/* Stamps of a clock that is 5 ppm off and cut to microseconds; 49 packets in a row are lost. */
+TEST(test_clocks_that_drift)
 {
     pnr_vrt_time from = {PNR_VRT_UTC, PNR_VRT_PICOSECONDS, START_S, 0}, to = from;
     const pnr_rational rate = {3 * RATE, 7};
