@@ -226,6 +226,10 @@ view: ## install what is missing, build, and show a synthetic radar in the brows
 	@$(MAKE) --no-print-directory $(JOBS) HAVE_CUDA= all
 	@tools/view/start $(B)
 
+interop: all ## install GNU Radio and tshark where they are missing, and test against them
+	@tools/setup interop
+	@tests/run $(B) tests/interop
+
 bench: all ## measure this machine, and the cpu engine against scipy
 	$(B)/bin/pnradar-bench chain
 	$(B)/bin/pnradar-bench stream
@@ -338,7 +342,7 @@ clean: ## remove build/
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-.PHONY: all detected check setup test test-fresh build-tests demo view bench asan tsan fuzz coverage docs lint fmt gpu-test install \
+.PHONY: all detected check setup test test-fresh interop build-tests demo view bench asan tsan fuzz coverage docs lint fmt gpu-test install \
     uninstall deb clean help $(FUZZERS:%=fuzz_%)
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

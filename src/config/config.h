@@ -44,6 +44,8 @@ typedef enum {
 } pnr_pulse;
 typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
+typedef enum { PNR_UDP_SAMPLES, PNR_UDP_PACKETS } pnr_udp_count;
+typedef enum { PNR_VRT_BY_TIME, PNR_VRT_BY_COUNT } pnr_vrt_place;
 typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
 typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
 typedef enum { PNR_CORRELATION_CIRCULAR, PNR_CORRELATION_LINEAR } pnr_correlation_kind;
@@ -133,6 +135,11 @@ typedef struct pnr_config {
         char clock_source[PNR_TEXT_LEN], time_source[PNR_TEXT_LEN];
         bool zmq_tags;                 /* messages of GNU Radio have stream tags */
         char zmq_key[PNR_TEXT_LEN];    /* first part of their messages; "": any or none */
+        int udp_count;                 /* pnr_udp_count: what a plain datagram counts */
+        size_t udp_buffer;             /* bytes that the kernel keeps of datagrams */
+        size_t udp_reorder;            /* datagrams that may come before a missing one */
+        char vrt_stream[PNR_TEXT_LEN]; /* stream of VITA-49; "": that of the first packet */
+        int vrt_place;                 /* pnr_vrt_place: what places the packets of VITA-49 */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
         char recording[PNR_TEXT_LEN];  /* of a SigMF collection; "": the only one */
@@ -237,10 +244,11 @@ typedef struct pnr_config {
         bool expose;                 /* true: may bind beyond loopback without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
         size_t pack;
-        int profile;       /* pnr_profile */
-        size_t high_water; /* messages kept for a slow subscriber */
-        double wait_s;     /* longest wait for a first subscriber */
-        double linger_s;   /* longest wait at the end for the last messages to leave */
+        int profile;                 /* pnr_profile */
+        char gnuradio[PNR_TEXT_LEN]; /* endpoint of profiles and maps for GNU Radio; "": none */
+        size_t high_water;           /* messages kept for a slow subscriber */
+        double wait_s;               /* longest wait for a first subscriber */
+        double linger_s;             /* longest wait at the end for the last messages to leave */
     } publisher;
     struct {
         char samples[PNR_PATH_LEN]; /* "": none; a folder, or the name of a recording */

@@ -44,6 +44,8 @@ static const pnr_source_kind *const kinds[] = {
     &pnr_source_rtl_tcp,
     &pnr_source_zmq_sub,
     &pnr_source_zmq_pull,
+    &pnr_source_udp,
+    &pnr_source_vrt,
     &pnr_source_sigmf,
     &pnr_source_sound,
     &pnr_source_raw,
@@ -416,6 +418,18 @@ void pnr_source_pad(pnr_source *source, uint64_t n_samples)
 void pnr_source_report_to(pnr_source *source, pnr_events *events)
 {
     source->input.events = events;
+}
+
+void pnr_source_refuse(pnr_source_input *input, const char *reason)
+{
+    const uint64_t now = pnr_clock_ns();
+
+    atomic_fetch_add(&input->n_refused, 1);
+    if (input->refused_log_ns != 0 && now - input->refused_log_ns < (uint64_t)PNR_NS_PER_S)
+        return;
+    input->refused_log_ns = now;
+    if (pnr_log_is_ready())
+        pnr_log(PNR_LOG_WARN, "source: a message is refused: %s", reason);
 }
 
 uint64_t pnr_source_refused(const pnr_source *source)

@@ -45,14 +45,14 @@ typedef struct pnr_source_info {
 } pnr_source_info;
 
 /*
- * Opens source.input; "-" is stdin. alsa:DEVICE is a sound card, which transmits, too,
- * if transmit.output is set; rtl_tcp:HOST:PORT is a server of samples; zmq-sub:ENDPOINT and
- * Opens source.input; "-" is stdin. soapy:ARGUMENTS is a receiver of SoapySDR; rtl_tcp:HOST:PORT is
- * a server of samples; zmq-sub:ENDPOINT and zmq-pull:ENDPOINT are sinks of GNU Radio. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if
- * the first bytes announce one of these. The extensions .sigmf-meta, .sigmf-data, .sigmf and
+ * Opens source.input; "-" is stdin. alsa:DEVICE is a sound card, which transmits, too, if
+ * transmit.output is set; soapy:ARGUMENTS is a receiver of SoapySDR; rtl_tcp:HOST:PORT is a server
+ * of samples; zmq-sub:ENDPOINT and zmq-pull:ENDPOINT are sinks of GNU Radio; udp:HOST:PORT and
+ * vrt:HOST:PORT receive datagrams. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the first
+ * bytes announce one of these. The extensions .sigmf-meta, .sigmf-data, .sigmf and
  * .sigmf-collection are SigMF recordings. A folder with drf_properties.h5 or metadata.h5 is a
- * channel of Digital RF. All other input is raw, in source.format or the format of the extension. Raw
- * input that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused
+ * channel of Digital RF. All other input is raw, in source.format or the format of the extension.
+ * Raw input that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused
  * with its name and a way out: a file here, a pipe when its first bytes are read. Sound files of 16
  * bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout iq, 2n channels are
  * n complex ones, and a single channel is real. With layout channels, n channels are n real ones.
