@@ -457,7 +457,7 @@ static int check_arguments(const arguments *a, listener *l, pnr_print *print, pn
 
 static int open_socket(listener *l, const arguments *a, pnr_error *error)
 {
-    int code = pnr_endpoint_enough_files(error);
+    int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES, error);
 
     if (code != PNR_OK)
         return code;

@@ -47,7 +47,7 @@ static int open_all(viewer *v, const pnr_subscriber_source *sources, size_t n_so
                     size_t n_streams, const view_web_options *options, pnr_error *error)
 {
     char url[512];
-    int code = pnr_endpoint_enough_files(error);
+    int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES, error);
 
     if (code != PNR_OK)
         return code;

@@ -16,6 +16,7 @@
     X(LOSS_BEGINS, "loss-begins", WARN, "source", "ring_full")                                     \
     X(LOSS_ENDS, "loss-ends", INFO, "source", "ring_full")                                         \
     X(OVERLOAD, "overload", WARN, "late", "worst_us")                                              \
+    X(SUBSCRIBER_REFUSED, "subscriber-refused", WARN, "bytes", "subscriptions")                    \
     X(CLIPPING, "clipping", WARN, "clipped", "share")                                              \
     X(SLIP, "slip", WARN, "vanished", "period")                                                    \
     X(ZERO_ALARM, "zero-alarm", WARN, "moved_m", "limit_m")                                        \

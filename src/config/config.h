@@ -243,6 +243,8 @@ typedef struct pnr_config {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
         bool expose;                 /* true: may bind beyond loopback without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
+        char curve_clients[PNR_PATH_LEN]; /* folder of public keys; "": any key may subscribe */
+        size_t max_subscribers;           /* connections */
         size_t pack;
         int profile;                 /* pnr_profile */
         char gnuradio[PNR_TEXT_LEN]; /* endpoint of profiles and maps for GNU Radio; "": none */

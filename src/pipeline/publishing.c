@@ -165,6 +165,7 @@ static void wait_for_record(pnr_publishing *p)
     if (p->is_fresh && options->pause != NULL)
         options->pause(options->tap_context);
     p->is_fresh = false;
+    (void)pnr_publisher_subscribers(p->publisher); /* hostile peers are disconnected soon */
     if (atomic_load(&p->is_idle))
         (void)pnr_publisher_flush(p->publisher);
     if (p->parts.setup->plan.spin)
@@ -295,7 +296,7 @@ static int open_queue(pnr_publishing *p, pnr_error *error)
 static int open_publisher(pnr_publishing *p, pnr_error *error)
 {
     const pnr_config *config = p->parts.config;
-    const int code = pnr_publisher_create(config, &p->publisher, error);
+    const int code = pnr_publisher_create(config, p->parts.events, &p->publisher, error);
 
     if (code != PNR_OK || config->publisher.profile == PNR_PROFILE_OFF)
         return code;

@@ -204,6 +204,7 @@ typedef struct pnr_status {
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
     double deadline_s; /* 0: no deadline */
     size_t subscribers;
+    const char *access; /* the peers that may subscribe: "nobody", "local", "keys" or "everyone" */
     const char *reason; /* end: "end of input", "stopped" or the text of an error; status: NULL */
     int exit_status;    /* valid in an end message only */
     const pnr_radar *radar;

@@ -437,6 +437,8 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
     add_string(&t, "engine", status->engine);
     add_double(&t, "elapsed_s", status->elapsed_s);
     add_u64(&t, "subscribers", status->subscribers);
+    if (status->access != NULL)
+        add_string(&t, "access", status->access);
     add_account(&t, &status->account);
     add_latency(&t, status);
     add_double(&t, "deadline_s", status->deadline_s > 0 ? status->deadline_s : (double)NAN);
