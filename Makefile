@@ -63,7 +63,7 @@ MANUALS = $(filter-out $(if $(HAVE_VIEW),,%/pnradar-view.1),$(shell find src too
 # The page of pnradar-view has the charts of Chart.js.
 CHART := $(firstword $(wildcard /usr/share/javascript/chart.js/chart.min.js))
 HAVE_VIEW := $(if $(CHART),$(call have,libmicrohttpd))
-TOOLS := echo listen plan bench $(if $(HAVE_VIEW),view)
+TOOLS := echo listen plan bench keys $(if $(HAVE_VIEW),view)
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so) $(foreach m,$(FOUND),$(B)/lib/pnradar/$(subst /,-,$m).so)
 # The library for other programs. Its major number changes with the interface of pnradar.h.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line that all five programs share. */
+/* The command line that all six programs share. */
 #ifndef PNR_CLI_H
 #define PNR_CLI_H
 
