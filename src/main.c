@@ -200,11 +200,13 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
 {
     static outputs to;
     pnr_account account;
+    pnr_notify service;
     pnr_pipeline_options options = {.stop = &pnr_stop,
                                     .trigger = &pnr_trigger_signal,
                                     .pause = flush_results,
                                     .finish = finish,
                                     .tap_context = &to,
+                                    .service = &service,
                                     .watch = pnr_progress_watch,
                                     .watch_context = &to.printing.progress};
     int code;
@@ -223,7 +225,9 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
     if (to.picture != NULL || to.cells != NULL)
         options.tap_cells = take_cells;
     pnr_progress_begin(&to.printing.progress);
+    pnr_notify_open(&service);
     code = pnr_pipeline_run(config, &options, &account, error);
+    pnr_notify_close(&service);
     if (to.picture != NULL)
         code = pnr_picture_finish(to.picture, code, error);
     pnr_picture_destroy(to.picture);

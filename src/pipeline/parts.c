@@ -258,6 +258,7 @@ static int open_publishing(pnr_pipeline *p, pnr_error *error)
                                         .setup = p->setup,
                                         .info = &p->info,
                                         .acquisition = &p->acquisition,
+                                        .turns = &p->turns,
                                         .realtime = &p->realtime,
                                         .events = &p->events,
                                         .engine = pnr_correlator_name(p->correlator),

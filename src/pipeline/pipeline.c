@@ -156,6 +156,7 @@ static int process_ready(pnr_pipeline *p)
     int acquired = PNR_EAGAIN;
     int code;
 
+    pnr_turns_count(&p->turns);
     post_account(p, false);
     while (pnr_pipeline_report_pending(p, false))
         ;
@@ -163,6 +164,7 @@ static int process_ready(pnr_pipeline *p)
            (acquired = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) == PNR_OK) {
         if (feed_engine(p, &windows) == PNR_ELOST || collect_result(p, false) == PNR_ELOST)
             return PNR_ELOST;
+        pnr_turns_count(&p->turns);
         post_account(p, false); /* here too, because a stream may have no pauses */
     }
     if (acquired == PNR_EEND && !is_in_flight(p))
@@ -207,6 +209,7 @@ static void *acquire_thread(void *argument)
     } else {
         p->options->feed(p->options->feed_context, p->ring, &p->setup->plan, p->memory, p->capacity,
                          p->options->stop);
+        atomic_store(&p->acquisition.turns.is_over, true);
         pnr_ring_end(p->ring);
     }
     return NULL;
@@ -247,6 +250,7 @@ static int process_stream(pnr_pipeline *p, pnr_error *error)
         drop_stream(p);
     while (pnr_pipeline_report_pending(p, true))
         ;
+    atomic_store(&p->turns.is_over, true);
     pthread_join(p->thread, NULL);
     post_account(p, true);
     return stream_error(p, code, error);
@@ -259,8 +263,10 @@ static int run_stream(pnr_pipeline *p, pnr_account *account, pnr_error *error)
 
     pnr_realtime_begin(&p->realtime, p->config);
     pnr_realtime_touch_stack();
+    pnr_notify_send(p->options->service, "READY=1");
     if ((code = pnr_publishing_start(p->publishing, error)) == PNR_OK) {
         code = process_stream(p, error);
+        pnr_notify_send(p->options->service, "STOPPING=1");
         pnr_publishing_stop(p->publishing);
     }
     pnr_realtime_end(&p->realtime);

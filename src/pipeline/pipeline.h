@@ -6,6 +6,7 @@
 
 #include "base/account.h"
 #include "base/error.h"
+#include "base/notify.h"
 #include "config/config.h"
 #include "engine/engine.h"
 #include "publisher/message.h"
@@ -58,7 +59,9 @@ typedef struct pnr_pipeline_options {
     void *tap_context;                /* of these four */
     pnr_pipeline_watch watch;         /* may be NULL */
     void *watch_context;
-    pnr_pipeline_feed feed; /* NULL: the samples come from source.input */
+    const pnr_notify *service; /* the service manager gets READY, the watchdog's messages and
+                                * STOPPING; may be NULL */
+    pnr_pipeline_feed feed;    /* NULL: the samples come from source.input */
     void *feed_context;
 } pnr_pipeline_options;
 

@@ -223,15 +223,33 @@ static void *publish_thread(void *argument)
 
 /* --- start and stop --- */
 
+/* Waits at most wait_s for a subscriber, and lets the service manager know that this is no hang. */
+static bool wait_for_subscriber(pnr_publishing *p, double wait_s)
+{
+    const pnr_notify *service = p->parts.options->service;
+    const volatile int *stop = p->parts.options->stop;
+    const bool is_watched = service != NULL && service->watchdog_ns > 0;
+    const double most_s = is_watched ? (double)service->watchdog_ns * 1e-9 / 4 : wait_s;
+
+    for (; wait_s > 0 && (stop == NULL || !*stop); wait_s -= most_s) {
+        if (pnr_publisher_wait(p->publisher, wait_s < most_s ? wait_s : most_s, stop) == PNR_OK)
+            return true;
+        if (is_watched)
+            pnr_notify_send(service, "WATCHDOG=1");
+    }
+    return false;
+}
+
 int pnr_publishing_start(pnr_publishing *p, pnr_error *error)
 {
     const double wait_s = p->parts.config->publisher.wait_s;
 
-    p->is_heard =
-        wait_s > 0 && pnr_publisher_wait(p->publisher, wait_s, p->parts.options->stop) == PNR_OK;
+    p->is_heard = wait_for_subscriber(p, wait_s);
     if (wait_s > 0 && !p->is_heard)
         pnr_log(PNR_LOG_WARN, "no subscriber within %.3g s", wait_s);
     p->began_ns = p->status_ns = pnr_clock_ns();
+    p->watchdog = (pnr_watchdog){.notify = p->parts.options->service,
+                                 .threads = {&p->parts.acquisition->turns, p->parts.turns}};
     if (pthread_create(&p->thread, NULL, publish_thread, p) != 0)
         return pnr_error_set(error, PNR_ENOMEMORY, "no publishing thread could be started");
     return PNR_OK;

@@ -13,6 +13,7 @@
 #include "pipeline/acquisition.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/realtime.h"
+#include "pipeline/watchdog.h"
 #include "ring/queue.h"
 #include "setup/setup.h"
 #include "source/source.h"
@@ -45,6 +46,7 @@ typedef struct pnr_publishing_parts {
     const pnr_setup *setup;
     const pnr_source_info *info; /* as at the start */
     const pnr_acquisition *acquisition;
+    const pnr_turns *turns; /* of the processing thread */
     const pnr_realtime *realtime;
     pnr_events *events;
     const char *engine; /* "cpu/library" */

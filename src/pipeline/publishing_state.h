@@ -56,6 +56,7 @@ struct pnr_publishing {
     bool is_heard;      /* a subscriber was connected at the start or at a status */
     uint64_t began_ns;  /* time of the first sample */
     uint64_t status_ns; /* time of the last status; at first began_ns */
+    pnr_watchdog watchdog;
 };
 
 /* --- cells.c --- */

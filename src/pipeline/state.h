@@ -47,6 +47,7 @@ typedef struct pnr_pipeline {
     int failure;            /* code of the last failed submit or collect */
     char given_up[128];     /* why the engine was given up; "": it returned PNR_ELOST itself */
 
+    pnr_turns turns; /* of the processing thread, for the watchdog */
     pnr_events events;
     pnr_publishing *publishing;
     pnr_account account; /* of samples and windows, without the counts that the ring keeps */

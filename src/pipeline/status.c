@@ -145,6 +145,7 @@ void pnr_publishing_send_status(pnr_publishing *p)
 {
     const uint64_t now = pnr_clock_ns();
 
+    pnr_watchdog_feed(&p->watchdog, now);
     if (now - p->status_ns < status_period_ns)
         return;
 

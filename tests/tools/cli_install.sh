@@ -38,10 +38,14 @@ fi
 
 unit=$root$prefix/lib/systemd/system/pnradar.service
 if command -v systemd-analyze >/dev/null; then
-    systemd-analyze security --offline=yes --threshold=30 "$unit" >"$work/out" 2>"$work/err"
-    report $? "the unit's exposure is at most 3.0"
+    systemd-analyze security --offline=yes --threshold=25 "$unit" >"$work/out" 2>"$work/err"
+    report $? "the unit's exposure is at most 2.5"
+    sed "s|=/opt/radar/|=$root/opt/radar/|; s|=$prefix/|=$root$prefix/|" "$unit" >"$work/pnradar.service"
+    systemd-analyze verify --man=no "$work/pnradar.service" >"$work/out" 2>"$work/err" && [ ! -s "$work/err" ]
+    report $? "the unit has no mistake"
 else
     skip "the unit's exposure" "no systemd-analyze"
+    skip "the unit has no mistake" "no systemd-analyze"
 fi
 
 # The unit's own commands, with the packaged configuration and a FIFO in this folder.
