@@ -52,6 +52,7 @@ typedef struct listener {
     listen_counts counts;
     pnr_printer printer;
     pnr_report report;
+    pnr_pack pack;
     uint64_t n_bad;
     uint64_t heard_ns;                     /* time of the last message of the stream */
     bool is_other;                         /* the last message is of another stream */
@@ -147,17 +148,12 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
 static int take_pack(listener *l, const char *text, size_t length, pnr_subscriber_message *m,
                      pnr_error *error)
 {
-    size_t bytes, offset = 0;
+    size_t bytes;
     const void *records = pnr_subscriber_part(m, 2, &bytes);
-    int code = PNR_OK;
+    int code = pnr_message_open_pack(text, length, records, bytes, &l->pack, error);
 
-    while (code == PNR_OK) {
-        code = pnr_message_read_pack(text, length, records, bytes, &offset, &l->report, error);
-        if (code == PNR_EEND)
-            return PNR_OK;
-        if (code == PNR_OK)
-            code = take_result(l, NULL, 0, error);
-    }
+    while (code == PNR_OK && pnr_message_next_dwell(&l->pack, &l->report))
+        code = take_result(l, NULL, 0, error);
     return code;
 }
 

@@ -83,6 +83,8 @@ typedef struct pnr_report {
 
 enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text, with max_echoes echoes */
 enum { PNR_CELLS_MAX = 1 << 28 }; /* bytes of the largest map that pnradar-listen receives */
+/* Bytes of the largest pack: publisher.pack = 4096 results of all echoes. */
+enum { PNR_PACK_MAX = 1 << 26 };
 
 /* All writers write NUL-terminated JSON: null for NaN and infinities, numbers with 12 significant
  * digits in any locale, samples and counts of the account as strings. They return the length, or 0
@@ -177,6 +179,7 @@ typedef struct pnr_record {
     PNR_RECORD_FIELDS(PNR_RECORD_MEMBER, PNR_RECORD_MEMBER)
 #undef PNR_RECORD_MEMBER
 } pnr_record;
+_Static_assert(4096 * PNR_MAX_CANDIDATES * sizeof(pnr_record) <= PNR_PACK_MAX, "a pack fits");
 /* The numpy dtype of pnr_record as JSON, [["seq","<u8"],...], made from the same list. */
 extern const char pnr_record_dtype[];
 void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *out);
@@ -223,7 +226,8 @@ size_t pnr_message_write_event(const char *run, const char *stream, uint64_t seq
 
 /* --- the reader (listener, tests) ---
  * Ignores keys that this version does not know. Refuses a known key that is missing, has the wrong
- * type or is out of range. PNR_OK, or PNR_EDATA and the reason. Allocates. */
+ * type or is out of range, and a text longer than PNR_MESSAGE_MAX. PNR_OK, or PNR_EDATA and the
+ * reason. Allocates. */
 typedef struct pnr_end_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -257,9 +261,16 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
                              pnr_profile_info *info, pnr_error *error);
 int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
                          pnr_map_info *info, pnr_error *error);
-/* Reads one dwell at *offset (bytes, 0 at first) and advances *offset; PNR_EEND after the last
- * dwell. The call with *offset = 0 checks the whole array. */
-int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
-                          size_t *offset, pnr_report *out, pnr_error *error);
+/* A pack that is read. Its members are private. */
+typedef struct pnr_pack {
+    pnr_report head;     /* the values that all dwells share */
+    const void *records; /* borrowed */
+    size_t n_records, at;
+} pnr_pack;
+/* Reads the header, and checks the whole array of records, [bytes]. */
+int pnr_message_open_pack(const char *header, size_t length, const void *records, size_t bytes,
+                          pnr_pack *out, pnr_error *error);
+/* Reads the next dwell. False: there is no other one. Allocates nothing. */
+bool pnr_message_next_dwell(pnr_pack *pack, pnr_report *out);
 
 #endif

@@ -283,7 +283,8 @@ static void receive_pack(subscriber *s, uint64_t first, size_t n_results)
     static char records[65536];
     pnr_report read;
     pnr_error error = {0};
-    size_t offset = 0, i, k;
+    pnr_pack pack;
+    size_t i, k;
     int length, bytes;
 
     assert_true(part(s, text, sizeof text) > 0);
@@ -294,19 +295,18 @@ static void receive_pack(subscriber *s, uint64_t first, size_t n_results)
     bytes = part(s, records, sizeof records);
     assert_true(bytes > 0);
     assert_false(more(s));
+    if (pnr_message_open_pack(text, (size_t)length, records, (size_t)bytes, &pack, &error) !=
+        PNR_OK)
+        fail_msg("%s", error.text);
     for (i = 0; i < n_results; i++) {
-        if (pnr_message_read_pack(text, (size_t)length, records, (size_t)bytes, &offset, &read,
-                                  &error) != PNR_OK)
-            fail_msg("%s", error.text);
+        assert_true(pnr_message_next_dwell(&pack, &read));
         assert_true(read.seq == first + i);
         assert_int_equal(read.detection.n_echoes, (first + i) % 3);
         for (k = 0; k < read.detection.n_echoes; k++)
             assert_true(fabs(read.detection.echoes[k].range_m - 374740.625 - 1000 * (double)k) <
                         1e-6);
     }
-    assert_int_equal(
-        pnr_message_read_pack(text, (size_t)length, records, (size_t)bytes, &offset, &read, &error),
-        PNR_EEND);
+    assert_false(pnr_message_next_dwell(&pack, &read));
 }
 
 TEST(test_pack)

@@ -17,8 +17,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-static const int64_t max_message_bytes = PNR_CELLS_MAX;
-
 /* --- subscribe --- */
 
 /* Makes the keys of this subscriber: those of a file, or new ones. */
@@ -59,6 +57,16 @@ static int use_curve(void *socket, const pnr_subscriber_source *source, pnr_erro
     return code;
 }
 
+/* Returns the size of the largest part of a message of these topics. A publisher that sends more is
+ * disconnected before the part takes memory. */
+static int64_t most_bytes(const char *const *topics)
+{
+    for (; *topics != NULL; topics++)
+        if (strncmp(*topics, "profile", 7) == 0 || strncmp(*topics, "map", 3) == 0)
+            return PNR_CELLS_MAX;
+    return PNR_PACK_MAX;
+}
+
 static int subscribe_topics(void *socket, const char *stream, const char *const *topics)
 {
     char topic[PNR_TEXT_LEN + 16];
@@ -78,6 +86,7 @@ int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error)
 {
     const int v6 = strchr(source->endpoint, '[') != NULL, linger = 0;
+    const int64_t max_message_bytes = most_bytes(topics);
     void *socket = zmq_socket(context, ZMQ_SUB);
     int code = PNR_OK;
 
