@@ -134,7 +134,7 @@ int pnr_keys_open(void *context, const char *folder, void **out, pnr_error *erro
 /* Receives the parts of a question. A part that is missing or too long has length -1. */
 static void receive_question(void *socket, char parts[ZAP_PARTS][ZAP_LEN], int lengths[ZAP_PARTS])
 {
-    char spare[ZAP_LEN];
+    char spare[ZAP_LEN] = "";
     int more = 1;
     size_t size = sizeof more;
 
