@@ -138,7 +138,7 @@ static void *listen_to_run(void *argument)
         if (n <= 0)
             usleep(1000);
     }
-    stop = 1;
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
