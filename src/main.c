@@ -6,6 +6,7 @@
 #include "output.h"
 #include "picture/picture.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/worker.h"
 #include "progress.h"
 #include "publisher/cell_file.h"
 #include "publisher/report.h"
@@ -203,6 +204,7 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
     pnr_notify service;
     pnr_pipeline_options options = {.stop = &pnr_stop,
                                     .trigger = &pnr_trigger_signal,
+                                    .can_isolate = true,
                                     .pause = flush_results,
                                     .finish = finish,
                                     .tap_context = &to,
@@ -249,8 +251,20 @@ static int choose_print(const char **print, bool is_quiet, pnr_error *error)
     return PNR_OK;
 }
 
+/* Takes the operand INPUT. */
+static int set_input(pnr_config *config, const char *input, pnr_error *error)
+{
+    const size_t size = sizeof config->source.input;
+
+    if ((size_t)snprintf(config->source.input, size, "%s", input) >= size)
+        return pnr_error_set(error, PNR_EUSAGE, "INPUT is longer than %zu bytes", size - 1);
+    return PNR_OK;
+}
+
 int main(int argc, char **argv)
 {
+    pnr_worker_main(argc, argv);
+
     const char *print = NULL, *cells_path = NULL;
     bool lists = false, is_quiet = false, follows = false;
     pnr_picture_options picture = {0};
@@ -289,11 +303,8 @@ int main(int argc, char **argv)
     int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
     int status;
 
-    if (code == PNR_OK && cli.n_operands > 0 &&
-        (size_t)snprintf(config.source.input, sizeof config.source.input, "%s", cli.operands[0]) >=
-            sizeof config.source.input)
-        code = pnr_error_set(&error, PNR_EUSAGE, "INPUT is longer than %zu bytes",
-                             sizeof config.source.input - 1);
+    if (code == PNR_OK && cli.n_operands > 0)
+        code = set_input(&config, cli.operands[0], &error);
     if (follows)
         config.source.follow = true;
     if (code == PNR_OK)

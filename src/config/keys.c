@@ -326,6 +326,12 @@ const pnr_key pnr_config_keys[] = {
     {KEY(engine, deadline, DOUBLE, "0",
          "Age at which a result is late; 0 is one dwell for a live stream, else no deadline."),
      .unit = "s", RANGE(0, 3600)},
+    {KEY(engine, isolate, CHOICE, "auto",
+         "Run the engine in a process of its own, which may die; auto: for cuda on live sources."),
+     WORDS("auto", "yes", "no")},
+    {KEY(engine, deadline_hang, DOUBLE, "5",
+         "Time without progress after which that process is killed and started again."),
+     .unit = "s", RANGE(0.01, 3600)},
 
     {KEY(ring, seconds, DOUBLE, "0", "Its length in time; 0 lets the program choose."), .unit = "s",
      RANGE(0, 86400)},

@@ -12,6 +12,8 @@
 #include "publisher/message.h"
 #include "ring/ring.h"
 
+#include <stdbool.h>
+
 /* The publishing thread calls this with each result after its publication. While it waits, results
  * wait in a queue; those of a live stream that find the queue full are counted as unsent. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
@@ -61,6 +63,7 @@ typedef struct pnr_pipeline_options {
     void *watch_context;
     const pnr_notify *service; /* the service manager gets READY, the watchdog's messages and
                                 * STOPPING; may be NULL */
+    bool can_isolate;          /* main() of this program begins with pnr_worker_main (worker.h) */
     pnr_pipeline_feed feed;    /* NULL: the samples come from source.input */
     void *feed_context;
 } pnr_pipeline_options;

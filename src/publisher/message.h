@@ -25,7 +25,8 @@
  * COLOURED: the noise of the cells differs by 0.5 dB or more from what the energy of the samples
  * predicts; SLIP: samples vanished uncounted; SIGN_CHANGE: data change
  * the sign of an echo within the look; HUGE_SAMPLES: samples beyond any receiver hide all echoes;
- * COARSE: a live stream left no time for weaker echoes. */
+ * COARSE: a live stream left no time for weaker echoes; RESTARTED: the first result of a new
+ * worker. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -37,7 +38,8 @@
     X(COLOURED, "coloured-noise")                                                                  \
     X(UNRESOLVED, "unresolved")                                                                    \
     X(SLIP, "slip")                                                                                \
-    X(SIGN_CHANGE, "sign-change") X(HUGE_SAMPLES, "huge-samples") X(COARSE, "coarse")
+    X(SIGN_CHANGE, "sign-change")                                                                  \
+    X(HUGE_SAMPLES, "huge-samples") X(COARSE, "coarse") X(RESTARTED, "restarted")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)
@@ -218,6 +220,9 @@ typedef struct pnr_status {
     const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
     uint64_t slips;                /* so far (slip.h) */
     const pnr_events *events;      /* their counts; NULL: all 0 */
+    bool has_worker;               /* the engine is in a worker; the next two count */
+    uint64_t worker_deaths;        /* so far */
+    bool is_degraded;              /* cpu stands in for the wanted engine */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 /* seq: the number of the message in its topic. */
