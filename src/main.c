@@ -116,6 +116,7 @@ typedef struct outputs {
     printing printing;
     pnr_picture *picture; /* NULL: none */
     pnr_cell_file *cells; /* NULL: none */
+    FILE *end;            /* of --end; NULL: none */
     int cells_code;       /* code of the first failed write to `cells` */
     pnr_error cells_error;
 } outputs;
@@ -154,6 +155,24 @@ static void flush_results(void *context)
         return;
     note_write(to, fflush(to->stream) == 0 ? PNR_OK : PNR_EIO, to->is_live);
     pnr_progress_show(&to->progress);
+}
+
+/* Writes the end message to the file of --end. */
+static int take_end(void *context, const pnr_status *status, int code, pnr_error *error)
+{
+    FILE *file = ((outputs *)context)->end;
+    char text[PNR_MESSAGE_MAX];
+    bool is_written;
+
+    if (file == NULL)
+        return code;
+    is_written =
+        pnr_message_write_status(status, text, sizeof text) > 0 && fprintf(file, "%s\n", text) > 0;
+    if (fclose(file) == 0 && is_written)
+        return code;
+    return code != PNR_OK
+               ? code
+               : pnr_error_set(error, PNR_EIO, "--end: the end message: %s", strerror(errno));
 }
 
 /* Finishes the printed results and the array. Returns the first error. */
@@ -196,8 +215,21 @@ static int open_printing(const pnr_config *config, const char *print, printing *
     return PNR_OK;
 }
 
+/* The files that options name; NULL: none. */
+typedef struct output_paths {
+    const char *cells, *end;
+} output_paths;
+
+static int open_paths(const output_paths *paths, outputs *to, pnr_error *error)
+{
+    if (paths->end != NULL && (to->end = fopen(paths->end, "we")) == NULL)
+        return pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_EIO, "--end",
+                              paths->end, errno);
+    return paths->cells != NULL ? pnr_cell_file_create(paths->cells, &to->cells, error) : PNR_OK;
+}
+
 static int run(const pnr_config *config, const char *print, const pnr_picture_options *picture,
-               const char *cells_path, bool strict, pnr_error *error)
+               const output_paths *paths, bool strict, pnr_error *error)
 {
     static outputs to;
     pnr_account account;
@@ -207,6 +239,7 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
                                     .can_isolate = true,
                                     .pause = flush_results,
                                     .finish = finish,
+                                    .end = take_end,
                                     .tap_context = &to,
                                     .service = &service,
                                     .watch = pnr_progress_watch,
@@ -217,8 +250,7 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
     pnr_cli_catch_trigger();
     if ((code = open_printing(config, print, &to.printing, error)) != PNR_OK ||
         (code = pnr_picture_create(picture, &to.picture, error)) != PNR_OK ||
-        (cells_path != NULL &&
-         (code = pnr_cell_file_create(cells_path, &to.cells, error)) != PNR_OK)) {
+        (code = open_paths(paths, &to, error)) != PNR_OK) {
         pnr_picture_destroy(to.picture);
         return pnr_cli_fail(error);
     }
@@ -265,7 +297,8 @@ int main(int argc, char **argv)
 {
     pnr_worker_main(argc, argv);
 
-    const char *print = NULL, *cells_path = NULL;
+    const char *print = NULL;
+    output_paths paths = {0};
     bool lists = false, is_quiet = false, follows = false;
     pnr_picture_options picture = {0};
     const pnr_cli_option options[] = {
@@ -277,7 +310,9 @@ int main(int argc, char **argv)
         PNR_PICTURE_CLI(picture),
         {"profile", "FILE.npy",
          "also write all cells of each result to a numpy array, and their axes to FILE.jsonl",
-         .value = &cells_path},
+         .value = &paths.cells},
+        {"end", "FILE.json", "write the end message, with the account of the run, to this file",
+         .value = &paths.end},
         {"list-engines", NULL,
          "say which engines work here, how each would do this configuration, and why not",
          .flag = &lists},
@@ -316,7 +351,7 @@ int main(int argc, char **argv)
     else if (lists)
         status = list_engines(&config, &error);
     else
-        status = run(&config, print, &picture, cells_path, cli.strict, &error);
+        status = run(&config, print, &picture, &paths, cli.strict, &error);
     pnr_config_clear(&config);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "tools/plan/sheet.h"
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 static const char summary[] =
     "Prints what follows from a configuration before the first sample: period, processing gain, "
@@ -34,6 +35,34 @@ static pnr_format format_of(const pnr_config *config)
     return format;
 }
 
+/* Adds the length of the recording, if the input is one. */
+static int plan_recording(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
+                          pnr_error *error)
+{
+    struct stat status;
+    pnr_source *source;
+    int rc;
+
+    if (stat(config->source.input, &status) != 0 ||
+        (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)))
+        return PNR_OK;
+    if ((rc = pnr_source_open(config, &source, error)) != PNR_OK)
+        return rc;
+
+    const pnr_source_info *info = pnr_source_get_info(source);
+
+    plan_sheet_section(sheet, "recording", "recording");
+    plan_sheet_count(sheet, "n_samples", "samples", info->n_samples);
+    plan_sheet_count(sheet, "n_lost", "samples of them lost", info->n_lost);
+    plan_sheet_number(sheet, "duration_s", "duration",
+                      (double)info->n_samples / pnr_rational_double(setup->radar.rate_hz), "s");
+    plan_sheet_count(sheet, "dwell_samples", "samples a dwell",
+                     pnr_plan_dwell_samples(&setup->plan));
+    plan_sheet_count(sheet, "first_window", "first sample of a dwell", setup->radar.first_window);
+    pnr_source_close(source);
+    return PNR_OK;
+}
+
 static int fill_sheet(plan_sheet *sheet, const pnr_config *config, double budget_s,
                       pnr_error *error)
 {
@@ -47,6 +76,10 @@ static int fill_sheet(plan_sheet *sheet, const pnr_config *config, double budget
     if (rc != PNR_OK)
         return rc;
     plan_radar(sheet, config, setup);
+    if ((rc = plan_recording(sheet, config, setup, error)) != PNR_OK) {
+        pnr_setup_destroy(setup);
+        return rc;
+    }
     rc = plan_engine(sheet, config, setup, &ops, &choice, error);
     plan_load(sheet, config, setup, ops != NULL ? &choice : NULL);
     if (rc == PNR_OK && budget_s > 0)

@@ -134,18 +134,20 @@ typedef struct pnr_config {
         double bandwidth_hz;        /* of the receiver's filter; 0: its own */
         size_t device_channel;      /* of the receiver */
         char clock_source[PNR_TEXT_LEN], time_source[PNR_TEXT_LEN];
-        bool zmq_tags;                 /* messages of GNU Radio have stream tags */
-        char zmq_key[PNR_TEXT_LEN];    /* first part of their messages; "": any or none */
-        int udp_count;                 /* pnr_udp_count: what a plain datagram counts */
-        size_t udp_buffer;             /* bytes that the kernel keeps of datagrams */
-        size_t udp_reorder;            /* datagrams that may come before a missing one */
-        char vrt_stream[PNR_TEXT_LEN]; /* stream of VITA-49; "": that of the first packet */
-        int vrt_place;                 /* pnr_vrt_place: what places the packets of VITA-49 */
-        char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
-        int pace;                      /* pnr_pace */
-        char recording[PNR_TEXT_LEN];  /* of a SigMF collection; "": the only one */
-        bool follow;                   /* waits for more files at the end of a recording */
-        size_t chunk;                  /* samples per read; 0: chosen by the program */
+        bool zmq_tags;                  /* messages of GNU Radio have stream tags */
+        char zmq_key[PNR_TEXT_LEN];     /* first part of their messages; "": any or none */
+        int udp_count;                  /* pnr_udp_count: what a plain datagram counts */
+        size_t udp_buffer;              /* bytes that the kernel keeps of datagrams */
+        size_t udp_reorder;             /* datagrams that may come before a missing one */
+        char vrt_stream[PNR_TEXT_LEN];  /* stream of VITA-49; "": that of the first packet */
+        int vrt_place;                  /* pnr_vrt_place: what places the packets of VITA-49 */
+        char start_time[PNR_TEXT_LEN];  /* UTC of sample 0; "": not known */
+        int pace;                       /* pnr_pace */
+        char recording[PNR_TEXT_LEN];   /* of a SigMF collection; "": the only one */
+        bool follow;                    /* waits for more files at the end of a recording */
+        size_t chunk;                   /* samples per read; 0: chosen by the program */
+        size_t first_sample, n_samples; /* the part of a recording whose dwells are processed;
+                                         * n_samples 0: to the end */
         pnr_run *lost; /* [n_lost] runs of positions that the recorder lost and the file does not
                         * contain: not empty, ascending, and with samples between them */
         size_t n_lost;

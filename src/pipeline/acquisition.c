@@ -51,7 +51,8 @@ static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples
 /* Waits until the time of the sample at `position`. */
 static void keep_pace(pnr_acquisition *a, uint64_t began_ns, uint64_t position)
 {
-    const uint64_t due = began_ns + (uint64_t)pnr_rational_time_ns(a->rate_hz, position);
+    const uint64_t due =
+        began_ns + (uint64_t)pnr_rational_time_ns(a->rate_hz, position - a->first_sample);
 
     while (!is_stopped(a)) {
         const uint64_t now = pnr_clock_ns();
@@ -94,7 +95,7 @@ static void record_block(const pnr_acquisition *a, uint64_t position, const pnr_
 void pnr_acquisition_run(pnr_acquisition *a)
 {
     const uint64_t began_ns = pnr_clock_ns();
-    uint64_t position = 0;
+    uint64_t position = a->first_sample;
 
     while (a->code == PNR_OK) {
         size_t n_samples = 0;

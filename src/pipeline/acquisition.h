@@ -19,6 +19,7 @@ typedef struct pnr_acquisition {
     pnr_sample_recorder *recorder; /* NULL: recorder.samples is empty */
     bool is_loss_event;            /* the recorder is told of losses */
     size_t chunk;                  /* greatest number of samples in one read */
+    uint64_t first_sample;         /* position of the first sample that the source reads */
     uint64_t first_window;
     /* Samples of a dwell: a live read stops at the end of a dwell, so that the dwell is ready at
      * once. 0: reads have no such limit. */

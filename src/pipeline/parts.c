@@ -128,6 +128,14 @@ const char *pnr_pipeline_engine(const pnr_pipeline *p)
                                 : pnr_correlator_name(p->processing.correlator);
 }
 
+/* Returns the sample where the first window of the run starts. */
+static uint64_t first_window_of(const pnr_pipeline *p)
+{
+    const uint64_t first = p->setup->radar.first_window;
+
+    return p->part.first > first ? p->part.first : first;
+}
+
 static int open_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -139,7 +147,9 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
         .n_behind = pnr_plan_view_samples(plan, 0),
         .n_periods = pnr_plan_windows(plan),
         .max_dwells = p->max_dwells,
-        .first_window = p->setup->radar.first_window,
+        .first_sample = p->part.first,
+        .first_window = first_window_of(p),
+        .end = p->part.end,
         .zero_byte = plan->format == PNR_FORMAT_CU8 || plan->format == PNR_FORMAT_U8 ? 0x80 : 0,
         .depth = p->isolation != NULL ? pnr_isolation_views(p->setup) : plan->depth,
         .events = &p->events,
@@ -182,6 +192,7 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     size_t chunk = recording_chunk(p);
 
     a->ring = p->ring;
+    a->first_sample = p->part.first;
     a->first_window = p->setup->radar.first_window + pnr_plan_view_samples(plan, 0);
     a->dwell = dwell;
     a->rate_hz = p->setup->radar.rate_hz;
@@ -253,6 +264,53 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
+/* Returns where the first dwell at or after this sample begins; for sample 0, and for a sample after
+ * the last dwell, that sample itself. */
+static uint64_t first_dwell_from(const pnr_pipeline *p, uint64_t sample)
+{
+    const uint64_t first = p->setup->radar.first_window;
+    const size_t dwell = pnr_plan_dwell_samples(&p->setup->plan);
+    uint64_t begin = sample;
+
+    if (sample > first)
+        begin = first + (sample - first + dwell - 1) / dwell * dwell;
+    else if (sample > 0)
+        begin = first;
+    return begin < p->info.n_samples ? begin : p->info.n_samples;
+}
+
+/* Limits the source to the dwells that begin in the part of the configuration. Adjacent parts share
+ * no position of the account and leave none out. */
+static int open_part(pnr_pipeline *p, pnr_error *error)
+{
+    const uint64_t first = p->config->source.first_sample, n = p->config->source.n_samples;
+    const uint64_t n_all = p->info.n_samples, behind = pnr_plan_view_samples(&p->setup->plan, 0);
+    const uint64_t dwell = pnr_plan_dwell_samples(&p->setup->plan);
+
+    if (first == 0 && n == 0)
+        return PNR_OK;
+    if (p->options->feed != NULL)
+        return pnr_refuse(error, "source.first_sample and source.n_samples are a part of a "
+                                 "recording, and these samples are pushed");
+    if (first < n_all) {
+        p->part.first = first_dwell_from(p, first);
+        p->part.end = n == 0 || n >= n_all - first ? n_all : first_dwell_from(p, first + n);
+    }
+
+    const uint64_t end = n_all - p->part.end > behind ? p->part.end + behind : n_all;
+
+    if (first >= n_all || first_window_of(p) + dwell + behind > end)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%.200s: no whole dwell begins in the part from source.first_sample = "
+                             "%zu on, source.n_samples = %zu: the recording has %llu samples, a "
+                             "dwell %zu, and one begins at sample %zu",
+                             p->config->source.input, (size_t)first, (size_t)n,
+                             (unsigned long long)n_all, (size_t)dwell,
+                             p->setup->radar.first_window);
+    p->info.n_samples = p->part.end - p->part.first;
+    return pnr_source_limit(p->acquisition.source, p->part.first, end, error);
+}
+
 /* Refuses a recording of known size that ends before the first dwell does, unless the dwell is one
  * period and at least half of it is there: then the rest counts as lost. */
 static int check_length(pnr_pipeline *p, pnr_error *error)
@@ -263,7 +321,7 @@ static int check_length(pnr_pipeline *p, pnr_error *error)
     const size_t refused = plan->n_samples / 2; /* a window with more losses gives no result */
     const double rate_hz = pnr_rational_double(radar->rate_hz);
 
-    if (p->options->feed != NULL || p->info.n_samples >= needed)
+    if (p->options->feed != NULL || p->part.end > 0 || p->info.n_samples >= needed)
         return PNR_OK;
     if (pnr_plan_windows(plan) == 1 && p->info.n_samples + refused >= needed) {
         pnr_log(PNR_LOG_WARN,
@@ -338,9 +396,10 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
         return code;
     if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
         pnr_setup_want_power(p->setup, config);
-    if ((code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
-        (code = open_engine(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
-        (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
+    if ((code = open_part(p, error)) != PNR_OK || (code = check_length(p, error)) != PNR_OK ||
+        (code = shape_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
+        (code = check_stop(p)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
+        (code = open_acquisition(p, error)) != PNR_OK ||
         (code = open_recorder(p, error)) != PNR_OK || (code = open_publishing(p, error)) != PNR_OK)
         return code;
     log_setup(p);

@@ -18,6 +18,11 @@
  * wait in a queue; those of a live stream that find the queue full are counted as unsent. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
+/* The caller's thread calls this last, after the end was published. Returns code, or the error with
+ * which the run ends instead. */
+typedef int (*pnr_pipeline_end)(void *context, const pnr_status *status, int code,
+                                pnr_error *error);
+
 /* How far a source of known length has been processed. */
 typedef struct pnr_progress {
     uint64_t n_done, n_samples; /* positions; n_done <= n_samples */
@@ -58,7 +63,8 @@ typedef struct pnr_pipeline_options {
                                        * publisher.profile is off */
     pnr_pipeline_pause pause;         /* may be NULL */
     pnr_pipeline_finish finish;       /* may be NULL; called also after an error */
-    void *tap_context;                /* of these four */
+    pnr_pipeline_end end;             /* may be NULL */
+    void *tap_context;                /* of these five */
     pnr_pipeline_watch watch;         /* may be NULL */
     void *watch_context;
     const pnr_notify *service; /* the service manager gets READY, the watchdog's messages and

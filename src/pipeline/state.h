@@ -18,6 +18,9 @@ typedef struct pnr_pipeline {
     const pnr_config *config;
     const pnr_pipeline_options *options;
     pnr_source_info info;
+    struct {
+        uint64_t first, end;
+    } part;       /* the positions of the account, whole dwells of a recording; end 0: all */
     bool is_live; /* samples arrive at a fixed rate and cannot wait */
     pnr_setup *setup;
     void *memory;                /* memory of the ring; the engine or `isolation` owns it */

@@ -260,5 +260,5 @@ int pnr_publishing_close_account(pnr_publishing *p, uint64_t positions, int code
     (void)pnr_publisher_send_status(p->publisher, &status, true);
     p->is_heard |= status.subscribers > 0;
     log_end(p, &status, code);
-    return code;
+    return options->end != NULL ? options->end(options->tap_context, &status, code, error) : code;
 }

@@ -70,6 +70,11 @@ static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_
     return lost;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Returns the end of the lost run at `passed`, or `passed` if there is no lost run. */
 static uint64_t end_of_loss(const pnr_ring *ring)
 {
@@ -168,7 +173,8 @@ static void refuse_dwells(pnr_ring *ring, uint64_t n_dwells, uint64_t lost, pnr_
 /* Refuses, in one step, all dwells that are entirely within one lost run. */
 static void refuse_lost_run(pnr_ring *ring)
 {
-    const uint64_t n_dwells = (end_of_loss(ring) - ring->next) / ring->dwell;
+    const uint64_t lost_end = lesser(end_of_loss(ring), ring->shape.end);
+    const uint64_t n_dwells = lost_end > ring->next ? (lost_end - ring->next) / ring->dwell : 0;
     const uint64_t end = ring->next + n_dwells * ring->dwell;
     pnr_ring_losses losses = {{0}};
 
@@ -239,14 +245,18 @@ static void free_memory(pnr_ring *ring)
 /* Accounts for the positions at the end of the stream that fill no dwell. */
 static void account_for_tail(pnr_ring *ring, uint64_t head)
 {
-    const uint64_t taken = ring->passed - ring->next;
+    const uint64_t end = lesser(head, ring->shape.end);
+    const uint64_t taken = end > ring->next ? lesser(ring->passed, end) - ring->next : 0;
+    const size_t n_windows = (size_t)lesser(
+        (taken + ring->shape.n_samples - 1) / ring->shape.n_samples, ring->n_windows);
     pnr_ring_losses losses = {{0}};
 
     ring->account.positions += taken;
-    ring->account.skipped_tail += taken - lost_in(ring, ring->n_windows);
-    add_losses(ring, ring->n_windows, &losses);
+    ring->account.skipped_tail += taken - lost_in(ring, n_windows);
+    add_losses(ring, n_windows, &losses);
     account_for(ring, &losses);
-    pass_by(ring, head, &ring->account.skipped_tail);
+    if (ring->passed < end)
+        pass_by(ring, end, &ring->account.skipped_tail);
     leave_dwells(ring, ring->n_windows); /* a second call has nothing left to count */
     ring->next = head;
 }

@@ -52,6 +52,11 @@ int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *erro
     ring->n_windows =
         shape->n_periods + (shape->n_behind + shape->n_samples - 1) / shape->n_samples;
     ring->next = shape->first_window;
+    ring->passed = shape->first_sample;
+    atomic_store(&ring->head, shape->first_sample);
+    atomic_store(&ring->tail, shape->first_sample);
+    if (shape->end == 0)
+        ring->shape.end = UINT64_MAX;
     pnr_ring_sleeper_init(&ring->reader);
     pnr_ring_sleeper_init(&ring->writer);
     ring->n_marks = 4 * (shape->capacity / dwell);

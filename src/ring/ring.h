@@ -26,10 +26,14 @@ typedef struct pnr_ring_shape {
                        * window is longer than N by this number */
     size_t n_periods; /* windows in a dwell, over all its looks */
     size_t max_dwells;     /* most dwells in a view */
+    uint64_t first_sample; /* sample index of the first position; at most first_window */
     uint64_t first_window; /* sample index where the first window starts */
-    size_t zero_byte;      /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
-    size_t depth;          /* most views lent at one time */
-    pnr_events *events;    /* get the begin and the end of each loss; may be NULL */
+    /* The account has no position from here on. A view may show up to n_behind of them. first_window
+     * and a number of whole dwells; 0: all positions are in the account. */
+    uint64_t end;
+    size_t zero_byte;   /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
+    size_t depth;       /* most views lent at one time */
+    pnr_events *events; /* get the begin and the end of each loss; may be NULL */
 } pnr_ring_shape;
 
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);
@@ -83,7 +87,7 @@ int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
  * accounts for the other samples of the view. So the sums of account.h hold at any time for both
  * accounts together. Only the processing thread calls this function. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
-/* Returns the number of stream positions that are committed or skipped so far. */
+/* Returns the number of stream positions of the account that are committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);
 
 #endif

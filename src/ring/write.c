@@ -96,5 +96,7 @@ bool pnr_ring_is_half_full(const pnr_ring *ring)
 
 uint64_t pnr_ring_positions(const pnr_ring *ring)
 {
-    return atomic_load(&ring->head);
+    const uint64_t head = atomic_load(&ring->head);
+
+    return (head < ring->shape.end ? head : ring->shape.end) - ring->shape.first_sample;
 }

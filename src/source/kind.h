@@ -47,6 +47,9 @@ typedef struct pnr_source_kind {
                     void **state, pnr_error *error);
     /* Begins the stream that was described. NULL: nothing to do. */
     int (*open)(void *state, pnr_error *error);
+    /* Moves to this position of a recording, counted without runs of source.lost and at most
+     * n_samples. Called after open and before the first read. NULL: begins at position 0 only. */
+    int (*seek)(void *state, uint64_t position, pnr_error *error);
     /* Reads as pnr_source_read does, but without runs of source.lost. *block is zeroed. After the
      * end it always returns PNR_EEND. */
     int (*read)(void *state, void *data, size_t max_samples, pnr_source_block *block,
@@ -57,7 +60,7 @@ typedef struct pnr_source_kind {
 /* A module, source-<name>.so, exports this struct by this name. The number changes with this file
  * and with the configuration, which describe reads. */
 #define PNR_SOURCE_SYMBOL "pnr_source_of_module"
-#define PNR_SOURCE_ABI (1 << 20 | (int)sizeof(pnr_config))
+#define PNR_SOURCE_ABI (2 << 20 | (int)sizeof(pnr_config))
 typedef struct pnr_source_module {
     int abi; /* PNR_SOURCE_ABI */
     const pnr_source_kind *kind;

@@ -267,6 +267,16 @@ static int raw_read(void *state, void *data, size_t max_samples, pnr_source_bloc
                              : read_pipe(r, data, limit, block, error);
 }
 
+static int raw_seek(void *state, uint64_t position, pnr_error *error)
+{
+    raw *r = state;
+
+    (void)error;
+    r->n_read = position;
+    r->n_left -= position;
+    return PNR_OK;
+}
+
 static void raw_close(void *state)
 {
     raw *r = state;
@@ -276,4 +286,4 @@ static void raw_close(void *state)
 }
 
 const pnr_source_kind pnr_source_raw = {
-    .describe = raw_describe, .read = raw_read, .close = raw_close};
+    .describe = raw_describe, .seek = raw_seek, .read = raw_read, .close = raw_close};

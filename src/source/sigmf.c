@@ -38,6 +38,7 @@ typedef struct sigmf {
     uint64_t at_byte;    /* of the open file */
     size_t next;         /* next capture to enter */
     pnr_reader *reader;
+    uint64_t gap; /* lost positions of an entered capture that are not reported yet */
 } sigmf;
 
 static bool has_end(const char *path, const char *end)
@@ -329,18 +330,49 @@ static void convert_numbers(const void *context, void *data, size_t n_bytes)
     pnr_number_convert(number, data, n_bytes / number->bytes);
 }
 
+/* Returns the sample of the data file where the capture of the next sample ends. */
+static uint64_t end_of_capture(const sigmf *s)
+{
+    return s->next < s->meta.n_captures ? s->meta.captures[s->next].first : s->n_samples;
+}
+
+static int sigmf_seek(void *state, uint64_t position, pnr_error *error)
+{
+    sigmf *s = state;
+
+    (void)error;
+    while (position > 0) {
+        const uint64_t gap = enter_captures(s);
+
+        if (gap > position) {
+            s->gap = gap - position;
+            break;
+        }
+        position -= gap;
+
+        const uint64_t left = end_of_capture(s) - s->at;
+        const uint64_t n = position < left ? position : left;
+
+        s->at += n;
+        s->at_byte += n * s->sample_bytes;
+        position -= n;
+    }
+    return PNR_OK;
+}
+
 static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                       pnr_error *error)
 {
     sigmf *s = state;
 
-    if ((block->gap = enter_captures(s)) > 0)
+    if ((block->gap = s->gap + enter_captures(s)) > 0) {
+        s->gap = 0;
         return PNR_OK;
+    }
     if (s->at == s->n_samples)
         return PNR_EEND;
 
-    const uint64_t end =
-        s->next < s->meta.n_captures ? s->meta.captures[s->next].first : s->n_samples;
+    const uint64_t end = end_of_capture(s);
     const uint64_t n = end - s->at < max_samples ? end - s->at : max_samples;
     const pnr_reader_part wanted = {.fd = s->data.fd,
                                     .first_byte = s->at_byte,
@@ -386,5 +418,6 @@ static void sigmf_close(void *state)
 const pnr_source_kind pnr_source_sigmf = {.title = "a SigMF recording",
                                           .is_for = is_sigmf,
                                           .describe = sigmf_describe,
+                                          .seek = sigmf_seek,
                                           .read = sigmf_read,
                                           .close = sigmf_close};

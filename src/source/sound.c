@@ -222,6 +222,17 @@ static sf_count_t read_plain(const sound *s, void *data, size_t n_frames)
     return got < 0 ? got : got / (ssize_t)frame_bytes;
 }
 
+static int sound_seek(void *state, uint64_t position, pnr_error *error)
+{
+    sound *s = state;
+
+    if (sf_seek(s->file, (sf_count_t)position, SEEK_SET) != (sf_count_t)position)
+        return pnr_error_set(error, PNR_EDATA, "%s: to frame %" PRIu64 ": %s", s->input->name,
+                             position, sf_strerror(s->file));
+    s->n_read = position;
+    return PNR_OK;
+}
+
 static int sound_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                       pnr_error *error)
 {
@@ -254,5 +265,6 @@ const pnr_source_kind pnr_source_sound = {.title = "a sound file",
                                           .is_for = is_sound,
                                           .describe = sound_describe,
                                           .open = sound_open,
+                                          .seek = sound_seek,
                                           .read = sound_read,
                                           .close = sound_close};

@@ -62,6 +62,7 @@ struct pnr_source {
     pnr_plausible statistics;
     const char *doubt;      /* doubt about the format, not yet logged; NULL: none */
     uint64_t least_samples; /* n_samples of pnr_source_pad */
+    uint64_t end;           /* of the positions that are read; UINT64_MAX: that of the input */
 };
 
 /* Returns the number of positions that the lost runs add to n_samples recorded samples. *n_beyond:
@@ -314,6 +315,7 @@ static int create_source(const pnr_config *config, pnr_source **out, pnr_error *
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a source");
     source->lost = config->source.lost;
     source->n_lost = config->source.n_lost;
+    source->end = UINT64_MAX;
     source->input.fd = -1;
     source->input.name = strcpy((char *)(source + 1), strcmp(path, "-") == 0 ? "stdin" : path);
     if ((code = describe_input(source, config, error)) == PNR_OK)
@@ -415,6 +417,35 @@ void pnr_source_pad(pnr_source *source, uint64_t n_samples)
         source->info.n_samples = n_samples;
 }
 
+/* Moves past the lost runs before `position`. Returns the number of their positions before it. */
+static uint64_t skip_lost(pnr_source *source, uint64_t position)
+{
+    uint64_t lost = 0;
+
+    for (; source->next_lost < source->n_lost; source->next_lost++) {
+        const pnr_run *run = &source->lost[source->next_lost];
+
+        if (run->first >= position)
+            break;
+        if (run->count > position - run->first)
+            return lost + position - run->first;
+        lost += run->count;
+    }
+    return lost;
+}
+
+int pnr_source_limit(pnr_source *source, uint64_t first, uint64_t end, pnr_error *error)
+{
+    if (source->kind->seek == NULL || source->info.n_samples == UINT64_MAX)
+        return pnr_refuse(error,
+                          "source.first_sample and source.n_samples are a part of a recording: "
+                          "%.200s cannot be read from the middle",
+                          source->input.name);
+    source->end = end;
+    source->position = first;
+    return source->kind->seek(source->state, first - skip_lost(source, first), error);
+}
+
 void pnr_source_report_to(pnr_source *source, pnr_events *events)
 {
     source->input.events = events;
@@ -440,15 +471,23 @@ uint64_t pnr_source_refused(const pnr_source *source)
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,
                     pnr_error *error)
 {
+    const uint64_t left = source->end - source->position;
+
     assert(max_samples > 0);
     *block = (pnr_source_block){0};
+    if (left == 0)
+        return PNR_EEND;
+    if (max_samples > left)
+        max_samples = (size_t)left;
     if (source->next_lost < source->n_lost) {
         const pnr_run *run = &source->lost[source->next_lost];
 
-        if (run->first == source->position) {
+        if (run->first <= source->position) {
+            const uint64_t gap = run->first + run->count - source->position;
+
             source->next_lost++;
-            source->position += run->count;
-            block->gap = run->count;
+            block->gap = gap < left ? gap : left;
+            source->position += block->gap;
             return PNR_OK;
         }
         if (max_samples > run->first - source->position)
@@ -459,6 +498,7 @@ int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_sour
         block->gap = source->least_samples - source->position;
         rc = PNR_OK;
     }
+    block->gap = block->gap < left ? block->gap : left;
     source->position += block->n_samples + block->gap;
     if (rc == PNR_OK && source->kind == &pnr_source_raw)
         doubt_format(source, data, block->n_samples);

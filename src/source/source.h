@@ -79,6 +79,11 @@ void pnr_source_report_to(pnr_source *source, pnr_events *events);
  * one lost run at the end. Call before the first read. */
 void pnr_source_pad(pnr_source *source, uint64_t n_samples);
 
+/* Limits a recording to positions first .. end - 1, first <= end <= n_samples; position numbers stay.
+ * Call before the first read. PNR_OK; PNR_ECONFIG: the input is a pipe or a receiver; PNR_EIO;
+ * PNR_EDATA. */
+int pnr_source_limit(pnr_source *source, uint64_t first, uint64_t end, pnr_error *error);
+
 /* What one read hands over: samples, or positions that are lost here. */
 typedef struct pnr_source_block {
     size_t n_samples;

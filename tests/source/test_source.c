@@ -232,4 +232,23 @@ TEST(test_lost_runs_beyond_any_stream)
     remove_file("x.sc16");
 }
 
+/* Parts of a recording, across and within lost runs, and of packed samples. */
+TEST(test_parts)
+{
+    static const char *const names[] = {"x.ci4", "x.sc16", "x.cf64"};
+    pnr_run lost[] = {{0, 20}, {50, 7}, {100, 200}, {340, 1}};
+    unsigned char bytes[4000];
+
+    fill_bytes(bytes, sizeof bytes);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        write_file(names[i], bytes, sizeof bytes);
+        pnr_config config = source_config(names[i]);
+        expect_parts(&config);
+        config.source.lost = lost;
+        config.source.n_lost = sizeof lost / sizeof *lost;
+        expect_parts(&config);
+        remove_file(names[i]);
+    }
+}
+
 TESTS_BETWEEN(make_folder, remove_folder)

@@ -437,4 +437,21 @@ TEST(test_mutated_metadata)
     assert_true(n_refused > 500 && n_refused < 1000);
 }
 
+/* Parts that begin in a capture, in a gap, and after the header of a capture. */
+TEST(test_parts)
+{
+    pnr_config config = source_config("x.sigmf-meta");
+    unsigned char bytes[4000];
+
+    fill_bytes(bytes, sizeof bytes);
+    write_file("x.sigmf-data", bytes, sizeof bytes);
+    write_meta("ci16_be", "",
+               "{\"core:sample_start\":0,\"core:global_index\":1000,\"core:header_bytes\":5},"
+               "{\"core:sample_start\":300,\"core:global_index\":1350},"
+               "{\"core:sample_start\":310,\"core:global_index\":2000,\"core:header_bytes\":11},"
+               "{\"core:sample_start\":600,\"core:global_index\":2290}");
+    expect_parts(&config);
+    remove_recording();
+}
+
 TESTS_BETWEEN(make_folder, remove_folder)

@@ -368,6 +368,24 @@ TEST(test_lost_runs)
     remove_file("x.wav");
 }
 
+TEST(test_parts)
+{
+    static const int formats[] = {SF_FORMAT_WAV | SF_FORMAT_PCM_16, SF_FORMAT_W64 | SF_FORMAT_FLOAT,
+                                  SF_FORMAT_FLAC | SF_FORMAT_PCM_24};
+    static const char *const names[] = {"x.wav", "x.w64", "x.flac"};
+    pnr_run lost[] = {{100, 50}};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        pnr_config config = source_config(names[i]);
+
+        write_sound(names[i], formats[i], 2, 9000);
+        config.source.lost = lost;
+        config.source.n_lost = 1;
+        expect_parts(&config);
+        remove_file(names[i]);
+    }
+}
+
 TEST(test_reading_never_allocates)
 {
 #if COUNTS_ALLOCATIONS

@@ -409,6 +409,36 @@ static int recording_describe(pnr_source_input *input, const pnr_config *config,
     return PNR_OK;
 }
 
+/* Opens the files from this position on, by their names, and passes the samples before it. */
+static int recording_seek(void *state, uint64_t position, pnr_error *error)
+{
+    recording *r = state;
+    const uint64_t wanted = r->first + position;
+    const int64_t ms = pnr_rational_time_ns(r->layout.rate_hz, wanted) / 1000000;
+    const int64_t file_ms = ms - 2 * r->layout.file_ms;
+    const int64_t folder_s = ms / 1000 - 2 * r->layout.folder_s;
+    int code = PNR_OK;
+
+    rewind_files(r);
+    r->read_end = r->first;
+    r->file_ms = file_ms > 0 ? file_ms : -1;
+    r->folder_s = folder_s > 0 ? folder_s : -1;
+    while (r->staged_sample + r->n_present <= wanted || r->n_present == 0) {
+        drop_staged(r, r->n_present);
+        r->n_present = 0;
+        if ((code = find_present(r, error)) != PNR_OK)
+            break;
+    }
+    if (code == PNR_OK && r->staged_sample < wanted) {
+        const size_t n = (size_t)(wanted - r->staged_sample);
+
+        drop_staged(r, n);
+        r->n_present -= n;
+    }
+    r->position = wanted;
+    return code == PNR_EEND ? PNR_OK : code;
+}
+
 static int recording_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                           pnr_error *error)
 {
@@ -452,6 +482,7 @@ static void recording_close(void *state)
 
 static const pnr_source_kind digital_rf = {.title = "a Digital RF recording",
                                            .describe = recording_describe,
+                                           .seek = recording_seek,
                                            .read = recording_read,
                                            .close = recording_close};
 PNR_SOURCE_MODULE(digital_rf);
