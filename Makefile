@@ -64,7 +64,7 @@ MANUALS = $(filter-out $(if $(HAVE_VIEW),,%/pnradar-view.1),$(shell find src too
 CHART := $(firstword $(wildcard /usr/share/javascript/chart.js/chart.min.js))
 HAVE_VIEW := $(if $(CHART),$(call have,libmicrohttpd))
 TOOLS := echo listen plan bench keys $(if $(HAVE_VIEW),view)
-PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
+PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%) $(B)/bin/pnradar-archive
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so) $(foreach m,$(FOUND),$(B)/lib/pnradar/$(subst /,-,$m).so)
 # The library for other programs. Its major number changes with the interface of pnradar.h.
 SHARED := $(B)/lib/libpnradar.so.0
@@ -107,6 +107,13 @@ $$(B)/bin/pnradar-$(1): $$(patsubst %.c,$$(B)/obj/%.o,tools/pnradar-$(1).c $$(wi
 	@$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach tool,$(TOOLS),$(eval $(call tool_rule,$(tool))))
+
+# The parts of the archive lie from the program as after the installation.
+ARCHIVE := $(wildcard tools/archive/*.py)
+$(B)/bin/pnradar-archive: tools/pnradar-archive $(ARCHIVE)
+	@mkdir -p $(@D) $(B)/share/pnradar/archive
+	@cp $(ARCHIVE) $(B)/share/pnradar/archive
+	@sed 's|@VERSION@|$(VERSION)|' $< >$@ && chmod +x $@
 
 PAGE := $(wildcard tools/view/page/*) $(CHART)
 $(B)/assets.c: tools/view/embed $(PAGE) tools/view/page
@@ -300,7 +307,7 @@ gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that thi
 SHARE = $(DESTDIR)$(PREFIX)/share
 ZSH_DIR ?= $(PREFIX)/share/zsh/site-functions
 UNIT = $(DESTDIR)$(PREFIX)/lib/systemd/system/pnradar.service
-COMPLETED := pnradar $(TOOLS:%=pnradar-%)
+COMPLETED := $(notdir $(PROGRAMS))
 
 install: all ## copy programs, library, modules, manuals, completion, unit and configurations below PREFIX (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pnradar \
@@ -313,6 +320,8 @@ install: all ## copy programs, library, modules, manuals, completion, unit and c
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' src/library/libpnradar.pc \
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/libpnradar.pc
 	install -m 644 $(wildcard config/*.conf) tools/embed.c $(wildcard tools/clients/echoes.*) $(SHARE)/pnradar
+	install -d $(SHARE)/pnradar/archive
+	install -m 644 $(ARCHIVE) $(SHARE)/pnradar/archive
 	sed 's|/usr/local/|$(PREFIX)/|' config/pnradar.service >$(UNIT)
 	install -m 644 $(B)/complete/zsh $(DESTDIR)$(ZSH_DIR)/_pnradar
 	for program in $(COMPLETED); do \

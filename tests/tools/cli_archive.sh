@@ -1,0 +1,163 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pnradar-archive on this machine: one table and one account whatever the tasks and workers are; broken recordings; a
+# second run. Workers of other machines and Slurm: tests/interop.
+# usage: cli_archive.sh BIN_FOLDER; prints TAP.
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+archive=$bin/pnradar-archive
+
+find_python distributed, h5py, numpy
+if [ -z "$python" ]; then
+    skip "archives" "python3-distributed is not installed"
+    plan
+    exit 0
+fi
+
+cat >"$work/radar.conf" <<END
+[source]
+rate_hz = 1e6
+lost = 5000+700, 9000+100
+[code]
+degree = 6
+epoch = 40
+[dwell]
+periods = 4
+combine = incoherent
+[detector]
+pfa = 0.1
+[engine]
+name = reference
+[publisher]
+endpoint = tcp://127.0.0.1:1
+[echo]
+periods = 300
+noise_rms = 0.1
+[target.1]
+range_m = 3000
+amplitude = 0.05
+END
+
+# A day: hour i begins after a gap, and states its time.
+mkdir "$work/day"
+for hour in 00 01 02; do
+    "$bin/pnradar-echo" -c "$work/radar.conf" -s "echo.seed=1$hour" "$work/day/$hour.sigmf-data.ci16" 2>/dev/null
+    mv "$work/day/$hour.sigmf-data.ci16" "$work/day/$hour.sigmf-data"
+    cat >"$work/day/$hour.sigmf-meta" <<END
+{"global":{"core:datatype":"ci16_le","core:version":"1.2.0","core:sample_rate":1000000},
+ "captures":[{"core:sample_start":0,"core:datetime":"2026-11-21T$hour:00:00.5Z"}],"annotations":[]}
+END
+done
+echo text >"$work/day/notes.txt"
+
+# alone: the results of each recording, one process each, in the form of the table
+alone() {
+    recording=0
+    for file; do
+        "$pnradar" -c "$work/radar.conf" -s publisher.endpoint= --print json --end "$work/end.$recording" "$file" |
+            sed "s/^{\"v\":1,/&\"recording\":$recording,/"
+        recording=$((recording + 1))
+    done
+}
+
+# same FILE FILE: the same results but for what a run and an archive number for themselves
+same() {
+    for file; do
+        sed 's/"run":"[0-9a-f]*",//; s/"seq":[0-9]*,//; s/"latency_us":[^,]*,//' "$file" >"$file.same"
+    done
+    diff "$1.same" "$2.same" >"$work/diff"
+}
+
+# count NAME FILE...: the sum of a count over end messages
+count() {
+    name=$1
+    shift
+    cat "$@" | sed -n 's/.*"'"$name"'": *"\([0-9]*\)".*/\1/p' | awk '{ sum += $1 } END { print sum }'
+}
+
+alone "$work"/day/*.sigmf-meta >"$work/alone"
+status 0 "$archive" -c "$work/radar.conf" --part 1G --workers 1 -o "$work/one" "$work/day"
+report $? "a folder of recordings is processed"
+[ "$(wc -l <"$work/alone")" -gt 200 ] && same "$work/alone" "$work/one/results.jsonl"
+report $? "the table is that of a process for each recording"
+[ "$(sed -n 's/.*"seq":\([0-9]*\),.*/\1/p' "$work/one/results.jsonl" | awk '$1 != NR - 1' | wc -l)" -eq 0 ]
+report $? "its results are numbered through"
+good=0
+for name in positions used skipped_alignment skipped_tail skipped_refused lost_source windows results; do
+    [ "$(count $name "$work/one/account.json")" -eq "$(count $name "$work"/end.*)" ] || good=1
+done
+[ $good -eq 0 ] && grep -q '"closes": true' "$work/one/account.json"
+report $? "the account is the sum of theirs, and closes"
+
+for workers in 2 4; do
+    status 0 "$archive" -c "$work/radar.conf" --part 16K --workers $workers -o "$work/many$workers" "$work/day"
+    [ "$(wc -l <"$work/many$workers/plan.jsonl")" -ge 12 ] &&
+        cmp "$work/one/results.jsonl" "$work/many$workers/results.jsonl" &&
+        cmp "$work/one/results.h5" "$work/many$workers/results.h5" &&
+        [ "$(count used "$work/many$workers/account.json")" -eq "$(count used "$work/one/account.json")" ]
+    report $? "$workers workers and many tasks a recording: the same bits, table and account"
+done
+
+"$python" - "$work/one" <<'END' >"$work/out" 2>&1
+import json, sys
+import h5py, numpy
+rows = h5py.File(sys.argv[1] + "/results.h5")["results"][:]
+lines = [json.loads(line) for line in open(sys.argv[1] + "/results.jsonl")]
+echoes = [(line, i, echo) for line in lines for i, echo in enumerate(line["echoes"] or [None])]
+assert len(rows) == len(echoes)
+for row, (line, i, echo) in zip(rows, echoes):
+    assert (row["seq"], row["sample"], row["recording"]) == (line["seq"], int(line["sample"]), line["recording"])
+    assert (row["lost"], row["lost_before"]) == (line["lost"], line["lost_before"])
+    assert numpy.isnan(row["latency_us"]) and line["latency_us"] is None
+    assert row["n_echoes"] == len(line["echoes"])
+    assert echo is None or abs(row["range_m"] - echo["range_m"]) < 1e-6 and row["echo"] == i
+    times = numpy.datetime64(int(row["time_ns"]), "ns")
+    assert str(times) == line["time"].rstrip("Z")
+assert any(row["lost_before"] > 0 for row in rows)
+END
+report $? "the table of HDF5 has the columns of the wire and agrees with the JSON lines"
+
+# A truncated file, one of garbage: the others are processed.
+mkdir "$work/broken"
+for hour in 00 01 02; do
+    "$bin/pnradar-echo" -c "$work/radar.conf" -s "echo.seed=1$hour" "$work/broken/$hour.wav" 2>/dev/null
+done
+truncate -s 30000 "$work/broken/01.wav"
+head -c 20000 "$work/day/00.sigmf-data" >"$work/broken/03.wav"
+status 3 "$archive" -c "$work/radar.conf" --workers 2 -o "$work/some" "$work/broken" &&
+    says 'given up after 3 attempts: .*01.wav' && says 'not processed: .*03.wav'
+report $? "a truncated recording and one of garbage are reported"
+grep -q '"closes": true' "$work/some/account.json" && grep -q '/01.wav' "$work/some/account.json" &&
+    grep -q 'the header says' "$work/some/account.json" &&
+    "$python" -c "
+import json, sys
+a = json.load(open(sys.argv[1]))
+assert a['recordings'] == {'given': 4, 'whole': 2, 'partial': 0, 'failed': 2}, a['recordings']
+assert int(a['bytes']['failed']) == 30000 + 20000 and int(a['bytes']['given']) > 2 * 70000
+assert [len(f['workers']) for f in a['failed']] == [3, 3]
+" "$work/some/account.json" >"$work/out" 2>&1 &&
+    alone "$work/broken/00.wav" >"$work/alone" && grep '"recording":0,' "$work/some/results.jsonl" >"$work/first" &&
+    same "$work/alone" "$work/first"
+report $? "all others are processed, and the account names the two with their bytes"
+
+# The same command goes on.
+victim=$(ls "$work"/many4/tasks/*/*.json | head -n 1)
+rm "$victim"
+ls -l --time-style=full-iso "$work"/many4/tasks/*/*.json >"$work/before"
+status 0 "$archive" -c "$work/radar.conf" --part 16K --workers 2 -o "$work/many4" "$work/day"
+ls -l --time-style=full-iso "$work"/many4/tasks/*/*.json >"$work/after"
+[ "$(diff "$work/before" "$work/after" | grep -c '^[<>]')" -eq 1 ] && cmp "$work/one/results.h5" "$work/many4/results.h5"
+report $? "a second run processes what is missing and nothing twice"
+status 0 "$archive" -c "$work/radar.conf" -s detector.pfa=1e-5 --part 1G -o "$work/one" "$work/day/00.sigmf-meta" &&
+    [ "$(ls "$work"/one/tasks/*/*.json | wc -l)" -eq 4 ] && [ "$(wc -l <"$work/one/results.jsonl")" -lt 100 ]
+report $? "another configuration is another task"
+
+status 64 "$archive" -o "$work/none" && says 'no INPUT'
+report $? "no input is refused"
+status 66 "$archive" -c "$work/radar.conf" -o "$work/none" "$work/nowhere" && says 'nowhere'
+report $? "a missing input is refused"
+status 78 "$archive" -s detector.pfa=2 -o "$work/none" "$work/day" && says 'detector.pfa'
+report $? "a wrong configuration is refused before any task"
+status 78 "$archive" -s source.n_samples=2 -o "$work/none" "$work/day" && says 'cuts the recordings itself'
+report $? "a part of a part is refused"
+plan

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Finds recordings and cuts them into tasks."""
+import hashlib
+import json
+import os
+import subprocess
+
+from words import EXIT_NO_INPUT, Refusal
+
+SOUNDS = "wav wave rf64 w64 aiff aif aifc au snd flac"
+RAW = ("ci4 ci8 cs8 sc8 cu8 uc8 ci16 cs16 sc16 cf32 fc32 cfile complex64 cf64 fc64 complex128 i8 s8 u8 "
+       "i16 s16 f32 float32 f64 float64")
+
+
+def has_end(name, words):
+    return os.path.splitext(name)[1][1:].lower() in words.split()
+
+
+def is_recording(folder, name):
+    """True for a name in a folder that a folder as an INPUT stands for."""
+    return (has_end(name, SOUNDS) or has_end(name, RAW) or
+            has_end(name, "sigmf-meta sigmf") and not name.startswith("."))
+
+
+def is_digital_rf(path):
+    return any(os.path.exists(os.path.join(path, n)) for n in ("drf_properties.h5", "metadata.h5"))
+
+
+def find_recordings(inputs):
+    """Yields the path of each recording: files as named, then what folders hold by name."""
+    for path in inputs:
+        path = os.path.abspath(path)
+        if not os.path.isdir(path):
+            if not os.path.exists(path):
+                raise Refusal(EXIT_NO_INPUT, f"{path}: {os.strerror(2)}")
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            if is_digital_rf(folder):
+                folders.clear()
+                yield folder
+                continue
+            folders.sort()
+            for name in sorted(names):
+                if is_recording(folder, name):
+                    yield os.path.join(folder, name)
+
+
+def files_of(path):
+    """The files of one recording."""
+    if os.path.isdir(path):
+        return sorted(os.path.join(f, n) for f, _, names in os.walk(path) for n in names)
+    base, end = os.path.splitext(path)
+    other = {".sigmf-meta": ".sigmf-data", ".sigmf-data": ".sigmf-meta"}.get(end.lower())
+    return [path] + ([base + other] if other and os.path.exists(base + other) else [])
+
+
+def identity_of(path):
+    """The bytes of a recording, and the state of its files for the hash of its tasks."""
+    states = [(os.path.basename(f), s.st_size, s.st_mtime_ns)
+              for f in files_of(path) for s in [os.stat(f)]]
+    return sum(s[1] for s in states), repr((path, states))
+
+
+def describe(settings, path):
+    """Samples of a recording, of its dwells, and the first dwell; None: pnradar refuses it."""
+    run = subprocess.run([settings["plan"], "-c", settings["config"], "-s", f"source.input={path}",
+                          "--json"], capture_output=True, check=False)
+    try:
+        found = json.loads(run.stdout)["recording"]
+        return found["n_samples"], found["dwell_samples"], found["first_window"]
+    except (ValueError, KeyError):
+        return None
+
+
+def cut(settings, path, n_bytes):
+    """The parts of a recording: (first sample, samples or 0 for all that follow)."""
+    n_parts = -(-n_bytes // settings["part"])
+    found = describe(settings, path) if n_parts > 1 and settings["cuts"] else None
+    if found is None:
+        return [(0, 0)], None
+    n_samples, dwell, first = found
+    length = -(-n_samples // n_parts // dwell) * dwell
+    n_parts = max(1, (n_samples - first - 2 * dwell) // length)
+    if n_parts == 1:
+        return [(0, 0)], found
+    starts = [0] + [first + i * length for i in range(1, n_parts)]
+    ends = starts[1:] + [0]
+    return [(a, b - a if b else 0) for a, b in zip(starts, ends)], found
+
+
+def make_tasks(settings, inputs):
+    """Yields the tasks of all recordings, in the order of the table."""
+    for number, path in enumerate(find_recordings(inputs)):
+        n_bytes, identity = identity_of(path)
+        parts, found = cut(settings, path, n_bytes)
+        for i, (first, n_samples) in enumerate(parts):
+            text = repr((settings["identity"], identity, first, n_samples))
+            yield {"id": hashlib.sha256(text.encode()).hexdigest()[:32], "recording": number,
+                   "input": path, "first_sample": first, "n_samples": n_samples,
+                   "part": i, "n_parts": len(parts), "n_bytes": n_bytes // len(parts),
+                   "all_samples": found[0] if found else None,
+                   "dwell_samples": found[1] if found else None}

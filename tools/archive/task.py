@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""One task, as a worker of Dask runs it."""
+
+
+def task_runner():
+    """Returns the function of a task. Dask sends a function that another one makes as it is, to workers
+    that do not have this file."""
+    def run_task(task, settings):
+        """Runs pnradar on a part of a recording. Returns what became of it; raises nothing."""
+        import ctypes
+        import json
+        import os
+        import shutil
+        import signal
+        import socket
+        import subprocess
+        import tempfile
+
+        base = os.path.join(settings["tasks"], task["id"][:2], task["id"])
+        outcome = {"exit_status": None, "error": "", "worker": f"{socket.gethostname()}:{os.getpid()}"}
+        folder = None
+        try:
+            if os.path.exists(base + ".json"):  # a worker that was lost had finished it
+                return {**outcome, "exit_status": 0}
+            os.makedirs(os.path.dirname(base), exist_ok=True)
+            folder = tempfile.mkdtemp(prefix=task["id"] + ".", suffix=".partial",
+                                      dir=os.path.dirname(base))
+            program = settings["pnradar"]
+            command = [program if os.path.exists(program) else "pnradar", "-c", settings["config"],
+                       "-s", f"source.first_sample={task['first_sample']}",
+                       "-s", f"source.n_samples={task['n_samples']}",
+                       "--print", "json", "--end", folder + "/end", task["input"]]
+            if settings["own_devices"]:  # the workers of one machine count from 0
+                from distributed import get_worker
+                command += ["-s", f"engine.device={get_worker().name}"]
+            for key in settings["keys"]:
+                command += ["-s", key]
+            if settings["table"]:
+                command += ["-s", f"recorder.results={folder}/table.h5"]
+            libc = ctypes.CDLL(None)  # the program dies with its worker: PR_SET_PDEATHSIG is 1
+            with open(folder + "/jsonl", "wb") as results, open(folder + "/log", "wb") as log:
+                outcome["exit_status"] = subprocess.run(
+                    command, stdout=results, stderr=log, stdin=subprocess.DEVNULL, check=False,
+                    cwd=settings["cwd"],
+                    preexec_fn=lambda: libc.prctl(1, signal.SIGKILL)).returncode
+            if outcome["exit_status"] == 0:
+                with open(folder + "/end", encoding="utf-8") as file:
+                    end = json.load(file)
+                with open(folder + "/json", "w", encoding="utf-8") as file:
+                    json.dump({"task": task, "account": end["account"], "engine": end["engine"]}, file)
+                names = [("jsonl", ".jsonl"), ("table.h5", ".h5"), ("json", ".json")]
+                for name, suffix in names if settings["table"] else names[::2]:
+                    os.replace(f"{folder}/{name}", base + suffix)
+            else:
+                with open(folder + "/log", encoding="utf-8", errors="replace") as log:
+                    lines = log.read().strip().splitlines() or ["no word"]
+                outcome["error"] = lines[-1]
+        except (OSError, ValueError, KeyError) as error:
+            outcome = {**outcome, "exit_status": outcome["exit_status"] or 74, "error": str(error)}
+        finally:
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+        return outcome
+    return run_task
