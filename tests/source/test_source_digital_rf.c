@@ -88,6 +88,13 @@ static size_t for_each(const char *prefix, void (*check)(const char *name))
     return n;
 }
 
+static void check_parts(const char *name)
+{
+    const pnr_config config = config_of(name);
+
+    expect_parts(&config);
+}
+
 static void check_good(const char *name)
 {
     static const size_t chunks[] = {7, 1000, ROOM};
@@ -148,6 +155,17 @@ static void check_bad(const char *name)
 
     read_text(name, ".text", words, sizeof words);
     expect_source_refused(&config, PNR_EDATA, name, words, NULL);
+}
+
+/* Parts that begin in a file, in a gap and in a file that is missing. */
+TEST(parts)
+{
+    static const char *const names[] = {"good-ci2le1", "good-rf4be0", "good-long",
+                                        "good-thirds", "good-edges",  "good-packed"};
+
+    need_recordings();
+    for (size_t i = 0; i < COUNT(names); i++)
+        assert_int_equal(for_each(names[i], check_parts), 1);
 }
 
 TEST(test_refusals_in_words)

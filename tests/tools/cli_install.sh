@@ -27,7 +27,7 @@ for page in "$root$prefix"/share/man/man*/*; do
     man -l "$page" >/dev/null 2>&1 || mandoc "$page" >/dev/null 2>&1 || bad="$bad $page"
 done
 if command -v man >/dev/null || command -v mandoc >/dev/null; then
-    want=$((10 + $([ -x "$bin/pnradar-view" ] && echo 1 || echo 0)))
+    want=$((11 + $([ -x "$bin/pnradar-view" ] && echo 1 || echo 0)))
     [ $pages -eq $want ] && [ -z "$bad" ] && ! grep -l /usr/local "$root$prefix"/share/man/man*/*
     report $? "all $want manuals are there, for this prefix ($pages$bad)"
 else

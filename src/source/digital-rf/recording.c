@@ -202,7 +202,8 @@ static int load_samples(recording *r, pnr_error *error)
             return PNR_OK;
         if (!r->has_begun || code == PNR_ENOMEMORY)
             return pnr_error_set(error, code, "%s", inner.text);
-        pnr_event_post(r->input->events, PNR_EVENT_SOURCE_ERROR, r->read_end - r->first, 0, 0,
+        pnr_event_post(r->input->events, PNR_EVENT_SOURCE_ERROR,
+                       r->read_end > r->first ? r->read_end - r->first : 0, 0, 0,
                        "source: a file counts as lost: %s", inner.text);
     }
 }
@@ -420,7 +421,6 @@ static int recording_seek(void *state, uint64_t position, pnr_error *error)
     int code = PNR_OK;
 
     rewind_files(r);
-    r->read_end = r->first;
     r->file_ms = file_ms > 0 ? file_ms : -1;
     r->folder_s = folder_s > 0 ? folder_s : -1;
     while (r->staged_sample + r->n_present <= wanted || r->n_present == 0) {
