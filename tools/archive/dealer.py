@@ -52,6 +52,7 @@ class Dealer:
         self.tried = {}  # task id -> outcomes of failed attempts
         self.failed = []
         self.n_submits = 0
+        self.is_lost = False  # the scheduler; it was said
         self.run_task = task_runner()
         self.seen_worker = time.monotonic()
 
@@ -89,8 +90,10 @@ class Dealer:
         task, future = self.with_cluster.pop(key)
         outcome = self.outcome_of(future)
         if outcome is None:
+            self.say_lost()
             self.submit(task)
         elif outcome["exit_status"] == 0:
+            self.is_lost = False
             self.tried.pop(task["id"], None)
             self.progress.add(task, kept=False)
         else:
@@ -108,10 +111,15 @@ class Dealer:
         self.progress.add(task, kept=False)
         say(f"given up after {ATTEMPTS} attempts: {task['input']}: {outcome['error']}")
 
+    def say_lost(self):
+        if not self.is_lost:
+            say("the scheduler is lost: its tasks are handed over again when it is back")
+        self.is_lost = True
+
     def check_cluster(self):
         """Connects again to a scheduler that was lost, and hands over its tasks again."""
         if not self.cluster.is_connected():
-            say("the scheduler is lost: its tasks are handed over again when it is back")
+            self.say_lost()
             tasks = [task for task, _ in self.with_cluster.values()]
             self.with_cluster.clear()
             self.cluster.connect()

@@ -1,0 +1,208 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pnradar-archive with workers of their own: a scheduler of Dask, workers that are killed, a scheduler that starts again;
+# a real Slurm on this machine. The same bits as one worker's each time.
+# usage: interop_archive.sh BIN_FOLDER; prints TAP.
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/../tools/tap.sh"
+archive=$bin/pnradar-archive
+chmod 755 "$work"
+
+find_python distributed, h5py, numpy
+if [ -z "$python" ]; then
+    skip "archives on clusters" "python3-distributed is not installed"
+    plan
+    exit 0
+fi
+
+# A task of 20 dwells takes about a second: the reference engine, and several codes to search.
+cat >"$work/radar.conf" <<END
+[source]
+rate_hz = 1e6
+start_time = 2026-11-21T00:00:00Z
+[code]
+degree = 10
+[dwell]
+periods = 8
+combine = incoherent
+[engine]
+name = reference
+[publisher]
+endpoint =
+[echo]
+periods = 1600
+noise_rms = 0.1
+[target.1]
+range_m = 3000
+amplitude = 0.05
+END
+"$bin/pnradar-echo" -c "$work/radar.conf" "$work/echo.ci16" 2>/dev/null
+
+# go_on NAME OPTION...: in the background, as $run; its log in $work/NAME.log
+go_on() {
+    name=$1
+    shift
+    "$archive" -c "$work/radar.conf" --part 300K -o "$work/$name" "$@" "$work/echo.ci16" \
+        >"$work/out" 2>"$work/$name.log" </dev/null &
+    run=$!
+}
+
+# ended NAME: the run ends well, and its table has the bits of one worker's
+ended() {
+    wait "$run"
+    got=$?
+    cp "$work/$1.log" "$work/err"
+    [ $got -eq 0 ] && cmp "$work/one/results.jsonl" "$work/$1/results.jsonl" &&
+        cmp "$work/one/results.h5" "$work/$1/results.h5" && grep -q '"closes": true' "$work/$1/account.json"
+}
+
+# n_done NAME: finished tasks
+n_done() {
+    find "$work/$1/tasks" -name '*.json' 2>/dev/null | wc -l
+}
+
+# until_done NAME COUNT: waits for so many finished tasks, while the run lasts
+until_done() {
+    while [ "$(n_done "$1")" -lt "$2" ] && kill -0 "$run" 2>/dev/null; do sleep 0.05; done
+}
+
+go_on one --workers 1
+wait $run
+[ "$(wc -l <"$work/one/plan.jsonl")" -ge 15 ] && [ "$(wc -l <"$work/one/results.jsonl")" -eq 200 ]
+report $? "one worker on this machine: the table to compare with"
+
+# --- a scheduler and workers of Dask ---
+
+port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+start_scheduler() {
+    "$python" -m distributed.cli.dask_scheduler --host 127.0.0.1 --port "$port" --no-dashboard >"$work/scheduler" 2>&1 &
+    scheduler=$!
+}
+# start_worker RESOURCES: its number is $!
+start_worker() {
+    "$python" -m distributed.cli.dask_worker "tcp://127.0.0.1:$port" --nthreads 1 --no-nanny --no-dashboard \
+        --memory-limit 0 --resources "$1" --local-directory "$work/scratch" --death-timeout 120 >>"$work/worker" 2>&1 &
+}
+start_scheduler
+start_worker CORES=1
+first=$!
+start_worker CORES=1
+second=$!
+started="$scheduler $first $second"
+trap 'kill $started 2>/dev/null; rm -rf "$work"' EXIT
+
+go_on killed --cluster "tcp://127.0.0.1:$port" --cores 1 --patience 60
+until_done killed 4
+kill -9 $first
+ended killed
+report $? "a worker is killed in the middle: the same bits"
+[ "$(n_done killed)" -eq "$(wc -l <"$work/killed/plan.jsonl")" ] &&
+    [ "$(find "$work/killed/tasks" -name '*.partial' | wc -l)" -le 1 ]
+report $? "each task has one result"
+if pgrep -f "print json --end $work/killed" >/dev/null; then false; else true; fi
+report $? "no program outlives its worker"
+
+start_worker CORES=1
+third=$!
+started="$scheduler $second $third"
+go_on again --cluster "tcp://127.0.0.1:$port" --cores 1 --patience 60
+until_done again 4
+kill -9 $scheduler
+n_before=$(n_done again)
+wait $scheduler 2>/dev/null
+kill $second $third 2>/dev/null # they would wait for the old scheduler
+start_scheduler
+start_worker CORES=1
+fourth=$!
+started="$scheduler $fourth"
+ended again && grep -q 'the scheduler is lost' "$work/again.log" && [ "$n_before" -lt 15 ]
+report $? "the scheduler starts again in the middle: the same bits"
+
+# Stopped, then the same command.
+go_on stopped --cluster "tcp://127.0.0.1:$port" --cores 1 --patience 60
+until_done stopped 3
+kill -TERM $run
+wait $run
+[ $? -eq 130 ] && n_before=$(n_done stopped) && [ "$n_before" -lt 15 ] && [ ! -e "$work/stopped/results.jsonl" ]
+report $? "a stopped run says so and leaves no table"
+go_on stopped --cluster "tcp://127.0.0.1:$port" --cores 1 --patience 60
+ended stopped
+report $? "the same command goes on to the same bits"
+
+go_on refused --cluster "tcp://127.0.0.1:$port" --gpu --patience 3
+wait $run
+[ $? -eq 69 ] && grep -q "no worker with the resource {'GPU': 1}" "$work/refused.log"
+report $? "workers without the resource of a task are refused in words"
+# shellcheck disable=SC2086 # a list of processes
+kill $started 2>/dev/null
+started=''
+
+# --- Slurm ---
+
+missing=
+for program in slurmctld slurmd sbatch munged; do
+    PATH=$PATH:/usr/sbin command -v $program >/dev/null || missing="$missing $program"
+done
+if [ -n "$missing" ] || [ "$(id -u)" -ne 0 ]; then
+    skip "an array job of Slurm" "${missing:+no$missing}${missing:-not root, whom slurmd needs}"
+    plan
+    exit 0
+fi
+PATH=$PATH:/usr/sbin
+host=$(hostname -s)
+controller=$("$python" -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
+daemon=$("$python" -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
+mkdir -p "$work/slurmd/state" "$work/slurmd/spool" "$work/munge"
+head -c 1024 /dev/urandom >"$work/munge/key"
+chmod 600 "$work/munge/key"
+munged --force --foreground --key-file="$work/munge/key" --socket="$work/munge/socket" --pid-file="$work/munge/pid" \
+    --log-file="$work/munge/log" --seed-file="$work/munge/seed" >"$work/munge/out" 2>&1 &
+started=$!
+cat >"$work/slurmd/slurm.conf" <<END
+ClusterName=test
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+SlurmctldPort=$controller
+SlurmdPort=$daemon
+AuthType=auth/munge
+AuthInfo=socket=$work/munge/socket
+CredType=cred/munge
+StateSaveLocation=$work/slurmd/state
+SlurmdSpoolDir=$work/slurmd/spool
+SlurmctldPidFile=$work/slurmd/slurmctld.pid
+SlurmdPidFile=$work/slurmd/slurmd.pid
+SlurmctldLogFile=$work/slurmd/slurmctld.log
+SlurmdLogFile=$work/slurmd/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
+PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
+END
+export SLURM_CONF="$work/slurmd/slurm.conf"
+while [ ! -S "$work/munge/socket" ] && kill -0 "$started" 2>/dev/null; do sleep 0.05; done
+slurmctld -D >"$work/slurmd/out1" 2>&1 &
+started="$started $!"
+slurmd -D -N "$host" >"$work/slurmd/out2" 2>&1 &
+started="$started $!"
+for _ in $(seq 300); do # a minute: without a node there is nothing to wait for
+    sinfo -h -o %T 2>/dev/null | grep -q idle && break
+    sleep 0.2
+done
+sinfo -h -o %T >"$work/out" 2>&1 && grep -q idle "$work/out"
+report $? "slurmctld and slurmd run, with one idle node"
+export PNR_ARCHIVE_HOST=127.0.0.1
+go_on slurm --cluster slurm --workers 2 --patience 60
+ended slurm && grep -q 'job [0-9]* of Slurm: 2 workers' "$work/slurm.log"
+report $? "an array job of two workers joins, and gives the same bits"
+grep -q '^#SBATCH --array=1-2$' "$work/slurm/slurm.sh" && [ ! -e "$work/slurm/keys" ] &&
+    [ -z "$(squeue -h -t PENDING,RUNNING -o %i)" ]
+report $? "the job is over, and its keys are removed"
+# shellcheck disable=SC2086 # a list of processes
+kill $started 2>/dev/null
+plan
