@@ -71,6 +71,62 @@ wait $run
 [ "$(wc -l <"$work/one/plan.jsonl")" -ge 15 ] && [ "$(wc -l <"$work/one/results.jsonl")" -eq 200 ]
 report $? "one worker on this machine: the table to compare with"
 
+# --- a day in 24 recordings ---
+
+mkdir "$work/day"
+for hour in $(seq -w 0 23); do
+    "$bin/pnradar-echo" -c "$work/radar.conf" -s "echo.seed=1$hour" -s echo.periods=80 "$work/hour.ci16" 2>/dev/null
+    mv "$work/hour.ci16" "$work/day/$hour.sigmf-data"
+    cat >"$work/day/$hour.sigmf-meta" <<END
+{"global":{"core:datatype":"ci16_le","core:version":"1.2.0","core:sample_rate":1000000},"annotations":[],"captures":[
+ {"core:sample_start":0,"core:global_index":5000,"core:datetime":"2026-11-21T$hour:00:00Z"},
+ {"core:sample_start":50000,"core:global_index":75000}]}
+END
+done
+truncate -s 100000 "$work/day/07.sigmf-data"
+head -c 500 "$work/day/12.sigmf-data" >"$work/day/13.sigmf-meta"
+"$archive" -c "$work/radar.conf" -s engine.name=auto -s source.start_time= --part 100K -o "$work/hours" "$work/day" \
+    >"$work/out" 2>"$work/err"
+[ $? -eq 3 ] && says 'not processed: .*/07.sigmf-meta.*captures.1. begins at sample 50000 .*which has 25000' &&
+    says 'not processed: .*/13.sigmf-meta'
+report $? "a truncated recording and one of garbage are named, with their samples"
+"$python" - "$work/hours/account.json" <<'END' >"$work/out" 2>&1
+import json, sys
+a = json.load(open(sys.argv[1]))
+count = {name: int(n) for name, n in a["account"].items()}
+assert a["closes"] and a["recordings"] == {"given": 24, "whole": 22, "partial": 0, "failed": 2}, a
+assert count["positions"] == 22 * (80 * 1023 + 20000) and count["lost_source"] == 22 * 20000, count
+assert a["tasks"]["done"] == a["tasks"]["planned"] - 2 > 40, a["tasks"]
+END
+report $? "the other 22 are processed, and the account closes"
+for hour in $(seq -w 0 23); do
+    "$pnradar" -c "$work/radar.conf" -s engine.name=auto -s source.start_time= --print json "$work/day/$hour.sigmf-meta"
+done 2>/dev/null | sed 's/"run":"[0-9a-f]*",//; s/"seq":[0-9]*,//; s/"latency_us":[^,]*,//' >"$work/loop"
+sed 's/"recording":[0-9]*,//; s/"run":"[0-9a-f]*",//; s/"seq":[0-9]*,//; s/"latency_us":[^,]*,//' "$work/hours/results.jsonl" |
+    diff "$work/loop" - >"$work/out" && [ "$(wc -l <"$work/loop")" -gt 200 ]
+report $? "their results are those of a shell loop, bit for bit"
+
+truncate -s 100G "$work/sparse.ci16"
+"$python" - "$bin" "$work" <<'END' >"$work/out" 2>&1
+import sys, tracemalloc
+sys.path.insert(0, sys.argv[1] + "/../share/pnradar/archive")
+from recordings import make_tasks
+work = sys.argv[2]
+settings = {"plan": sys.argv[1] + "/pnradar-plan", "config": work + "/radar.conf", "part": 1 << 20, "cuts": True,
+            "identity": "a text that does not change"}
+tracemalloc.start()
+tasks = make_tasks(settings, [work + "/sparse.ci16"])
+last, n = next(tasks), 1
+for task in tasks:
+    assert task["first_sample"] == last["first_sample"] + last["n_samples"], task
+    last, n = task, n + 1
+print(n, tracemalloc.get_traced_memory())
+assert n > 99_000 and last["n_samples"] == 0
+assert tracemalloc.get_traced_memory()[1] < 4 << 20
+END
+report $? "100,000 tasks are planned in little memory, each begins where the one before ends"
+rm "$work/sparse.ci16"
+
 # --- a scheduler and workers of Dask ---
 
 port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
@@ -96,9 +152,9 @@ until_done killed 4
 kill -9 $first
 ended killed
 report $? "a worker is killed in the middle: the same bits"
-[ "$(n_done killed)" -eq "$(wc -l <"$work/killed/plan.jsonl")" ] &&
-    [ "$(find "$work/killed/tasks" -name '*.partial' | wc -l)" -le 1 ]
-report $? "each task has one result"
+find "$work/killed/tasks" >"$work/out"
+[ "$(n_done killed)" -eq "$(wc -l <"$work/killed/plan.jsonl")" ] && ! grep -q partial "$work/out"
+report $? "each task has one result, and the killed one left nothing"
 if pgrep -f "print json --end $work/killed" >/dev/null; then false; else true; fi
 report $? "no program outlives its worker"
 

@@ -46,6 +46,11 @@ runs src/pnradar.1 8
 runs src/pnradar.7 7
 runs tools/pnradar-echo.1 2
 runs tools/pnradar-plan.1 3
+if /usr/bin/python3 -c 'import distributed' 2>/dev/null; then
+    runs tools/pnradar-archive.1 2
+else
+    skip "the examples of tools/pnradar-archive.1 run" "python3-distributed is not installed"
+fi
 runs tools/pnradar-listen.1 6
 if [ -s "$work/run.png" ] && [ -s "$work/map.png" ]; then true; else false; fi
 report $? "the pictures of the examples are there"

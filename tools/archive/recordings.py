@@ -74,30 +74,28 @@ def describe(settings, path):
 
 
 def cut(settings, path, n_bytes):
-    """The parts of a recording: (first sample, samples or 0 for all that follow)."""
+    """The parts of a recording: their number, the first part's samples, those of each further part,
+    and what describe found. One part: the recording is not cut."""
     n_parts = -(-n_bytes // settings["part"])
     found = describe(settings, path) if n_parts > 1 and settings["cuts"] else None
     if found is None:
-        return [(0, 0)], None
+        return 1, 0, 0, None
     n_samples, dwell, first = found
     length = -(-n_samples // n_parts // dwell) * dwell
-    n_parts = max(1, (n_samples - first - 2 * dwell) // length)
-    if n_parts == 1:
-        return [(0, 0)], found
-    starts = [0] + [first + i * length for i in range(1, n_parts)]
-    ends = starts[1:] + [0]
-    return [(a, b - a if b else 0) for a, b in zip(starts, ends)], found
+    return max(1, (n_samples - first - 2 * dwell) // length), first + length, length, found
 
 
 def make_tasks(settings, inputs):
     """Yields the tasks of all recordings, in the order of the table."""
     for number, path in enumerate(find_recordings(inputs)):
         n_bytes, identity = identity_of(path)
-        parts, found = cut(settings, path, n_bytes)
-        for i, (first, n_samples) in enumerate(parts):
+        n_parts, head, length, found = cut(settings, path, n_bytes)
+        for i in range(n_parts):
+            first = head + (i - 1) * length if i > 0 else 0
+            n_samples = 0 if i == n_parts - 1 else length if i > 0 else head  # 0: all that follow
             text = repr((settings["identity"], identity, first, n_samples))
             yield {"id": hashlib.sha256(text.encode()).hexdigest()[:32], "recording": number,
                    "input": path, "first_sample": first, "n_samples": n_samples,
-                   "part": i, "n_parts": len(parts), "n_bytes": n_bytes // len(parts),
+                   "part": i, "n_parts": n_parts, "n_bytes": n_bytes // n_parts,
                    "all_samples": found[0] if found else None,
                    "dwell_samples": found[1] if found else None}
