@@ -141,7 +141,7 @@ assert [len(f['workers']) for f in a['failed']] == [3, 3]
 report $? "all others are processed, and the account names the two with their bytes"
 
 # The same command goes on.
-victim=$(ls "$work"/many4/tasks/*/*.json | head -n 1)
+victim=$(find "$work/many4/tasks" -name "*.json" | sort | head -n 1)
 rm "$victim"
 ls -l --time-style=full-iso "$work"/many4/tasks/*/*.json >"$work/before"
 status 0 "$archive" -c "$work/radar.conf" --part 16K --workers 2 -o "$work/many4" "$work/day"
@@ -149,7 +149,7 @@ ls -l --time-style=full-iso "$work"/many4/tasks/*/*.json >"$work/after"
 [ "$(diff "$work/before" "$work/after" | grep -c '^[<>]')" -eq 1 ] && cmp "$work/one/results.h5" "$work/many4/results.h5"
 report $? "a second run processes what is missing and nothing twice"
 status 0 "$archive" -c "$work/radar.conf" -s detector.pfa=1e-5 --part 1G -o "$work/one" "$work/day/00.sigmf-meta" &&
-    [ "$(ls "$work"/one/tasks/*/*.json | wc -l)" -eq 4 ] && [ "$(wc -l <"$work/one/results.jsonl")" -lt 100 ]
+    [ "$(find "$work/one/tasks" -name "*.json" | wc -l)" -eq 4 ] && [ "$(wc -l <"$work/one/results.jsonl")" -lt 100 ]
 report $? "another configuration is another task"
 
 status 64 "$archive" -o "$work/none" && says 'no INPUT'
