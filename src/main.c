@@ -220,6 +220,11 @@ typedef struct output_paths {
     const char *cells, *end;
 } output_paths;
 
+static const char summary[] =
+    "Correlates an echo stream with its pseudo-random code, period by period, on a GPU or a CPU, "
+    "and "
+    "publishes the ranges of the echoes over ZeroMQ. INPUT overrides source.input; - is stdin.";
+
 static int open_paths(const output_paths *paths, outputs *to, pnr_error *error)
 {
     if (paths->end != NULL && (to->end = fopen(paths->end, "we")) == NULL)
@@ -321,10 +326,7 @@ int main(int argc, char **argv)
     pnr_cli cli = {
         .program = "pnradar",
         .usage = "[OPTION]... [INPUT]",
-        .summary =
-            "Correlates an echo stream with its pseudo-random code, period by period, on a GPU "
-            "or a CPU, and publishes the ranges of the echoes over ZeroMQ. INPUT overrides "
-            "source.input; - is stdin.",
+        .summary = summary,
         .examples = "pnradar -c config/demo.conf echo.ci16\n"
                     "pnradar -c config/gnss.conf --print csv capture.cf32 > ranges.csv\n"
                     "pnradar -c config/demo.conf --plot ranges.png echo.ci16\n"

@@ -18,7 +18,7 @@ class Cluster:
         self.options, self.folder = options, folder
         self.resources = {"GPU": 1} if options.gpu else {"CORES": options.cores}
         self.cluster = self.client = self.job = None
-        self.security = None
+        self.security, self.is_awaited = None, False
 
     def open(self):
         try:
@@ -108,6 +108,9 @@ class Cluster:
                     raise Refusal(EXIT_UNAVAILABLE,
                                   f"no scheduler at {self.address} within "
                                   f"{self.options.patience} s: {error}") from error
+                if self.client is None and not self.is_awaited:
+                    say(f"waits for a scheduler at {self.address}")
+                    self.is_awaited = True
                 time.sleep(1)
 
     def is_connected(self):

@@ -60,8 +60,8 @@ class Dealer:
         attempts = self.tried.get(task["id"], [])
         self.n_submits += 1
         key = f"{task['id']}-{len(attempts)}-{self.n_submits}"
-        addresses = {outcome.get("address") for outcome in attempts}
-        others = [a for a in self.cluster.workers() if a not in addresses] if attempts else []
+        tried = {outcome["worker"] for outcome in attempts}
+        others = [a for a in self.cluster.workers() if a not in tried] if attempts else []
         future = self.cluster.client.submit(
             self.run_task, task, self.settings, key=key, pure=False, resources=self.cluster.resources,
             workers=others or None, allow_other_workers=bool(others))

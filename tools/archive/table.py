@@ -10,11 +10,11 @@ LINE = re.compile(rb'\{"v":(\d+),"run":"[0-9a-f]*",(.*?)"seq":(\d+),"sample":"(\
                   rb'"lost_before":(\d+),(.*?)"latency_us":[^,]*,')
 
 
-class HdfTable:
+class Records:
     """Records of HDF5, as recorder.results writes them, and the number of the recording."""
-    name = "results.h5"
 
-    def __init__(self, path, h5py):
+    def __init__(self, path):
+        import h5py
         self.file = h5py.File(path, "w")
         self.data = None
 
@@ -32,38 +32,6 @@ class HdfTable:
         self.file.close()
 
 
-class ParquetTable:
-    """The same columns in a file of Apache Parquet."""
-    name = "results.parquet"
-
-    def __init__(self, path, pyarrow):
-        self.path, self.pyarrow, self.writer = path, pyarrow, None
-
-    def add(self, rows):
-        columns = {name: rows[name] for name in rows.dtype.names}
-        columns["code_name"] = [value.decode() for value in rows["code_name"]]
-        table = self.pyarrow.table(columns)
-        if self.writer is None:
-            self.writer = self.pyarrow.parquet.ParquetWriter(self.path, table.schema)
-        self.writer.write_table(table)
-
-    def close(self, attributes):
-        if self.writer is not None:
-            self.writer.add_key_value_metadata(attributes)
-            self.writer.close()
-
-
-def open_table(folder):
-    """The table of this machine's best kind, under a name of a part."""
-    import h5py
-    try:
-        import pyarrow.parquet
-        kind, module = ParquetTable, pyarrow
-    except ImportError:
-        kind, module = HdfTable, h5py
-    return kind(os.path.join(folder, kind.name + ".partial"), module)
-
-
 class Merge:
     """Puts the results of finished tasks into one table, in the order of the plan."""
 
@@ -74,7 +42,7 @@ class Merge:
         self.since = 0  # of this recording: the position from which on no dwell has a result
         self.points = []  # echoes of the picture
         self.lines = open(os.path.join(folder, "results.jsonl.partial"), "wb")
-        self.table = open_table(folder) if settings["table"] else None
+        self.table = Records(os.path.join(folder, "results.h5.partial")) if settings["table"] else None
 
     def add_lines(self, task, path, carry):
         """Appends the JSON lines of a task. Returns the number of results and the last sample."""
@@ -130,7 +98,7 @@ class Merge:
         names = ["results.jsonl"]
         if self.table is not None:
             self.table.close({"run": self.run, "version": self.settings["version"]})
-            names.append(self.table.name)
+            names.append("results.h5")
         for name in names:
             partial = os.path.join(self.folder, name + ".partial")
             if os.path.exists(partial):

@@ -12,12 +12,13 @@ def task_runner():
         import os
         import shutil
         import signal
-        import socket
         import subprocess
         import tempfile
 
+        from distributed import get_worker
+
         base = os.path.join(settings["tasks"], task["id"][:2], task["id"])
-        outcome = {"exit_status": None, "error": "", "worker": f"{socket.gethostname()}:{os.getpid()}"}
+        outcome = {"exit_status": None, "error": "", "worker": get_worker().address}
         folder = None
         try:
             if os.path.exists(base + ".json"):  # a worker that was lost had finished it
@@ -31,7 +32,6 @@ def task_runner():
                        "-s", f"source.n_samples={task['n_samples']}",
                        "--print", "json", "--end", folder + "/end", task["input"]]
             if settings["own_devices"]:  # the workers of one machine count from 0
-                from distributed import get_worker
                 command += ["-s", f"engine.device={get_worker().name}"]
             for key in settings["keys"]:
                 command += ["-s", key]
