@@ -71,6 +71,12 @@ wait $run
 [ "$(wc -l <"$work/one/plan.jsonl")" -ge 15 ] && [ "$(wc -l <"$work/one/results.jsonl")" -eq 200 ]
 report $? "one worker on this machine: the table to compare with"
 
+"$python" -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
+    "$archive" -c "$work/radar.conf" --part 300K --workers 2 -o "$work/bar" "$work/echo.ci16" >"$work/out" 2>&1 </dev/null
+tr '\r' '\n' <"$work/out" | grep -q '\[#* *\]  *[1-9][0-9]* %  *[0-9]* tasks, 0:0[0-9]:[0-9][0-9] left' &&
+    tr '\r' '\n' <"$work/out" | grep -q '\[########################\] 100 %'
+report $? "a terminal shows a bar with the time left"
+
 # --- a day in 24 recordings ---
 
 mkdir "$work/day"

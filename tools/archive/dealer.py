@@ -31,7 +31,7 @@ class Progress:
         made, rest = self.done - self.kept, self.n_bytes - self.done
         left = (self.shown - self.began) * rest / made if made else None
         clock = "-:--:--" if left is None else f"{left // 3600:.0f}:{left // 60 % 60:02.0f}:{left % 60:02.0f}"
-        bar = "#" * int(24 * share)
+        bar = "#" * round(24 * share)
         failed = f", {self.n_failed} failed" if self.n_failed else ""
         sys.stderr.write(f"\r[{bar:24}] {100 * share:3.0f} %  {self.n_done} tasks{failed}, {clock} left\033[K")
         sys.stderr.flush()
