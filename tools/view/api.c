@@ -230,9 +230,10 @@ static thinning thinning_of(const view_stream *s, const view_query *q)
                   q->from_m, 0,
                   width,     q->height,
                   NULL,      s->n_echoes > VIEW_ECHOES ? s->n_echoes - VIEW_ECHOES : 0};
+    const bool is_open = isnan(q->from_m) || isnan(q->to_m);
     double least_m = INFINITY, most_m = -INFINITY;
 
-    for (uint64_t e = t.first; e < s->n_echoes; e++) {
+    for (uint64_t e = t.first; is_open && e < s->n_echoes; e++) {
         least_m = fmin(least_m, s->echoes[e % VIEW_ECHOES].range_m);
         most_m = fmax(most_m, s->echoes[e % VIEW_ECHOES].range_m);
     }
