@@ -17,7 +17,8 @@ static void add_notch(pnr_band *band, double centre, double reach)
     band->notches[band->n_notches++].reach = reach;
 }
 
-/* Reads one f_hz+-width_hz of a list. Returns the text after it, or NULL for another text. */
+/* Reads one entry f_hz+-width_hz of a list. Returns the text after the entry, or NULL if there is
+ * no entry. */
 static const char *read_notch(const char *text, double *centre_hz, double *width_hz)
 {
     char *end;
