@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reduces the cells of a profile or map to the places of a picture, and chooses its axes. */
+/* Reduces the cells of a profile or map to the resolution of a picture, and chooses the axes of the
+ * picture. */
 #ifndef PNR_MAP_H
 #define PNR_MAP_H
 
