@@ -11,7 +11,7 @@ typedef struct pnr_slot {
     size_t first_dwell; /* index of the first dwell in `windows` */
     const pnr_removal *removals;
     size_t n_removals;
-    size_t n_taken, n_done; /* dwells taken by threads; dwells that are done */
+    size_t n_taken, n_done; /* dwells that threads have begun; dwells that are complete */
     pnr_dwell *dwells;
     pnr_candidate *candidates;
     uint32_t *nonfinite;

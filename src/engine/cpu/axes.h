@@ -56,8 +56,9 @@ typedef struct pnr_cpu_axes {
     uint32_t *order; /* [n_rows] row numbers; the rows of one spectrum are next to each other */
     pnr_cpu_set *sets;
     pnr_cpu_spectrum *spectra; /* the spectra of a set are next to each other */
-    int32_t *rotations;        /* quarters of a bin: x exp(-2 pi i rotation i / (4 N)) */
-    int32_t *variants;         /* m of each variant */
+    /* quarters of a bin; sample x[n] is multiplied by exp(-2 pi i rotation n / (4 N)) */
+    int32_t *rotations;
+    int32_t *variants; /* m of each variant */
 } pnr_cpu_axes;
 
 /* PNR_OK, PNR_ENOMEMORY; call destroy in either case. */

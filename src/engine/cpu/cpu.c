@@ -16,7 +16,8 @@
 struct pnr_engine {
     pnr_plan *plan;
     pnr_cpu cpu;
-    pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* memory of the dwell of each leader */
+    /* memory of the dwell that each leading thread computes */
+    pnr_cpu_memory memory[PNR_CPU_MAX_THREADS];
     pnr_cpu_team team;
 };
 

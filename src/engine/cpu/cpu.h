@@ -64,8 +64,10 @@ typedef struct pnr_cpu {
     size_t in_values;     /* values of y; 0: y lies in the profile */
     size_t profile_pitch; /* values from one profile to the next */
     size_t n_spectra;     /* spectra that are computed at the same time */
-    size_t n_places;      /* number of powers in the order of places of walsh; 0: order of lags */
-    bool is_ordered;      /* these powers are put into the order of lags before the search */
+    /* number of powers in the order of method walsh; 0: powers are in the order of lags */
+    size_t n_places;
+    /* powers in the order of walsh are put into the order of lags before the search */
+    bool is_ordered;
 
     /* members of the way `kept` */
     size_t x_pitch; /* values from one window to the next */

@@ -282,7 +282,7 @@ int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engi
     double bytes;
     int code;
 
-    if (power > available) /* refused before the rows are arranged */
+    if (power > available) /* such a plan is refused before its rows are arranged */
         return refuse(plan, power, available, error);
     if ((code = arrange_sizes(plan, n_threads, cpu)) != PNR_OK)
         return pnr_error_set(error, code, "engine cpu: no memory to arrange %zu rows of a map",

@@ -87,7 +87,8 @@ static void read_block(void *context, size_t task, size_t worker)
     }
 }
 
-/* Counts window i of those that are read. Samples after its first N count for the next window. */
+/* Counts the samples of window i of the windows that are read. Samples after its first N count for
+ * the next window. */
 static bool count_window(const pnr_cpu_step *s, size_t i)
 {
     const size_t number = s->number + i, n = s->cpu->plan->n_samples;

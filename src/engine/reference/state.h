@@ -13,7 +13,7 @@ typedef struct pnr_reference_work {
     double complex *look;    /* [n_look] the converted samples */
     unsigned char *flags;    /* [n_look] flags of each sample */
     double complex *mean;    /* [n_window]; zeros without remove_mean */
-    double complex *own;     /* [n_look] samples; remove_mean: without their mean */
+    double complex *own;     /* [n_look] the samples; with remove_mean, their mean is subtracted */
     double complex *stretched; /* [n_look] stretched for one hypothesis; NULL: no stretch */
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
