@@ -88,7 +88,8 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused
 
 uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch)
 {
-    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2; /* one transform was slower */
+    /* a group of one transform was slower */
+    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2;
     const size_t n = n_sums < n_transforms ? n_transforms / n_sums : 1;
 
     return (uint32_t)(n < batch ? n : batch);

@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     double sum = 0;
     uint32_t n = 0;
 
-    /* These loads are volatile, because this cache may have old values of the arrays. */
+    /* These loads are volatile, because the first-level cache may hold old values of the arrays. */
     for (uint32_t e = threadIdx.x; e < state->n_kept * PARTS; e += PNR_CUDA_THREADS)
         sum += ((volatile double *)taken)[e];
     for (uint32_t e = threadIdx.x; e < state->n_kept; e += PNR_CUDA_THREADS)

@@ -9,7 +9,9 @@
 
 enum {
     MOST_BLOCKS =
-        8192,   /* blocks to fill a device; each takes several lines, so its start costs little */
+        /* enough blocks to fill a device; each takes several lines, so that its start costs
+         * little */
+    8192,
     PLACES = 4, /* places of a line for a thread; to find the line costs as much as 4 places */
     BLOCK_PLACES = PLACES * PNR_CUDA_THREADS
 };

@@ -162,8 +162,9 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) walsh_profiles(pnr_cuda_wals
 struct searcher {
     double noise[THREADS / 32];
     uint64_t keys[PNR_WALSH_LISTED], few[FEW];
-    uint32_t cells[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* of the neighbours of the kept keys */
-    float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];  /* W at these neighbours */
+    /* cells of the neighbours of the kept keys */
+    uint32_t cells[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];
+    float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* W at these neighbours */
     uint32_t hot[1 << (PNR_WALSH_MAX_DEGREE - PNR_WALSH_TILE_BITS -
                        5)]; /* a bit for each tile that has a cell above the threshold */
     uint32_t n_above, n_maxima, n_kept;
