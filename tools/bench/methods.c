@@ -47,8 +47,8 @@ typedef struct load {
 
 /* --- answers --- */
 
-/* The greatest deviation that is allowed between two methods. The tests allow half of it between a
- * method and the reference. */
+/* The greatest deviation that is allowed between two methods. The tests allow half of this
+ * deviation between a method and the reference. */
 static const double deviation_limit = 4.0;
 
 /* Returns the unit in which the deviation of a floor is counted. The floor is a mean, from the sum

@@ -21,7 +21,7 @@
  * twice this time. */
 static const double hiccup_s = 0.1;
 static const double patience_s = 5.0;
-enum { RING_SAMPLES = 1 << 22 /* in the smallest ring */, LIVE_SUBMITS = 32, POLL_MS = 50 };
+enum { RING_SAMPLES = 1 << 22 /* samples of the smallest ring */, LIVE_SUBMITS = 32, POLL_MS = 50 };
 enum { RECEIVE_HIGH_WATER = 1000000 };
 static const char *const topics[] = {"range", "end", NULL};
 

@@ -64,7 +64,7 @@ typedef struct path {
     uint64_t first_ns, last_ns;
     uint64_t first_sample, last_sample;   /* positions at first_ns and last_ns */
     uint64_t first_busy_ns, last_busy_ns; /* processor time at first_ns and last_ns */
-    pnr_pipeline_tap also;                /* may be NULL */
+    pnr_pipeline_tap also; /* another function that is called for each result; may be NULL */
     void *also_context;
 } path;
 
