@@ -29,7 +29,7 @@ enum {
 };
 /* The topics of results. Messages of other streams on these topics tell which streams there are. */
 static const char *const result_topics[] = {"range", "status/", "end/", NULL};
-/* The same with --events. */
+/* The topics with --events. */
 static const char *const event_topics[] = {"event", "status/", "end/", NULL};
 static const char monitor_name[] = "inproc://results";
 static const double silence_s = 3; /* after this silence one warning is printed */
