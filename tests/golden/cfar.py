@@ -37,7 +37,7 @@ def pfa(kind, looks, before, after, factor):
 
 
 def factor_at(kind, looks, before, after, wanted):
-    low, high = -3.0, 8.0  # of log2
+    low, high = -3.0, 8.0  # limits of log2 of the factor
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (middle, high) if pfa(kind, looks, before, after, 2**middle) > wanted else (low, middle)
