@@ -21,7 +21,7 @@ except ImportError as missing:
     print(f"bench_numpy: left out, {missing} (Debian: python3-scipy)")
     sys.exit(0)
 
-# log2 N, windows a submit, the most that the cpu engine's time may be of scipy's
+# Cases: log2 N; windows a submit; greatest time of the cpu engine divided by the time of scipy.
 CASES = ((13, 64, 0.35), (16, 8, 0.40), (20, 1, 0.45))
 
 

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 STEP = 1e-4
-LIMIT = 1e-6  # of the bounds: the differences' own error is about STEP squared
+LIMIT = 1e-6  # greatest relative difference; finite differences have errors of about STEP^2
 RMS = 1.06
 
 
@@ -27,11 +27,11 @@ def bounds(code, snr):
     def echo(amplitude, phase, delay):
         return amplitude * np.exp(1j * phase) * shifted(code, delay)
 
-    # In the middle between two samples, as good as anywhere.
+    # The delay is half-way between two samples; the bounds are the same at any delay.
     at = np.array([1.0, 0.7, 0.5])
     slopes = np.array([(echo(*(at + STEP * unit)) - echo(*(at - STEP * unit))) / (2 * STEP)
                        for unit in np.eye(3)])
-    noise = np.sum(np.abs(code) ** 2) / snr  # of a complex sample
+    noise = np.sum(np.abs(code) ** 2) / snr  # power of the noise of one complex sample
     information = 2 / noise * np.real(slopes.conj() @ slopes.T)
     return np.sqrt(np.diag(np.linalg.inv(information)))
 
@@ -48,7 +48,7 @@ def main():
         got = np.array([float(row[name]) for name in ("bound_amp", "bound_phase_rad",
                                                       "bound_samples")])
         worst = max(worst, np.max(np.abs(got / want - 1)))
-        if snr_db >= 20:  # 5000 dwells: one standard deviation of the rms is 1 percent
+        if snr_db >= 20:  # with 5000 dwells one standard deviation of the rms is 1 percent
             good &= float(row["rms_samples"]) <= (RMS + 0.04) * want[2]
             good &= float(row["rms_samples"]) >= 0.96 * want[2]
     print(f"# the bounds differ by {worst:.1e} at most")

@@ -68,7 +68,7 @@ def svg_boxes(text):
         width = float(size) * sum(map(width_em, words))
         from_x = {"start": 0, "middle": -width / 2, "end": -width}[anchor]
         x, y, up, down = float(x), float(y), 0.72 * float(size), 0.2 * float(size)
-        if angle and abs(float(angle)) > 45:  # upwards
+        if angle and abs(float(angle)) > 45:  # the text runs upwards
             yield x - up, y - from_x - width, x + down, y - from_x, words
         else:
             yield x + from_x, y - up, x + from_x + width, y + down, words

@@ -49,7 +49,7 @@ def killed(command, folder, n_results):
             try:
                 if len(read(folder)[0]) == n_results:
                     break
-            except (OSError, ValueError):  # no result yet
+            except (OSError, ValueError):  # no result has been written yet
                 pass
             time.sleep(0.05)
         program.kill()
@@ -69,8 +69,8 @@ def main():
         for one in own, header:
             one.pop("latency_us", None)
         assert own == header, (own, header)
-    array = np.array(array)  # of the first run
-    again, axes = killed(start + options, folder, len(array))  # publishes nothing
+    array = np.array(array)  # keeps the array of the first run
+    again, axes = killed(start + options, folder, len(array))  # a run that publishes nothing
     assert len(axes) == len(array) and np.array_equal(again, array)
     print(array.shape, array.dtype)
 
