@@ -68,10 +68,10 @@ typedef struct pnr_event {
  * others, and those that find the queue full, are only counted.
  */
 typedef struct pnr_events {
-    _Atomic uint64_t counts[PNR_EVENT_COUNT]; /* events so far */
+    _Atomic uint64_t counts[PNR_EVENT_COUNT]; /* events of each kind so far */
     /* earliest regular time of the next event, see is_allowed in event.c */
     _Atomic uint64_t due_ns[PNR_EVENT_COUNT];
-    _Atomic uint64_t head;            /* the next place to write */
+    _Atomic uint64_t head;            /* next place of the queue that a writer reserves */
     _Atomic uint64_t tail;            /* the next event to take */
     uint64_t logged[PNR_EVENT_COUNT]; /* count of each kind at its last log line */
     struct {

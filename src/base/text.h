@@ -40,7 +40,7 @@ size_t pnr_text_character(const char *at);
  * Control characters, which a terminal may obey: U+0000..1F, U+007F, U+0080..9F, and bytes 0x80..9F
  * that are no part of a UTF-8 character.
  */
-/* Returns the first control character of n bytes. NULL: none. */
+/* Returns the first control character of n bytes, or NULL if there is none. */
 const char *pnr_text_find_control(const char *bytes, size_t n);
 /* Replaces control characters in place: line breaks and tabs by spaces, all others by '?'. */
 void pnr_text_hide_controls(char *string);

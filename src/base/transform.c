@@ -24,7 +24,7 @@ enum {
     BLOCK = 16,     /* columns or rows that a thread transforms at a time: 16 values of 16 bytes */
     /* unused values after each column or row, so that they fall into different sets of the cache */
     PAD = 4,
-    FINE = 64 /* powers of a twiddle factor in the table */
+    FINE = 64 /* twiddle factors that are computed exactly at a time; the others are products */
 };
 
 /* The tables of a short transform. */
