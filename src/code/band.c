@@ -99,7 +99,8 @@ static bool is_removed(const pnr_band *band, double cycles, size_t n)
 
 int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *share, double *removed)
 {
-    const double nearest = 1e-6 / (double)n; /* tolerance for the rounding of the tune */
+    /* in cycles a sample; allows for the rounding of the tune */
+    const double nearest = 1e-6 / (double)n;
     double all = 0, shown = 0, kept = 0;
 
     *share = *removed = 0;
