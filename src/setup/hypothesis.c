@@ -71,7 +71,8 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
 /* Returns the rotation of row j, in quarter bins. */
 static int64_t rotation_of(const grid *g, int64_t j)
 {
-    const int64_t step = g->n_periods * g->quarters; /* difference of 4 j between rotations */
+    /* increase of 4 j from one rotation to the next */
+    const int64_t step = g->n_periods * g->quarters;
 
     return g->is_doppler ? floor_div(8 * j + step, 2 * step) * g->quarters : j * g->quarters;
 }

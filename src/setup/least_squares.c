@@ -57,7 +57,7 @@ static void invert_toeplitz(const double complex *a, double error, size_t n, dou
 
             if (i == 0) {
                 *at = conj(a[j]) / error;
-            } else { /* each sum runs in a fixed order */
+            } else { /* the order of the additions is fixed */
                 const double complex pq = a[i] * conj(a[j]), s = a[n - i], t = a[n - j];
 
                 *at = b[(i - 1) * n + j - 1] +

@@ -31,7 +31,7 @@ typedef struct pnr_least_squares {
     double condition;       /* condition of T: greatest / least eigenvalue, estimated from below */
     double mean_loss_db, worst_loss_db;
     const pnr_waveform *autocorrelation;
-    double complex near[PNR_NEIGHBOURS]; /* R(u)/R(0) at 0 .. 16 */
+    double complex near[PNR_NEIGHBOURS]; /* R(u)/R(0) at u = 0 .. 16 */
 } pnr_least_squares;
 
 /*

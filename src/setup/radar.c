@@ -67,7 +67,7 @@ static void good_rates(pnr_rational given, size_t n_chips, int64_t k, bool is_ch
     }
 }
 
-/* N = rate L / chip rate, exactly. */
+/* Derives N = rate * L / chip rate exactly, or refuses the rates. */
 static int derive_length(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error)
 {
     const pnr_rational rate = config->source.rate_hz;

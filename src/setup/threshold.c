@@ -161,8 +161,8 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    if (rho2 >
-        0.9999) /* the grid is so fine that the difference in `log_excess` loses its digits */
+    /* The difference in log_excess loses its digits if neighbouring cells are correlated more. */
+    if (rho2 > 0.9999)
         rho2 = 0.9999;
     /* Above the mean the number of upcrossings falls with t, and its logarithm is nearly straight.
      * So false position (the Illinois variant) finds t. While the number is too small for a double,
