@@ -28,7 +28,7 @@ typedef struct rotation {
 /* An echo. Its code time at sample n is n + drift n + start. */
 typedef struct echo {
     long double start; /* samples, 0 <= start < N */
-    long double drift; /* samples per sample: stretch and clock error */
+    long double drift; /* samples per sample; the stretch plus the error of the clock */
     double amplitude;
     double complex value; /* amplitude exp(i phase) */
     size_t code;          /* index of the code, from 0 */
@@ -41,7 +41,7 @@ typedef struct echo {
 struct pnr_scene {
     const pnr_config *config;
     pnr_setup *setup; /* contains only the codes and the radar */
-    size_t n;         /* N */
+    size_t n;         /* N, samples of a period */
     double rate;
     long double clock; /* 1 + clock_ppm 1e-6 */
     pnr_front_end front_end;
@@ -97,7 +97,6 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
 
 /* --- construction --- */
 
-/* Makes the codes. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
     /* The band of real samples on a carrier ends at 0 and at half of the rate. The part of the
