@@ -39,7 +39,7 @@ typedef struct pnradar_echo {
     uint32_t looks; /* number of looks whose powers were added */
     /* power that is compared with the threshold, divided by its mean in noise */
     double statistic_db;
-    double cn0_dbhz;  /* carrier to noise density */
+    double cn0_dbhz;  /* carrier power / noise density */
     double amplitude; /* full scale = 1 */
     double amplitude_sigma;
     double phase_rad; /* -pi to pi, at the centre of the dwell */
