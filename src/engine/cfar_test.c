@@ -43,7 +43,7 @@ static double factor_of(const pnr_search_cfar *s, const training *t)
     return s->factor[t->n_before * (s->plan->cfar.training + 1) + t->n_after];
 }
 
-/* Tests one cell against these training cells. */
+/* Tests whether a cell exceeds the level that its training cells give. */
 static bool is_above_level(const pnr_search_cfar *s, const training *t, const float *here)
 {
     const double factor = factor_of(s, t), power = (double)*here;

@@ -77,7 +77,7 @@ typedef struct pnr_job {
 typedef struct pnr_removal {
     const float (*replica)[2]; /* [n_samples] */
     double peak[2];
-    double bins; /* F */
+    double bins; /* F, the Doppler in bins */
 } pnr_removal;
 
 /* How an engine will carry out a plan. */

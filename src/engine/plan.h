@@ -148,9 +148,10 @@ typedef struct pnr_plan {
     const double *taper;       /* [n_periods] weights; NULL: all are 1 */
     const double (*filter)[2]; /* [gate_count][gate_count]; NULL: no filter */
     pnr_cfar cfar;
-    size_t exclusion_cells, exclusion_rows; /* at least 1 each */
+    /* half the size of the box of a cell, at least 1 each */
+    size_t exclusion_cells, exclusion_rows;
 
-    size_t oversample; /* 1 or 2 */
+    size_t oversample; /* cells for each lag: 1 or 2 */
     /* [n_codes][oversample][n_samples][2]: a[n], and a[n - 1/2] */
     const double (*references)[2];
     /* The degree, if references[0] is an m-sequence with q equal samples a chip and

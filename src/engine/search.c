@@ -23,8 +23,8 @@ typedef struct search {
     pnr_search_cfar map; /* map.factor: NULL without CFAR */
     float threshold;
     bool is_plain;
-    const pnr_search_line *lines;    /* NULL: not scanned yet */
-    const pnr_search_places *places; /* NULL: powers in the order of lags */
+    const pnr_search_line *lines;    /* NULL: the lines are not scanned yet */
+    const pnr_search_places *places; /* NULL: the powers are in the order of lags */
     pnr_candidate *kept;
     size_t n_kept;
     uint32_t n_above, n_maxima;

@@ -42,7 +42,6 @@ static bool is_named(const pnr_plan *plan, const char *method)
     return strcmp(plan->method, method) == 0;
 }
 
-/* Checks the plan and its method. */
 static int check_plan(const pnr_plan *plan, pnr_error *error)
 {
     const int code = pnr_plan_check(plan, "cpu", error);

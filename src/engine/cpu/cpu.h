@@ -60,7 +60,7 @@ typedef struct pnr_cpu {
     pnr_cpu_scratch scratch[PNR_CPU_MAX_THREADS];
 
     /* members of the way `fused` */
-    pnr_cpu_walsh walsh;  /* degree 0: another method */
+    pnr_cpu_walsh walsh;  /* tables of method walsh; degree 0: the engine uses another method */
     size_t in_values;     /* values of y; 0: y lies in the profile */
     size_t profile_pitch; /* values from one profile to the next */
     size_t n_spectra;     /* spectra that are computed at the same time */
@@ -85,7 +85,7 @@ typedef struct pnr_cpu {
 
 /* The counts of one window. */
 typedef struct pnr_cpu_window {
-    double energy; /* after the mean is removed */
+    double energy; /* energy after the mean is removed */
     uint64_t n_nonfinite, n_lost;
     bool is_used;
 } pnr_cpu_window;

@@ -27,7 +27,7 @@ typedef struct pnr_cpu_step {
     float *power;
     uint64_t since;    /* when the lap of the stopwatch began */
     size_t number;     /* index in the dwell of the first window that is read now */
-    pnr_cpu_value *to; /* memory for that window; NULL: its samples are only counted */
+    pnr_cpu_value *to; /* memory for window `number`; NULL: its samples are only counted */
 
     /* members of the way `fused` */
     pnr_cpu_walsh_input input; /* method walsh reads y from here */

@@ -126,7 +126,7 @@ static void add_look(const pnr_cpu_step *s, size_t look)
     }
 }
 
-/* --- fused --- */
+/* --- way `fused`: the sum of the used windows --- */
 
 static void add_block(void *context, size_t block, size_t worker)
 {
@@ -262,7 +262,7 @@ static void add_energies(const pnr_cpu_step *s, size_t look)
     }
 }
 
-/* --- kept --- */
+/* --- way `kept`: the looks --- */
 
 /* Lists a look that has enough used windows: one, or two when the mean is removed. */
 static void list_look(pnr_cpu_step *s, size_t look)
