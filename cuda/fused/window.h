@@ -106,7 +106,8 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     {
         column = buffer + u / 32 * size::PART + u % 32; /* value k1 is column[k1 * ROW] */
         row = buffer + k1 * size::ROW + k2 * size::PART;
-        middle = buffer + k1 * size::ROW + 2 * k2; /* see pnr_fused_middle */
+        /* values of the thread in the middle pass, see pnr_fused_middle */
+        middle = buffer + k1 * size::ROW + 2 * k2;
     }
 
     __device__ __forceinline__ void put_column(const float2 (&v)[32]) const

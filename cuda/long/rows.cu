@@ -83,7 +83,7 @@ template <int M> struct row_thread {
     const float2 *table; /* [BITS][32] W_32M^i */
     float2 *column;      /* value k1 is column[k1 * ROW] */
     float2 *own;
-    float2 *middle; /* see pnr_fused_middle */
+    float2 *middle; /* values of the thread in the middle pass, see pnr_fused_middle */
     int u, k1, k2;
 
     __device__ __forceinline__ row_thread(const float2 *table_, float2 *buffer, int u_)

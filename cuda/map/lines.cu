@@ -244,7 +244,7 @@ static __device__ __forceinline__ void finish_line(const pnr_map &m, const pnr_m
                                        [] { pnr_fused_sync<M, IS_ALONE>(); });
 }
 
-/* Searches a dwell of one line in shared memory, as a round of one dwell. */
+/* Searches a dwell of one line in shared memory. The search treats it as a round of one dwell. */
 template <int M>
 static __device__ __forceinline__ void
 search_line(const pnr_map &m, const pnr_map_searcher<M> &searcher, dwell_memory<M> &own,

@@ -12,7 +12,7 @@ enum {
     PARTS = PNR_MAP_PARTS,
     SMALL_CELLS = 16384, /* cells of a dwell that one block searches */
     SCAN_BLOCKS = 1056,  /* roughly the number of blocks that scan all dwells */
-    LEAST_BLOCKS = 64    /* blocks that may scan one dwell in any case */
+    LEAST_BLOCKS = 64    /* least number of blocks that scan one dwell */
 };
 
 /* --- sums --- */

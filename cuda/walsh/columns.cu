@@ -122,7 +122,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
 
     for (int other = 16; other > 0; other /= 2)
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, other));
-    if (threadIdx.x % 32 == 0) /* the bits of positive floats have the same order */
+    if (threadIdx.x % 32 == 0) /* positive floats and their bits have the same order */
         atomicMax(&top_of_block, __float_as_uint(top));
     __syncthreads();
     if (threadIdx.x == 0) {

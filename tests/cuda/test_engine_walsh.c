@@ -44,8 +44,8 @@ static const char *method_of(const pnr_engine_ops *ops, size_t q)
     return q > 1 && strcmp(ops->name, "cuda") == 0 ? "auto" : "walsh";
 }
 
-/* The reference takes a time of N^2 for each dwell, and sanitizers make it six times slower.
- * Windows that are longer than this are compared with `library`. */
+/* The time of the reference grows as N^2, and sanitizers make it six times longer. Windows above
+ * LONGEST are compared with `library`. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { LONGEST = 2047 };
 #else
@@ -308,7 +308,7 @@ static void check_walsh_tie(const pnr_engine_ops *ops, unsigned degree, size_t q
     world_destroy(&w, ops);
 }
 
-/* Only walsh computes exactly equal powers, because it only adds integers. */
+/* Only walsh computes exactly equal powers, because its sums of integers are exact. */
 TEST(test_walsh_ties)
 {
     for (size_t e = 0; e < 2; e++) {
