@@ -42,7 +42,7 @@ typedef struct bench_subject {
     pnr_setup *setup; /* the caller destroys it; NULL after an error */
     const pnr_engine_ops *ops;
     pnr_engine_choice choice;
-    char engine[64]; /* "cuda/fused" */
+    char engine[64]; /* such as "cuda/fused" */
 } bench_subject;
 
 /* Prepares one size. n_samples 0: code and rate are those of config; else pnr_measure_configure

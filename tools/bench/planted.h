@@ -18,7 +18,7 @@ enum { PLANTED_MAX = 32 };
 /* An echo in one dwell. */
 typedef struct planted_echo {
     uint32_t code;
-    bool found; /* set by the user of the truth */
+    bool found; /* set by the code that compares echoes with the truth */
     double delay_samples, velocity_mps, amplitude;
 } planted_echo;
 
@@ -26,7 +26,7 @@ typedef struct planted_echo {
 typedef struct planted {
     size_t n_echoes; /* 1 .. PLANTED_MAX; planted_fill lowers it to what the code has room for */
     double span_db;  /* strongest above weakest echo; the weakest has an SNR of 20 dB in a look */
-    double max_doppler_hz; /* end of the search; 0: no Doppler */
+    double max_doppler_hz; /* greatest Doppler of the search, Hz; 0: no Doppler */
     bool leaks; /* the first of several echoes is a direct path, 10 dB above the others */
 
     const pnr_engine_ops *ops; /* owner of the samples */

@@ -203,7 +203,8 @@ int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
     fed.ring.bytes = ring_bytes(config, &setup->plan, rate_hz);
     if (rate_hz > 0) {
         fed.source.pace = PNR_PACE_REAL_TIME;
-        if (fed.engine.deadline == 0) /* the time in which the ring becomes full */
+        /* the deadline is then the time in which the ring becomes full */
+        if (fed.engine.deadline == 0)
             fed.engine.deadline =
                 (double)fed.ring.bytes / (rate_hz * (double)pnr_plan_sample_bytes(&setup->plan));
     }

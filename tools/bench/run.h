@@ -20,7 +20,7 @@ typedef struct bench_received {
     uint64_t results;
     uint64_t bytes;   /* bytes of the received messages */
     uint64_t last_ns; /* time of the last message */
-    bool ended;       /* the end message came */
+    bool ended;       /* the end message has arrived */
 } bench_received;
 
 /* Called in the subscriber's thread: results first_seq .. first_seq + n - 1 arrived at now_ns. */

@@ -297,7 +297,7 @@ static int choose_pack(stream_subject *s, pnr_error *error)
     int rc;
 
     if (s->config.publisher.pack > 1)
-        return PNR_OK; /* the user has chosen */
+        return PNR_OK; /* the user has chosen publisher.pack */
     rc = pnr_measure_time(s->engine.ops, s->engine.setup, PNR_MEASURE_PINNED, PNR_MEASURE_MIN_RUNS,
                           &timing, error);
     if (rc != PNR_OK)
