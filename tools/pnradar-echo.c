@@ -282,7 +282,7 @@ static int stream(work *w, pnr_error *error)
     return pnr_stop && rc == PNR_OK && w->position < w->end ? PNR_EEND : rc;
 }
 
-/* --- the end --- */
+/* --- after the last sample --- */
 
 /* Tells whether the stream ended well. A stop by a signal is no error. A stop by the reader is no
  * error if the stream has no end. */

@@ -46,7 +46,7 @@ typedef struct listener {
     void *context, *socket;
     void *monitor; /* NULL: the publisher has been reached */
     bool is_connected;
-    pnr_contact contact; /* with the publisher, as far as it is known */
+    pnr_contact contact; /* state of the connection to the publisher */
     FILE *log;
     listen_truth *truth;
     listen_counts counts;
@@ -62,7 +62,7 @@ typedef struct listener {
     /* Views of the results besides the table. NULL: not wanted. */
     pnr_picture *picture;
     listen_live *live;
-    listen_profiles *profiles; /* for picture and live */
+    listen_profiles *profiles; /* profiles for picture and live */
     pnr_map profile;           /* the last received profile */
     uint64_t last_sample;      /* first sample of the last result */
 } listener;
@@ -399,7 +399,7 @@ static int listen_all(listener *l, pnr_error *error)
         }
         drawn = l->live != NULL ? listen_live_draw(l->live, &l->counts) : PNR_OK;
         if (drawn == PNR_EEND)
-            pnr_stop = 1; /* as after a signal */
+            pnr_stop = 1; /* ends the program as a signal would */
         else if (code == PNR_OK)
             code = drawn;
     }
