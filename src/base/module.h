@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules: parts of the program that are loaded at run time, when they are named. */
+/* Modules: parts of the program that are loaded at run time, when a user names them. */
 #ifndef PNR_MODULE_H
 #define PNR_MODULE_H
 

@@ -352,7 +352,7 @@ TEST(time_is_the_floor)
     for (int i = 0; i < 20000; i++) {
         pnr_rational rate = {random_positive() >> 20 | 1, random_positive() >> 40 | 1};
         uint64_t n = random_bits() >> 30;
-        /* times num: at most 34 + 23 + 30 bits */
+        /* the product with num has at most 34 + 23 + 30 bits */
         u128 exact = (u128)n * (u128)rate.den * 1000000000u;
         u128 time_ns = (u128)pnr_rational_time_ns(rate, n);
         if (time_ns == INT64_MAX)

@@ -101,8 +101,8 @@ TEST(forward_and_inverse_are_the_defining_sums)
     }
 }
 
-/* Lengths whose two factors are short and smooth, need a chirp, or one of each; a prime; twice a
- * prime; and a factor that is no multiple of a block. */
+/* Long lengths whose two factors are smooth, need Bluestein's algorithm, or one of each; a prime;
+ * twice a prime; and a length with a factor that is no multiple of a block. */
 TEST(a_long_transform_is_the_defining_sum)
 {
     static const size_t large[] = {32768, 65535, 40755, 99991, 2 * 20011, 55 * 599, 3 * 16381};
