@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct pnr_radar {
-    size_t n_chips;            /* L */
+    size_t n_chips;            /* L, chips of a period */
     size_t n_samples;          /* N, samples of a period: rate * L / chip rate, an integer */
     pnr_rational rate_hz;      /* samples a second */
     pnr_rational chip_rate_hz; /* chips a second */

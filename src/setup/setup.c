@@ -19,8 +19,8 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
-/* Limits of a submit: samples (so many take longer to upload than kernels take to launch) and bytes
- * of powers. */
+/* Limits of a submit: its samples, whose upload then takes longer than the launch of the kernels,
+ * and its bytes of powers. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
 /* Returns the number of looks that the threshold assumes for `used` windows. Only whole looks
@@ -148,8 +148,8 @@ static int derive_code(const pnr_config *config, pnr_setup_code *to, pnr_radar *
     return code == PNR_OK ? pnr_radar_derive(config, to->code->n_chips, radar, error) : code;
 }
 
-/* Makes the waveform of one code. The samples of each code have mean power 1, so that all codes have
- * the energy of the first. */
+/* Makes the waveform of one code. The samples of each code have mean power 1, so that all codes
+ * have the energy of the first. */
 static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_code *to,
                      const pnr_radar *radar, pnr_error *error)
 {

@@ -52,7 +52,8 @@ TEST(test_cell)
         /* n (p - p^2) = -log(1 - pfa) */
         near(1023 * (cell - cell * cell), -log1p(-pfa), 1e-9);
     }
-    /* Correlated cells count as fewer independent cells, so each may have a higher probability. */
+    /* Correlated cells count as fewer independent cells, so each cell may have a higher false-alarm
+     * probability. */
     assert_true(pnr_threshold_cell_pfa(1e-3, 2046, 0.405, 1) >
                 pnr_threshold_cell_pfa(1e-3, 2046, 0, 1));
     assert_true(pnr_threshold_cell_pfa(1e-3, 2046, 0.9, 4) >
