@@ -72,9 +72,10 @@ enum {
 typedef struct pnradar_result {
     uint64_t sample; /* index of the first sample of the dwell; 0: the first sample pushed */
     uint64_t lost;   /* samples of the dwell that were lost or are not finite */
-    /* samples that the source lost without reporting them, found in this dwell; 0: none */
+    /* samples lost between the previous dwell and this one */
     uint64_t lost_before;
-    uint32_t slip;      /* samples that vanished without a count, found in this dwell; 0: none */
+    /* samples that the source lost without reporting them, found in this dwell; 0: none */
+    uint32_t slip;
     uint32_t periods;   /* periods of the code that were used */
     uint32_t flags;     /* PNRADAR_... */
     double noise_power; /* noise in the band of the code, mean |x|^2, full scale = 1 */
