@@ -53,8 +53,9 @@ bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
 /* True if three passes by one thread are faster than a whole transform. This is also true at some
  * L that pnr_cpu_split_factors refuses, if the columns are computed in lanes. */
 bool pnr_cpu_split_pays(size_t length);
-/* pnr_cpu_split_shape sets the sizes that follow from L. The others return sizes: the bytes of the
- * tables, the number of values of Z (H has as many), of c, and of the tile of a thread. */
+/* pnr_cpu_split_shape sets the sizes that follow from L. The four functions after it return the
+ * bytes of the tables, and the number of values of Z (H has as many), of c, and of the tile of a
+ * thread. */
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
 size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
 size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
