@@ -27,7 +27,8 @@ enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
 template <int M> struct __align__(16) dwell_memory
 {
     union {
-        float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)]; /* later c at all lags */
+        /* the window; later c at all lags */
+        float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)];
         struct {
             float power[pnr_fused_size<M>::L];
             pnr_map_warp_piece pieces[M];
@@ -412,7 +413,7 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
                 finish_line<M, true>(m, p, line, v, sums, greatest, u);
         }
         if (block::GROUPS == 1)
-            return; /* there are as many blocks as rows */
+            return; /* each block takes one row, because there are as many blocks as rows */
     }
 }
 

@@ -15,7 +15,7 @@ static const size_t round_bytes = (size_t)1
 typedef struct shared {
     pnr_map map;
     pnr_map_plan tables;
-    size_t n_points;     /* L */
+    size_t n_points;     /* L, points of the transform */
     size_t round_dwells; /* dwells whose maps are on the device at one time */
     bool is_single;      /* the lines read the raw windows, without bases */
     bool is_whole;       /* the kernel of the lines searches too, and no map is kept */

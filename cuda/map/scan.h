@@ -29,8 +29,8 @@ static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const 
     return line[once < m.n_cells ? once : once - m.n_cells];
 }
 
-/* Tells whether the power `here` of a cell exceeds all earlier cells of its row within its box, and
- * no later cell of the row within the box exceeds `here`. */
+/* Tells whether the power `here` of a cell exceeds all earlier cells of its row within its box (see
+ * plan.h), and no later cell of the row within the box exceeds `here`. */
 static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float *line,
                                                   uint32_t cell, float here)
 {

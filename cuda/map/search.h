@@ -20,7 +20,7 @@ typedef struct pnr_map_search {
     uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then the kept ones, by lag */
     uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
     double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a maximum */
-    uint32_t *n_taken;     /* [n_dwells][max_candidates]: columns around a maximum */
+    uint32_t *n_taken;     /* [n_dwells][max_candidates]: number of columns around a maximum */
     pnr_map_dwell *dwells; /* [batch] */
     pnr_cuda_results results;
     uint32_t n_cells, n_tiles, first_dwell, n_dwells;

@@ -16,9 +16,9 @@ static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
     return e + (e >> 5);
 }
 
-/* In layout SHIFT, the register number of a value is bits SHIFT .. SHIFT + 4 of its index. The
- * first function returns the index of the thread's first value. The second returns the distance of
- * value r from the first value in shared memory. */
+/* In layout SHIFT, the register number of a value is bits SHIFT .. SHIFT + 4 of its index.
+ * pnr_walsh_first returns the index of the thread's first value. pnr_walsh_step returns the
+ * distance of value r from the first value in shared memory. */
 template <int SHIFT> static __device__ __forceinline__ uint32_t pnr_walsh_first()
 {
     return threadIdx.x >> SHIFT << (SHIFT + 5) | (threadIdx.x & ((1u << SHIFT) - 1));

@@ -65,7 +65,7 @@ typedef struct pnr_cuda_walsh {
     /* Tables above degree 13, see rows.cu: */
     const uint16_t *source;     /* [chunks][PNR_WALSH_CHUNK_QUADS][PNR_WALSH_QUAD] */
     const uint32_t *target;     /* [chunks][PNR_WALSH_CHUNK_QUADS] */
-    const uint32_t *first_quad; /* [rows + 1]: first quad of a row; the last entry is the end */
+    const uint32_t *first_quad; /* [rows + 1]: first quad of a row; the last entry is n_quads */
     uint32_t n_quads;           /* quads of a window: the last entry of first_quad */
     /* Scratch memory of a group of windows: */
     void *sorted;           /* [n_dwells][n_quads] quads: samples sorted by rows */
