@@ -224,7 +224,7 @@ static void add_histogram(bench_table *table, size_t n_samples, const double *ns
     }
 }
 
-/* Adds the times of one whole window as the engine measures them. */
+/* Adds a row with the times of one whole window, as the engine measures them. */
 static int add_alone(const bench_subject *subject, size_t runs, bench_table *table,
                      pnr_error *error)
 {
