@@ -27,7 +27,7 @@ enum {
     BAD_SHOWN = 10,      /* bad messages reported one by one */
     MAX_OTHERS = 8
 };
-/* The topics of results. Messages of other streams on these topics tell which streams there are. */
+/* The topics of results. Messages of other streams on these topics show which streams there are. */
 static const char *const result_topics[] = {"range", "status/", "end/", NULL};
 /* The topics with --events. */
 static const char *const event_topics[] = {"event", "status/", "end/", NULL};
@@ -243,7 +243,7 @@ static bool has_profiles(const listener *l)
            silent_s(l) > patience_s;
 }
 
-/* Tells what a publisher that is there has against us. NULL: nothing. */
+/* Returns why the publisher refuses this subscriber. NULL: no refusal is known. */
 static const char *objection(const listener *l)
 {
     if (l->contact == PNR_CONTACT_KEY)
@@ -262,7 +262,7 @@ static const char *objection(const listener *l)
     return NULL;
 }
 
-/* Notes what the publisher says at the connection, and tells a refusal once. */
+/* Reads the news of the connection to the publisher, and logs a refusal once. */
 static void note_contact(listener *l)
 {
     const pnr_contact before = l->contact;

@@ -11,8 +11,8 @@
 
 enum { LISTEN_GRAPH_COLUMNS = 400, LISTEN_GRAPH_ROWS = 120 };
 
-/* A place on the screen. Its columns go to the right from `left`, and its rows up from `bottom`.
- * The scale of a map is at the right end of the row `scale`. */
+/* A rectangle of the screen. Its columns go to the right from `left`, and its rows up from
+ * `bottom`. The scale of a map is at the right end of the row `scale`. */
 typedef struct listen_place {
     int left, columns, bottom, rows, scale;
 } listen_place;
