@@ -168,7 +168,7 @@ end(13)' 3 --stream demo --strict
     fake 'dwell(3, stream="a"); dwell(9, stream="b"); end(4, stream="a"); end(10, stream="b")' 0 \
         --all && says "^a run" && says "^b run"
     report $? "--all counts each stream for itself"
-    # The memory that the listener took at most, in MiB.
+    # Prints the greatest memory of the listener, in MiB.
     cat >"$work/measure.py" <<'EOF'
 import resource, subprocess, sys
 status = subprocess.call(sys.argv[2:])
