@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the memory that is available from the kernel's files. */
+/* Reads from files of the kernel how much memory is available. */
 #include "base/available.h"
 
 #include <math.h>
