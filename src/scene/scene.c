@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the synthetic scene. One table has the sum of all echoes at rest. The samples of each
- * moving echo are computed. */
+/* Makes the synthetic scene. One table has the sum of all echoes at rest. The samples of moving
+ * echoes are computed one by one. */
 #include "scene/scene.h"
 
 #include "base/complex.h"
