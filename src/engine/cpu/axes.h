@@ -38,7 +38,7 @@ typedef struct pnr_cpu_spectrum {
 typedef struct pnr_cpu_set {
     double stretch;
     unsigned quarters;   /* r when 4 does not divide K; else 0 */
-    size_t first, count; /* its spectra: first .. first + count - 1 */
+    size_t first, count; /* the spectra of the set: first .. first + count - 1 */
     bool is_summed;      /* each bin is a sum, because the bins are few */
 } pnr_cpu_set;
 

@@ -270,7 +270,7 @@ static void walsh_value(const pnr_cpu *cpu, const value *profile, size_t lag, va
         whole_value(cpu, profile, lag, c);
 }
 
-/* --- the table --- */
+/* --- the table of ways --- */
 
 /* The ways to compute the line, the fastest first. Additions alone are faster than transforms at
  * every length. */

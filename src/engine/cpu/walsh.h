@@ -52,7 +52,7 @@ void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 /* The samples of a window or of one part of it. */
 typedef struct pnr_cpu_walsh_input {
     const void *data;  /* sample i begins at byte i * stride */
-    size_t stride;     /* bytes */
+    size_t stride;     /* bytes from one sample to the next */
     pnr_format format; /* cf32 if the samples are converted already; else ci16 or ci8 */
     bool conjugate;    /* true: samples are I - jQ; unused for cf32 */
 } pnr_cpu_walsh_input;
