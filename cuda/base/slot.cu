@@ -239,7 +239,7 @@ void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot)
     memset(slot, 0, sizeof *slot);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage, pnr_error *error)
 {

@@ -102,7 +102,7 @@ uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u)
     return u / m + 32 * (u % m);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 static int launch_kernel(const pnr_fused_long_launch *l, const char *name, dim3 grid,
                          bool is_chained, const pnr_fused_long *p, uint32_t first, uint32_t count,

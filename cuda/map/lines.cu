@@ -287,7 +287,7 @@ template <int M, lines_kind KIND> struct lines_memory {
     }
 };
 
-/* All groups of a block take one row of a dwell, and each group does other codes. */
+/* All groups of a block take one row of a dwell, and each group computes other codes. */
 template <int M>
 __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
     correlate_codes(pnr_map m, pnr_map_lines p, uint32_t)

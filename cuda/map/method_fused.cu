@@ -159,7 +159,7 @@ static void close_shared(void *memory)
     pnr_map_plan_free(&((shared *)memory)->tables);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 static int fold(const shared *own, const pnr_map_memory *memory, const pnr_map_samples *samples,
                 size_t first, size_t n_dwells, cudaStream_t stream, pnr_error *error)

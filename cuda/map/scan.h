@@ -273,7 +273,8 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     }
 }
 
-/* Marks maxima that lose to another row of their box. A thread compares a maximum with one row. */
+/* Marks maxima that a cell in another row of their box exceeds. A thread compares a maximum with
+ * one row. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, const pnr_map &m,
                                                           const float *power, uint32_t line)
@@ -409,7 +410,7 @@ static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, in
         sums->n_above = state->n_above;
     if (!is_done) {
         sums->floor = floor;
-        /* A lower threshold adds only weaker maxima. */
+        /* If max_candidates are kept, a lower threshold adds only weaker maxima. */
         is_done = is_cfar || state->n_kept == m.max_candidates;
     }
     if (is_done) {
