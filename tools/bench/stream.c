@@ -266,7 +266,7 @@ static int stream_file_rate(const stream_subject *s, uint64_t n_samples, double 
     return rc;
 }
 
-/* --- the table --- */
+/* --- the table of results --- */
 
 static void add_row(bench_table *table, const stream_subject *s, const char *way,
                     const stream_result *r, double ceiling_bytes_per_s, double file_samples_per_s)
