@@ -137,7 +137,7 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
         return PNR_OK;
     }
     if (raw != NULL && pnr_text_find_control(raw, length) != NULL)
-        raw = NULL; /* a message with control characters is printed anew */
+        raw = NULL; /* a message with control characters is printed from its fields */
     if (l->printer.print != PNR_PRINT_JSON || raw == NULL)
         return pnr_printer_print(&l->printer, report, l->truth != NULL ? truth : NULL);
     fwrite(raw, 1, length, l->printer.stream);
