@@ -368,7 +368,7 @@ tell(4 <= frames <= 10 * t.seconds + 2, "at most ten frames a second", (frames, 
 last = t.out.split(LEAVE)[1].decode()
 tell("threshold" in last and "seq 2999" in last and "\x1b" not in last, "the last frame stays", last)
 
-# Ends the program in every way.
+# Ends the program by each key and by each signal.
 for how, want in (("q", 0), ("ctrl-c", 0), ("term", 0), ("hang up", 0), ("quit", -signal.SIGQUIT), ("twice", 130)):
     t, p = Terminal(), publish("-s", "publisher.profile=power")
     t.read(20, rb"threshold")

@@ -265,7 +265,7 @@ TEST(test_wrong_answers)
     pnr_config_clear(&base);
 }
 
-/* The echo of every dwell has its lag, also in a real format. */
+/* The echo of every dwell is found at its lag, also in a real format. */
 TEST(test_scatter)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF32,
