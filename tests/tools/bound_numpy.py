@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The Cramer-Rao bounds that pnradar-bench accuracy prints against numpy's own: the Fisher
-information of amplitude, phase and delay from finite differences of the samples themselves.
+"""Compares the Cramer-Rao bounds of pnradar-bench accuracy with those of numpy. numpy computes the Fisher
+information of amplitude, phase and delay from finite differences of the samples.
 
 usage: bound_numpy.py CODE N TABLE.csv; CODE begins with float64 [N][2], as serve --dump writes it.
 Prints TAP.
@@ -17,13 +17,13 @@ RMS = 1.06
 
 
 def shifted(code, delay):
-    """a(n - delay), N odd."""
+    """Returns a(n - delay); N is odd."""
     frequency = np.fft.fftfreq(len(code))
     return np.fft.ifft(np.fft.fft(code) * np.exp(-2j * np.pi * frequency * delay))
 
 
 def bounds(code, snr):
-    """Standard deviations of relative amplitude, phase and delay, each with the others unknown."""
+    """Returns the standard deviations of relative amplitude, phase and delay, when all three are unknown."""
     def echo(amplitude, phase, delay):
         return amplitude * np.exp(1j * phase) * shifted(code, delay)
 
