@@ -19,8 +19,8 @@ TEST(empty_is_zero)
     assert_true(pnr_histogram_quantile(&h, 1) == 0);
 }
 
-/* Returns the quantile of a histogram that has this value. A larger second value keeps the quantile
- * from being the exact maximum. */
+/* Returns the median of a histogram of this value and a greater one. Without the greater value the
+ * result would be the exact maximum. */
 static uint64_t seen_as(uint64_t value)
 {
     static pnr_histogram h;
