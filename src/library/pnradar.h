@@ -77,7 +77,7 @@ typedef struct pnradar_result {
     /* samples that the source lost without reporting them, found in this dwell; 0: none */
     uint32_t slip;
     uint32_t periods;   /* periods of the code that were used */
-    uint32_t flags;     /* PNRADAR_... */
+    uint32_t flags;     /* bits PNRADAR_LOST and following */
     double noise_power; /* noise in the band of the code, mean |x|^2, full scale = 1 */
     size_t n_echoes;
     const pnradar_echo *echoes; /* [n_echoes], strongest first; valid until the next pnradar_get or
