@@ -76,8 +76,10 @@ typedef struct pnr_cpu {
     size_t line;               /* samples that a stretched window needs; 0: no stretch */
     bool is_transformed_late;  /* each spectrum serves one line, whose thread transforms it */
     pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
-    pnr_cpu_value **weights; /* [n_sets]; summed sets [count / 4][K][4], others [K]; NULL: all 1 */
-    pnr_cpu_value *filter;   /* filter[k][j] of the plan at [j][k]; row j has filter_pitch values */
+    /* [n_sets] weights of a set; a summed set has [count / 4][K][4], others have [K]; NULL: all
+     * 1 */
+    pnr_cpu_value **weights;
+    pnr_cpu_value *filter; /* filter[k][j] of the plan at [j][k]; row j has filter_pitch values */
     size_t filter_pitch;
     float (*kernel)[PNR_STRETCH_TAPS]; /* the table of stretch.h; NULL: nothing is stretched */
     fftwf_plan slow;
