@@ -275,7 +275,7 @@ template <int M, lines_kind KIND> struct lines_memory {
     typedef lines_size<M, KIND> block;
     typedef pnr_fused_size<M> window;
     float2 *table, *buffer;
-    float4 *kept; /* the thread's first value of the row's spectrum */
+    float4 *kept; /* first value of the row's spectrum that the thread keeps */
 
     __device__ __forceinline__ lines_memory(float4 *memory, uint32_t group, uint32_t u)
         : table((float2 *)memory)
