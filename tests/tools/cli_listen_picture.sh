@@ -12,7 +12,8 @@ program() {
     "$bin/pnradar-listen" -c "$work/radar.conf" "$@"
 }
 
-# plot EXPECTED PNG LISTENER_ARGUMENT... -- PUBLISHER_ARGUMENT...
+# plot EXPECTED PNG LISTENER_ARGUMENT... -- PUBLISHER_ARGUMENT...: a publisher runs, and the listener draws
+# the picture PNG and must end with the status EXPECTED
 plot() {
     expected=$1
     png=$2
@@ -136,7 +137,9 @@ print(seen)
 assert sys.argv[7:] == [] or [seen[1], seen[2]] == [int(a) for a in sys.argv[7:]], seen
 END
 
-# checks COLUMNS EMPTY TOLERANCE_M ECHOES_1 ECHOES_2
+# checks COLUMNS EMPTY TOLERANCE_M ECHOES_1 ECHOES_2: succeeds if the picture has COLUMNS columns,
+# EMPTY of them without power, if each strongest cell is within TOLERANCE_M of the truth, and if
+# targets 1 and 2 have these numbers of echoes or marks
 checks() {
     "$python" "$work/check.py" "$work/commands" "$work/truth.csv" 511 "$@" >"$work/checked" 2>&1 ||
         { sed 's/^/# /' "$work/checked" "$work/err"; false; }
