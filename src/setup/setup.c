@@ -82,7 +82,7 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* Keeps the part of the code's spectrum that is correlated, or that real samples show. */
+/* Sets the spectrum `a` of the code to 0 outside the band `which`. */
 static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_radar *radar,
                      double complex *a, pnr_setup_code *to, pnr_error *error)
 {
