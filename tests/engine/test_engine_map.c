@@ -37,7 +37,7 @@ TEST(test_formulas)
             if (s->n_samples <= 1024)
                 n_candidates +=
                     check_formulas(s, n_scenarios++ % 2 == 0 ? PNR_WANT_COMPLEX : PNR_WANT_POWER);
-    assert_true(n_candidates > 2 * n_scenarios); /* the comparison had candidates */
+    assert_true(n_candidates > 2 * n_scenarios); /* there were candidates to compare */
 }
 
 TEST(test_agreement)
