@@ -339,8 +339,8 @@ __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
     }
 }
 
-/* Sets the sizes that are fixed for dwells of one line. The compiler then knows these sizes, and
- * makes fewer instructions. */
+/* Sets the sizes that are fixed for dwells of one line. The compiler then knows them, and the
+ * kernel needs fewer instructions. */
 static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
 {
     m.n_codes = m.n_rows = m.n_looks = m.oversample = m.row_tiles = p.search.n_tiles = 1;
