@@ -15,7 +15,7 @@
  */
 void *pnr_module_load(const char *name, pnr_error *error);
 
-/* True if there is such a module; it is not loaded. */
+/* Returns true if the module `name` exists. Does not load the module. */
 bool pnr_module_is_there(const char *name);
 
 #endif
