@@ -102,8 +102,9 @@ typedef struct pnr_engine_ops {
      * NULL: out of memory. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
-    /* Makes sample memory that another process shares as fast as that of alloc, until this process
-     * ends. NULL in an engine that reads any memory as fast. Errors: those of create. */
+    /* Prepares sample memory that another process shares, so that the engine reads it as fast as
+     * memory of alloc. This lasts until this process ends. NULL in an engine that reads all memory
+     * equally fast. Errors: those of create. */
     int (*pin)(void *memory, size_t bytes, pnr_error *error);
     /* PNR_OK; PNR_ECONFIG: unknown method; PNR_EUNSUPPORTED: error names the unsupported part. */
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);

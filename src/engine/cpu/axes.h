@@ -46,7 +46,7 @@ typedef struct pnr_cpu_row {
     uint32_t spectrum;
     uint32_t shift;   /* m mod N if the index is rotated, else 0 */
     uint32_t variant; /* index into axes.variants */
-    uint32_t phase;   /* m mod N of the phase factor that c lacks; 0: c lacks none */
+    uint32_t phase;   /* m mod N of the phase factor that c lacks; 0: no factor is missing */
 } pnr_cpu_row;
 
 typedef struct pnr_cpu_axes {

@@ -15,7 +15,7 @@ typedef pnr_cpu_value value;
 
 enum {
     SMALL_BYTES = 1 << 21, /* bytes of a dwell that the cache of one core holds */
-    SLOW_BYTES = 1 << 18,  /* part of the same cache for the slow-time columns of a thread */
+    SLOW_BYTES = 1 << 18,  /* bytes of that cache for a thread's slow-time columns */
     FEWEST_COLUMNS = 16,
     MOST_COLUMNS = 64,
     READ_BYTES = 1 << 24 /* bytes of samples that are read at once when looks are short */
