@@ -175,8 +175,8 @@ TEST(test_nothing_and_all)
     world_destroy(&w, ops);
 }
 
-/* Compares every method of an engine with the reference, within the tolerance of dwell d before its
- * echoes were removed. */
+/* Compares every method of an engine with the reference, after the echoes of dwell d are removed.
+ * The tolerance is that of dwell d with its echoes. */
 static void agree_again(const pnr_engine_ops *ops, const scenario *s, size_t d)
 {
     const pnr_engine_ops *reference = find_engine("reference");

@@ -160,9 +160,9 @@ static bool suits_walsh(const pnr_plan *plan, size_t n_transform)
     return strcmp(plan->method, "library") != 0 && pnr_cpu_walsh_refusal(plan) == NULL;
 }
 
-/* At one sample per chip, c and its powers stay in the order of places of walsh. To put them into
- * the order of lags would take as long as to transform the columns. CFAR needs the order of lags
- * for its training cells. */
+/* At one sample per chip, c and its powers stay in the order in which the Walsh-Hadamard transform
+ * returns them. To sort them by lag would take as long as to transform the columns. For CFAR they
+ * are sorted by lag, because its training cells are neighbours in lag. */
 static void shape_walsh(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
