@@ -16,7 +16,7 @@ import zmq
 
 
 def published(command, folder):
-    """Returns the parts of all messages with cells of one run."""
+    """Runs the command and returns its profile and map messages, each as a list of its parts."""
     endpoint = f"ipc://{folder}/profile"
     socket = zmq.Context().socket(zmq.SUB)
     socket.setsockopt(zmq.RCVTIMEO, 30000)
