@@ -32,7 +32,7 @@ typedef struct work {
     const char *truth_path, *output; /* paths on the command line; truth_path NULL: no --truth */
     bool transmit;
     pnr_scene *scene; /* NULL with --transmit */
-    pnr_wave *wave;   /* NULL without it */
+    pnr_wave *wave;   /* NULL without --transmit */
     pnr_sink *sink;
     FILE *truth;             /* NULL: the truth is not written */
     pnr_new_file truth_file; /* unused if the truth goes to standard output or is not written */
@@ -282,7 +282,7 @@ static int stream(work *w, pnr_error *error)
     return pnr_stop && rc == PNR_OK && w->position < w->end ? PNR_EEND : rc;
 }
 
-/* --- the end --- */
+/* --- after the last sample --- */
 
 /* Tells whether the stream ended well. A stop by a signal is no error. A stop by the reader is no
  * error if the stream has no end. */

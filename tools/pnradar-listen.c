@@ -27,9 +27,9 @@ enum {
     BAD_SHOWN = 10,      /* bad messages reported one by one */
     MAX_OTHERS = 8
 };
-/* The topics of results. Messages of other streams on these topics tell which streams there are. */
+/* The topics of results. Messages of other streams on these topics show which streams there are. */
 static const char *const result_topics[] = {"range", "status/", "end/", NULL};
-/* The same with --events. */
+/* The topics with --events. */
 static const char *const event_topics[] = {"event", "status/", "end/", NULL};
 static const char monitor_name[] = "inproc://results";
 static const double silence_s = 3; /* after this silence one warning is printed */
@@ -46,7 +46,7 @@ typedef struct listener {
     void *context, *socket;
     void *monitor; /* NULL: the publisher has been reached */
     bool is_connected;
-    pnr_contact contact; /* with the publisher, as far as it is known */
+    pnr_contact contact; /* state of the connection to the publisher */
     FILE *log;
     listen_truth *truth;
     listen_counts counts;
@@ -62,7 +62,7 @@ typedef struct listener {
     /* Views of the results besides the table. NULL: not wanted. */
     pnr_picture *picture;
     listen_live *live;
-    listen_profiles *profiles; /* for picture and live */
+    listen_profiles *profiles; /* profiles for picture and live */
     pnr_map profile;           /* the last received profile */
     uint64_t last_sample;      /* first sample of the last result */
 } listener;
@@ -137,7 +137,7 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
         return PNR_OK;
     }
     if (raw != NULL && pnr_text_find_control(raw, length) != NULL)
-        raw = NULL; /* a message with control characters is printed anew */
+        raw = NULL; /* a message with control characters is printed from its fields */
     if (l->printer.print != PNR_PRINT_JSON || raw == NULL)
         return pnr_printer_print(&l->printer, report, l->truth != NULL ? truth : NULL);
     fwrite(raw, 1, length, l->printer.stream);
@@ -243,7 +243,7 @@ static bool has_profiles(const listener *l)
            silent_s(l) > patience_s;
 }
 
-/* Tells what a publisher that is there has against us. NULL: nothing. */
+/* Returns why the publisher refuses this subscriber. NULL: no refusal is known. */
 static const char *objection(const listener *l)
 {
     if (l->contact == PNR_CONTACT_KEY)
@@ -262,7 +262,7 @@ static const char *objection(const listener *l)
     return NULL;
 }
 
-/* Notes what the publisher says at the connection, and tells a refusal once. */
+/* Reads the news of the connection to the publisher, and logs a refusal once. */
 static void note_contact(listener *l)
 {
     const pnr_contact before = l->contact;
@@ -399,7 +399,7 @@ static int listen_all(listener *l, pnr_error *error)
         }
         drawn = l->live != NULL ? listen_live_draw(l->live, &l->counts) : PNR_OK;
         if (drawn == PNR_EEND)
-            pnr_stop = 1; /* as after a signal */
+            pnr_stop = 1; /* ends the program as a signal would */
         else if (code == PNR_OK)
             code = drawn;
     }

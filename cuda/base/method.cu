@@ -82,7 +82,7 @@ int pnr_cuda_method_open(const pnr_plan *plan, pnr_cuda_common *common, pnr_erro
             PNR_OK ||
         (code = common->method->open(plan, common, error)) != PNR_OK)
         return code;
-    /* The streams of the slots do not wait for these copies, so wait here. */
+    /* The streams of the slots do not wait for these copies, so this function waits for them. */
     return pnr_cuda_check(cudaDeviceSynchronize(), "upload of the code", error);
 }
 

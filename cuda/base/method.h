@@ -23,7 +23,7 @@ typedef struct pnr_cuda_method {
     int (*suits)(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                  pnr_error *error);
     /* List the buffers that all slots share, and the buffers of one slot. Both functions return the
-     * number of buffers, at most PNR_CUDA_MAX_BUFFERS. A function that is NULL stands for no
+     * number of buffers, at most PNR_CUDA_MAX_BUFFERS. A NULL function means that there are no
      * buffers. The pointers in common->plan are NULL. */
     size_t (*list_shared)(const pnr_cuda_common *common, pnr_cuda_buffer *list);
     size_t (*list_work)(const pnr_cuda_common *common, void *work, pnr_cuda_buffer *list);

@@ -81,8 +81,9 @@ int pnr_cuda_allow_shared(const void *kernel, size_t shared_bytes, pnr_error *er
 int pnr_cuda_fit_blocks(const void *kernel, size_t n_threads, size_t shared_bytes,
                         uint32_t *n_blocks, pnr_error *error);
 
-/* The first returns the bytes of shared memory that a block can have, the second the number of
- * multiprocessors. Without a device they return the values of an H200. */
+/* pnr_cuda_block_bytes returns the bytes of shared memory that a block can have.
+ * pnr_cuda_processors returns the number of multiprocessors. Without a device both return the value
+ * of an H200. */
 size_t pnr_cuda_block_bytes(size_t device);
 size_t pnr_cuda_processors(size_t device);
 

@@ -27,14 +27,14 @@ enum {
  */
 typedef struct pnr_cuda_shape {
     size_t n_samples;      /* N, samples of a window */
-    size_t n_transform;    /* L */
+    size_t n_transform;    /* L, points of a transform */
     size_t row_stride;     /* L as a multiple of 32 values: cuFFT is faster on aligned rows */
     size_t oversample;     /* inverse transforms of each row */
     size_t n_periods;      /* windows of a dwell, in all its looks */
     size_t batch;          /* dwells of a submit, at most */
     size_t n_looks;        /* looks of a dwell */
     size_t dwell_lines;    /* inverse transforms of a dwell: looks * codes * rows * oversample */
-    size_t group;          /* G */
+    size_t group;          /* G, greatest number of rows of a cuFFT call */
     size_t n_rounds;       /* rounds of a full submit; a dwell of more than G lines needs several */
     size_t n_windows;      /* windows of a full submit */
     size_t n_tail;         /* samples read after the end of a window; 0 unless lags are linear */

@@ -239,7 +239,7 @@ void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot)
     memset(slot, 0, sizeof *slot);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage, pnr_error *error)
 {
@@ -389,7 +389,7 @@ int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool
         else if (++slot->n_polls % POLLS_A_QUERY == 0)
             status = cudaEventQuery(slot->done);
         if (status == cudaErrorNotReady)
-            (void)cudaGetLastError(); /* else the next launch reports the status */
+            (void)cudaGetLastError(); /* clears the status, which the next launch would report */
         else if (status != cudaSuccess || !is_complete(slot))
             return pnr_cuda_check(status != cudaSuccess ? status : cudaErrorUnknown, "a submit",
                                   error);

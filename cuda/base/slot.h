@@ -34,7 +34,7 @@ typedef struct pnr_cuda_slot {
     size_t n_graphs;
     void *work; /* data of the method: [method->work_bytes], or NULL */
 
-    /* device */
+    /* members in device memory */
     void *raw;                /* [n_windows * N][n_channels] */
     pnr_cuda_job *job;        /* header of the submit, then the headers of its windows */
     pnr_cuda_window *windows; /* [n_windows + n_tail_windows], after job */
@@ -42,7 +42,7 @@ typedef struct pnr_cuda_slot {
     pnr_cuda_results results; /* written by the method */
     uint32_t *count;          /* finished blocks of the kernel that returns the results */
 
-    /* pinned host memory */
+    /* members in pinned host memory */
     pnr_cuda_job *host_job;
     pnr_cuda_window *host_windows; /* [n_windows + n_tail_windows], after host_job */
     uint32_t *host_lost;           /* [lost_words] */

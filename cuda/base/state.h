@@ -14,7 +14,7 @@ typedef struct pnr_cuda_job {
 
 /* The header of one window, written by the host. */
 typedef struct pnr_cuda_window {
-    uint64_t phase;  /* of the tune at the first sample, in units of 2^-64 turns */
+    uint64_t phase;  /* phase of the tune at the first sample, in units of 2^-64 turns */
     uint32_t n_lost; /* number of lost samples of the window */
     uint32_t reserved;
 } pnr_cuda_window;
@@ -29,7 +29,7 @@ typedef struct pnr_cuda_energy {
 /* The sums of one dwell, and the state of its search. */
 typedef struct pnr_cuda_dwell {
     pnr_dwell sums;
-    double rounding;    /* no floor is set below this */
+    double rounding;    /* rounding error of P; the floor is never set below this value */
     float threshold;    /* cells with P > threshold are searched; never negative */
     uint32_t is_done;   /* 1: no further search follows */
     uint32_t last_used; /* index of the last window used; n_periods: none */

@@ -108,7 +108,7 @@ static double rate_from(bool is_host, size_t device, size_t bytes)
         if (is_host || cudaMemset(from, 0x5a, bytes) == cudaSuccess)
             rate = time_copies(to, from, bytes, marks);
     }
-    (void)cudaFree(to); /* ignores NULL */
+    (void)cudaFree(to); /* cudaFree ignores NULL */
     (void)(is_host ? cudaFreeHost(from) : cudaFree(from));
     for (cudaEvent_t mark : marks)
         if (mark != NULL)

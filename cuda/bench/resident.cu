@@ -21,7 +21,7 @@ static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000
 struct pnr_resident {
     pnr_engine *engine;
     const pnr_cuda_common *common;
-    pnr_cuda_slot *slot; /* slot->host takes the results */
+    pnr_cuda_slot *slot; /* slot->host gets the results */
     void *slots_raw;     /* the slot's own raw memory, while slot->raw points to a set */
 
     size_t n_sets, n_rows;

@@ -85,7 +85,7 @@ static void free_pinned(void *memory)
         (void)cudaFreeHost(memory); /* a failed free is ignored */
 }
 
-/* Memory that another process shares too. It stays pinned until this process ends. */
+/* Pins memory that another process shares. The memory stays pinned until this process ends. */
 static int pin_memory(void *memory, size_t bytes, pnr_error *error)
 {
     return pnr_cuda_check(cudaHostRegister(memory, bytes, cudaHostRegisterPortable),

@@ -15,8 +15,8 @@ typedef struct pnr_cuda_without {
 
     void *raw;       /* [n_samples + tail][n_channels], device */
     float2 *replica; /* [N], device */
-    uint32_t *marks; /* of lost samples, device */
-    uint32_t *count; /* of clipped samples, device */
+    uint32_t *marks; /* marks of lost samples, device */
+    uint32_t *count; /* number of clipped samples, device */
     uint32_t *host_marks;
     uint32_t *host_count;
 } pnr_cuda_without;

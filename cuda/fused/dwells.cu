@@ -363,7 +363,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             for (uint32_t i = u; i < s.dwell.n_candidates * PNR_NEIGHBOURS; i += T)
                 sums[i] = make_double2(0, 0);
         }
-        pnr_fused_sync<M>(); /* before the next dwell overwrites the sums */
+        pnr_fused_sync<M>(); /* all threads have read the sums, which the next dwell overwrites */
     }
 }
 

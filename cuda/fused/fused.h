@@ -11,7 +11,7 @@
 /* Argument of the kernels. N: samples of a window; L: points of a transform, N or >= 2N - 1. */
 typedef struct pnr_cuda_fused {
     pnr_cuda_conversion conversion; /* its sums are NULL: the kernels measure the samples */
-    const pnr_cuda_job *job;        /* how many dwells the submit has */
+    const pnr_cuda_job *job;        /* header of the submit, which has the number of its dwells */
     /* [oversample][L]: conj(DFT of the code) / L in the order of pnr_cuda_fused_place, with two
      * adjacent bins in a float4. The plain kernel's spectrum includes the scale of the samples. */
     const float4 *spectrum;
@@ -37,7 +37,7 @@ typedef void (*pnr_cuda_fused_kernel)(pnr_cuda_fused);
 /* One instance of a kernel. */
 typedef struct pnr_cuda_fused_size {
     pnr_cuda_fused_kernel kernel;
-    uint32_t n_transform;  /* L */
+    uint32_t n_transform;  /* L, points of the transform */
     uint32_t n_threads;    /* threads of a window */
     uint32_t max_windows;  /* windows that a block works on at one time */
     uint32_t table_bytes;  /* shared memory of a block, without its windows */

@@ -117,7 +117,7 @@ static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error 
                                plan->n_samples);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 static int launch_kernel(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                          pnr_error *error)

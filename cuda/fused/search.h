@@ -12,11 +12,11 @@ enum { PNR_FUSED_LIST = PNR_MAX_CANDIDATES + PNR_CUDA_WARP };
 /* The state of the search of one window, in shared memory. */
 template <int M> struct alignas(16) pnr_fused_search {
     pnr_dwell dwell;    /* the result so far */
-    float threshold;    /* of the first search; infinite: no candidate is possible */
-    uint32_t n_windows; /* of the submit */
+    float threshold;    /* threshold of the first search; infinite: no candidate is possible */
+    uint32_t n_windows; /* windows of the submit */
     uint32_t odd;       /* clipped samples in the lower 16 bits, non-finite ones in the upper */
-    double energy[M];   /* of each warp's samples */
-    float2 found[pnr_fused_size<M>::THREADS]; /* pnr_fused_note_found of each thread */
+    double energy[M];   /* energy of the samples of each warp */
+    float2 found[pnr_fused_size<M>::THREADS]; /* result of pnr_fused_note_found for each thread */
     uint64_t keys[PNR_FUSED_LIST];            /* maxima; at the end the kept ones in lag order */
     uint64_t kept[PNR_MAX_CANDIDATES];        /* keys, the strongest first */
 };

@@ -128,7 +128,7 @@ template <int R, int SPAN> static __device__ __forceinline__ void pnr_fused_stag
     }
 }
 
-/* v[j] = sum_k v[k] W_R^(jk) */
+/* Replaces v[j] by sum_k v[k] W_R^(jk). */
 template <int R> static __device__ __forceinline__ void pnr_fused_transform(float2 (&v)[R])
 {
     float2 a[R];
@@ -196,7 +196,7 @@ static __device__ __forceinline__ void pnr_fused_stages_by(float2 (&a)[R],
     }
 }
 
-/* v[j] = sum_k v[k] w^k W_R^(jk). set: the output of pnr_fused_derive(w). */
+/* Replaces v[j] by sum_k v[k] w^k W_R^(jk). set: the output of pnr_fused_derive(w). */
 template <int R>
 static __device__ __forceinline__ void pnr_fused_transform_by(float2 (&v)[R],
                                                               const float2 (&set)[R / 2])
@@ -251,7 +251,7 @@ pnr_fused_set_spans(const float2 (&powers)[pnr_fused_bits(R)], float2 (&set)[R /
     }
 }
 
-/* v[j] = sum_k v[k] w^k W_R^(jk). powers[i]: w^(2^i). */
+/* Replaces v[j] by sum_k v[k] w^k W_R^(jk). powers[i]: w^(2^i). */
 template <int R>
 static __device__ __forceinline__ void
 pnr_fused_transform_with(float2 (&v)[R], const float2 (&powers)[pnr_fused_bits(R)])

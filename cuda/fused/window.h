@@ -104,9 +104,10 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     __device__ __forceinline__ pnr_fused_thread(const float2 *table_, float2 *buffer, int u_)
         : table(table_), u(u_), k1(u_ / M), k2(u_ % M)
     {
-        column = buffer + u / 32 * size::PART + u % 32; /* value k1 is column[k1 * ROW] */
+        column = buffer + u / 32 * size::PART + u % 32; /* column[k1 * ROW] is value k1 */
         row = buffer + k1 * size::ROW + k2 * size::PART;
-        middle = buffer + k1 * size::ROW + 2 * k2; /* see pnr_fused_middle */
+        /* values of the thread in the middle pass, see pnr_fused_middle */
+        middle = buffer + k1 * size::ROW + 2 * k2;
     }
 
     __device__ __forceinline__ void put_column(const float2 (&v)[32]) const
@@ -137,7 +138,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     __device__ __forceinline__ void first_pass(float2 (&v)[32]) const
     {
         pnr_fused_transform<32>(v);
-        pnr_fused_sync<M, IS_ALONE>(); /* the old values have been read */
+        pnr_fused_sync<M, IS_ALONE>(); /* all threads have read the old values */
         put_column(v);
         pnr_fused_sync<M, IS_ALONE>();
     }
@@ -228,7 +229,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         for (int way = 0; way < 2; way++) {
             first_pass(v);
             get_row(v);
-            __syncwarp(); /* all rows have been read */
+            __syncwarp(); /* all lanes have read their rows */
             pnr_fused_transform_by<32>(v, set);
             if (way == 0) {
                 between();

@@ -29,7 +29,8 @@ template <int P> struct pnr_fused_columns {
     static constexpr size_t SUMS_SHARED = LAGS_SHARED + PNR_FUSED_LONG_TILE * sizeof(float);
 };
 
-/* The first returns the part b of the thread, the second the thread's column; see above. */
+/* pnr_fused_part returns the part b of the thread. pnr_fused_column returns the column of the
+ * thread. See pnr_fused_columns. */
 template <int P> static __device__ __forceinline__ uint32_t pnr_fused_part()
 {
     return threadIdx.x / pnr_fused_columns<P>::COLUMNS;

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
 
     const float threshold = p.states[dwell].threshold;
 
-    /* This test follows the loads, so that one wait covers them all. */
+    /* The loads come before this test, so that one wait serves all of them. */
     if (dwell >= n_dwells)
         return; /* the whole block returns */
     pnr_fused_powers_of_tile<P, IS_SUM>(p, rows, tile, (float2 *)memory, of_column, v, power,
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
     }
 }
 
-/* --- the table --- */
+/* --- the table of kernels --- */
 
 pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits, bool is_sum)
 {

@@ -88,7 +88,8 @@ int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused
 
 uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch)
 {
-    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2; /* one transform was slower */
+    /* a group of one transform was slower */
+    const size_t n_transforms = bits < 20 ? GROUP_POINTS >> bits : 2;
     const size_t n = n_sums < n_transforms ? n_transforms / n_sums : 1;
 
     return (uint32_t)(n < batch ? n : batch);
@@ -101,7 +102,7 @@ uint32_t pnr_fused_long_turn(uint32_t row_bits, uint32_t u)
     return u / m + 32 * (u % m);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 static int launch_kernel(const pnr_fused_long_launch *l, const char *name, dim3 grid,
                          bool is_chained, const pnr_fused_long *p, uint32_t first, uint32_t count,

@@ -72,10 +72,10 @@ typedef struct pnr_fused_long {
     const double *threshold;    /* [n_periods], in units of the floor */
     float conjugate;            /* -1 when x is conjugated, else 1 */
     float per_point;            /* 2 / L: half turns for one point */
-    uint32_t n_samples;         /* N */
+    uint32_t n_samples;         /* N, samples of a window */
     uint32_t n_input;           /* N, or L where raw is already extended */
     uint32_t n_sums;            /* transforms whose powers a dwell adds, at least 1 */
-    uint32_t n_points;          /* L */
+    uint32_t n_points;          /* L, points of a transform */
     uint32_t row_bits;          /* log2 of N2 */
     uint32_t n_tiles;           /* tiles of each transform */
     uint32_t max_candidates;

@@ -203,7 +203,7 @@ static void destroy_work(void *memory)
     pnr_cuda_side_destroy(&((work *)memory)->side);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 pnr_fused_long pnr_fused_long_argument(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                        const pnr_fused_long_shared *own,

@@ -81,9 +81,9 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 template <int M> struct row_thread {
     typedef row_size<M> size;
     const float2 *table; /* [BITS][32] W_32M^i */
-    float2 *column;      /* value k1 is column[k1 * ROW] */
+    float2 *column;      /* column[k1 * ROW] is value k1 */
     float2 *own;
-    float2 *middle; /* see pnr_fused_middle */
+    float2 *middle; /* values of the thread in the middle pass, see pnr_fused_middle */
     int u, k1, k2;
 
     __device__ __forceinline__ row_thread(const float2 *table_, float2 *buffer, int u_)
@@ -248,7 +248,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
     }
 }
 
-/* --- the table --- */
+/* --- the table of kernels --- */
 
 pnr_fused_long_launch pnr_fused_long_rows(uint32_t row_bits)
 {

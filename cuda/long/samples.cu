@@ -105,7 +105,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
         load_extended<FORMAT>(raw, in - place, place, stride, p.n_input);
         n_own = place < p.n_input ? (p.n_input - 1 - place) / stride + 1 : 0;
     }
-    /* This test follows the loads, so that one wait covers them all. All windows have memory. */
+    /* The loads come before this test, so that one wait serves all of them. All windows have
+     * memory. */
     if (window >= n_windows) {
         pnr_chain_wait();
         return; /* the whole block returns */
@@ -172,7 +173,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
     }
 }
 
-/* --- the table --- */
+/* --- the table of kernels --- */
 
 pnr_fused_long_launch pnr_fused_long_samples(pnr_format format, uint32_t column_bits)
 {

@@ -392,7 +392,7 @@ __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
     }
 }
 
-/* --- the table --- */
+/* --- the table of kernels --- */
 
 pnr_fused_long_launch pnr_fused_long_search(uint32_t column_bits, bool is_sum)
 {

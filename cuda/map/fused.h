@@ -50,11 +50,11 @@ size_t pnr_map_lines_points(const pnr_plan *plan);
 size_t pnr_map_lines_groups(size_t n_points);
 /* Tells whether the kernel of the lines can read windows, without bases. */
 bool pnr_map_lines_takes_windows(const pnr_map *map, size_t n_points);
-/* Tells whether a dwell is one line, which the kernel can also search with block_bytes of shared
- * memory. */
+/* Tells whether a dwell is one line, and the kernel can also search this line with block_bytes of
+ * shared memory. */
 bool pnr_map_lines_is_whole(const pnr_map *map, size_t n_points, size_t block_bytes);
-/* The first returns the bytes of shared memory of a block; the second prepares the kernel, once
- * before the launches. */
+/* pnr_map_lines_bytes returns the bytes of shared memory of a block. pnr_map_lines_prepare prepares
+ * the kernel and is called once, before the launches. */
 size_t pnr_map_lines_bytes(const pnr_map *map, size_t n_points, bool is_whole);
 int pnr_map_lines_prepare(const pnr_map *map, size_t n_points, bool is_whole, pnr_error *error);
 /* Computes all lines of one look of a round. With lines->is_whole it also writes the results. */

@@ -53,7 +53,7 @@ static __device__ __forceinline__ void pnr_map_gather(const pnr_map &m, const pn
         candidate->power = pnr_candidate_power(key);
     }
     for (uint32_t e = first + thread; e < first + n; e += n_threads) {
-        const uint32_t r = row + e / PNR_NEIGHBOURS, j = e % PNR_NEIGHBOURS; /* r: the row + 8 */
+        const uint32_t r = row + e / PNR_NEIGHBOURS, j = e % PNR_NEIGHBOURS; /* the row is r - 8 */
         const uint32_t lag = pnr_map_neighbour(m, centre, j);
         float2 value = {0, 0};
 

@@ -27,7 +27,8 @@ enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
 template <int M> struct __align__(16) dwell_memory
 {
     union {
-        float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)]; /* later c at all lags */
+        /* the window; later c at all lags */
+        float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)];
         struct {
             float power[pnr_fused_size<M>::L];
             pnr_map_warp_piece pieces[M];
@@ -244,7 +245,7 @@ static __device__ __forceinline__ void finish_line(const pnr_map &m, const pnr_m
                                        [] { pnr_fused_sync<M, IS_ALONE>(); });
 }
 
-/* Searches a dwell of one line in shared memory, as a round of one dwell. */
+/* Searches a dwell of one line in shared memory. The search treats it as a round of one dwell. */
 template <int M>
 static __device__ __forceinline__ void
 search_line(const pnr_map &m, const pnr_map_searcher<M> &searcher, dwell_memory<M> &own,
@@ -274,7 +275,7 @@ template <int M, lines_kind KIND> struct lines_memory {
     typedef lines_size<M, KIND> block;
     typedef pnr_fused_size<M> window;
     float2 *table, *buffer;
-    float4 *kept; /* the thread's first value of the row's spectrum */
+    float4 *kept; /* first value of the row's spectrum that the thread keeps */
 
     __device__ __forceinline__ lines_memory(float4 *memory, uint32_t group, uint32_t u)
         : table((float2 *)memory)
@@ -286,7 +287,7 @@ template <int M, lines_kind KIND> struct lines_memory {
     }
 };
 
-/* All groups of a block take one row of a dwell, and each group does other codes. */
+/* All groups of a block take one row of a dwell, and each group computes other codes. */
 template <int M>
 __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
     correlate_codes(pnr_map m, pnr_map_lines p, uint32_t)
@@ -338,8 +339,8 @@ __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
     }
 }
 
-/* Sets the sizes that are fixed for dwells of one line. The compiler then knows these sizes, and
- * makes fewer instructions. */
+/* Sets the sizes that are fixed for dwells of one line. The compiler then knows them, and the
+ * kernel needs fewer instructions. */
 static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
 {
     m.n_codes = m.n_rows = m.n_looks = m.oversample = m.row_tiles = p.search.n_tiles = 1;
@@ -412,7 +413,7 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
                 finish_line<M, true>(m, p, line, v, sums, greatest, u);
         }
         if (block::GROUPS == 1)
-            return; /* there are as many blocks as rows */
+            return; /* each block takes one row, because there are as many blocks as rows */
     }
 }
 

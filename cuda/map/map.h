@@ -49,7 +49,7 @@ enum { PNR_MAP_TILE = 2048 }; /* cells of a tile, at most; in method_fused.cu a 
 
 /* Sizes and tables that the kernels of all slots read. The tables are in device memory. */
 typedef struct pnr_map {
-    uint32_t n_samples; /* N */
+    uint32_t n_samples; /* N, samples of a period */
     uint32_t n_window;  /* samples of a window: N, or N + n_lags - 1 for linear lags */
     uint32_t n_lags, oversample;
     uint32_t n_cells; /* cells of a row: n_lags * oversample */

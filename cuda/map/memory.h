@@ -21,7 +21,7 @@ typedef struct pnr_map_memory {
     double *noise;     /* [D][tiles] */
     float *greatest;   /* [D][tiles] */
     uint64_t *keys;    /* [D][tiles][pnr_map_tile_keys] */
-    uint32_t *hot;     /* [D][tiles] */
+    uint32_t *hot;     /* [D][tiles] numbers of the tiles with a cell above the threshold */
     double *taken;     /* [D][max_candidates][PNR_MAP_PARTS] */
     uint32_t *n_taken; /* [D][max_candidates] */
 } pnr_map_memory;

@@ -175,9 +175,9 @@ static void destroy_work(void *memory)
         (void)cublasDestroy(w->blas); /* a failed free is ignored */
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
-/* Computes c'[k] = sum_j filter[k][j] c[gate_first + j]. A gate that wraps has two pieces. */
+/* Computes c'[k] = sum_j filter[k][j] c[gate_first + j]. A gate that wraps has two parts. */
 static int filter_lines(const shared *own, work *w, pnr_error *error)
 {
     const pnr_map *m = &own->map;

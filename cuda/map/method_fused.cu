@@ -15,7 +15,7 @@ static const size_t round_bytes = (size_t)1
 typedef struct shared {
     pnr_map map;
     pnr_map_plan tables;
-    size_t n_points;     /* L */
+    size_t n_points;     /* L, points of the transform */
     size_t round_dwells; /* dwells whose maps are on the device at one time */
     bool is_single;      /* the lines read the raw windows, without bases */
     bool is_whole;       /* the kernel of the lines searches too, and no map is kept */
@@ -159,7 +159,7 @@ static void close_shared(void *memory)
     pnr_map_plan_free(&((shared *)memory)->tables);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 static int fold(const shared *own, const pnr_map_memory *memory, const pnr_map_samples *samples,
                 size_t first, size_t n_dwells, cudaStream_t stream, pnr_error *error)

@@ -109,7 +109,7 @@ static void destroy_work(void *memory)
     pnr_cuda_side_destroy(&((work *)memory)->side);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)

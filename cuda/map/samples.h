@@ -17,12 +17,12 @@ typedef struct pnr_map_window {
 /* The sums of one dwell, and the state of its search. */
 typedef struct pnr_map_dwell {
     pnr_dwell sums;
-    double rounding;  /* no floor is set below this */
+    double rounding;  /* rounding error of P; the floor is never set below this value */
     float threshold;  /* cells with P > threshold are searched */
     uint32_t is_done; /* 1: no further search follows */
     uint32_t n_looks; /* number of looks that are used */
     uint32_t last_look;
-    uint32_t n_above, n_maxima; /* of this search */
+    uint32_t n_above, n_maxima; /* cells above the threshold, and maxima, of the present search */
     uint32_t n_keys;            /* keys in the list */
     uint32_t n_hot;             /* tiles to be searched */
     uint32_t n_kept;

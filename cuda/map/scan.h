@@ -29,8 +29,8 @@ static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const 
     return line[once < m.n_cells ? once : once - m.n_cells];
 }
 
-/* Tells whether the power `here` of a cell exceeds all earlier cells of its row within its box, and
- * no later cell of the row within the box exceeds `here`. */
+/* Tells whether the power `here` of a cell exceeds all earlier cells of its row within its box (see
+ * plan.h), and no later cell of the row within the box exceeds `here`. */
 static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float *line,
                                                   uint32_t cell, float here)
 {
@@ -273,7 +273,8 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     }
 }
 
-/* Marks maxima that lose to another row of their box. A thread compares a maximum with one row. */
+/* Marks maxima that a cell in another row of their box exceeds. A thread compares a maximum with
+ * one row. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, const pnr_map &m,
                                                           const float *power, uint32_t line)
@@ -409,7 +410,7 @@ static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, in
         sums->n_above = state->n_above;
     if (!is_done) {
         sums->floor = floor;
-        /* A lower threshold adds only weaker maxima. */
+        /* If max_candidates are kept, a lower threshold adds only weaker maxima. */
         is_done = is_cfar || state->n_kept == m.max_candidates;
     }
     if (is_done) {

@@ -12,7 +12,7 @@ enum {
     PARTS = PNR_MAP_PARTS,
     SMALL_CELLS = 16384, /* cells of a dwell that one block searches */
     SCAN_BLOCKS = 1056,  /* roughly the number of blocks that scan all dwells */
-    LEAST_BLOCKS = 64    /* blocks that may scan one dwell in any case */
+    LEAST_BLOCKS = 64    /* least number of blocks that scan one dwell */
 };
 
 /* --- sums --- */
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     double sum = 0;
     uint32_t n = 0;
 
-    /* These loads are volatile, because this cache may have old values of the arrays. */
+    /* These loads are volatile, because the first-level cache may hold old values of the arrays. */
     for (uint32_t e = threadIdx.x; e < state->n_kept * PARTS; e += PNR_CUDA_THREADS)
         sum += ((volatile double *)taken)[e];
     for (uint32_t e = threadIdx.x; e < state->n_kept; e += PNR_CUDA_THREADS)

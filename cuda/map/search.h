@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The search of maps. It compares cells with the threshold or their CFAR level, keeps cells that
  * are the greatest of their box, sets the floor, and writes candidates with neighbours and patches.
- * It gives the same results as pnr_search_map on the CPU. */
+ * It gives the same results as pnr_search_dwell on the CPU. */
 #ifndef PNR_CUDA_MAP_SEARCH_H
 #define PNR_CUDA_MAP_SEARCH_H
 
@@ -20,7 +20,7 @@ typedef struct pnr_map_search {
     uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then the kept ones, by lag */
     uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
     double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a maximum */
-    uint32_t *n_taken;     /* [n_dwells][max_candidates]: columns around a maximum */
+    uint32_t *n_taken;     /* [n_dwells][max_candidates]: number of columns around a maximum */
     pnr_map_dwell *dwells; /* [batch] */
     pnr_cuda_results results;
     uint32_t n_cells, n_tiles, first_dwell, n_dwells;
@@ -43,8 +43,9 @@ int pnr_map_measure_tiles(const pnr_map *map, const pnr_map_search *search, cuda
 int pnr_map_find(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                  pnr_error *error);
 
-/* The parts of pnr_map_find. The first searches small maps and writes their results, the second
- * writes the candidates of large maps, the third writes whole maps on request. */
+/* The parts of pnr_map_find. pnr_map_search_small searches small maps and writes their results.
+ * pnr_map_return writes the candidates of large maps. pnr_map_return_all writes whole maps on
+ * request. */
 int pnr_map_search_small(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                          pnr_error *error);
 int pnr_map_return(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,

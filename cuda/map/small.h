@@ -23,7 +23,8 @@ struct pnr_map_warp {
 /* Shared memory of the crew. */
 struct pnr_map_crew {
     pnr_map_dwell dwell;
-    uint32_t n_above, n_maxima, n_taken; /* of this search */
+    /* cells above the threshold, maxima, and columns around maxima, of the present search */
+    uint32_t n_above, n_maxima, n_taken;
 };
 
 /* Returns the sum of value(e) for all e < n to all lanes of a warp. The sum has the same bits as

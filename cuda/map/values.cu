@@ -9,14 +9,16 @@
 
 enum {
     MOST_BLOCKS =
-        8192,   /* blocks to fill a device; each takes several lines, so its start costs little */
-    PLACES = 4, /* places of a line for a thread; to find the line costs as much as 4 places */
+        /* enough blocks to fill a device; each takes several lines, so that its start costs
+         * little */
+    8192,
+    PLACES = 4, /* lags of a line for each thread; finding the line takes as long as 4 lags */
     BLOCK_PLACES = PLACES * PNR_CUDA_THREADS
 };
 
 /* --- kernels --- */
 
-/* The place of line i of a round. */
+/* The dwell, half lag, line and look of line i of a round. */
 struct map_line_place {
     uint32_t dwell, half, line, look; /* line: code * n_rows + row */
 
@@ -46,7 +48,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         const float2 *spectrum = spectra + (code * m.oversample + at.half) * m.n_transform;
         float2 z[PLACES], a[PLACES];
 
-        /* All loads are before the stores, which may be to the same places. */
+        /* All loads precede the stores, which may overwrite the loaded values. */
 #pragma unroll
         for (uint32_t e = 0; e < PLACES; e++) {
             const uint32_t v = min(first + e * PNR_CUDA_THREADS, m.n_transform - 1);
@@ -77,7 +79,8 @@ static __device__ __forceinline__ float2 value_at(const pnr_map &m, const float2
     return line[lag >= m.gate_first ? lag - m.gate_first : lag + m.n_lags - m.gate_first];
 }
 
-/* A thread copies c at PLACES lags of a line to `values`, and adds up the powers of its looks. */
+/* A thread copies c at PLACES lags of a line to `values`, and adds up the powers of the line's
+ * looks. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     keep_lines(pnr_map m, pnr_map_part part, const float2 *__restrict__ lines,
                float2 *__restrict__ values, float *__restrict__ power)

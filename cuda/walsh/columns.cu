@@ -122,7 +122,7 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
 
     for (int other = 16; other > 0; other /= 2)
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, other));
-    if (threadIdx.x % 32 == 0) /* the bits of positive floats have the same order */
+    if (threadIdx.x % 32 == 0) /* positive floats and their bits have the same order */
         atomicMax(&top_of_block, __float_as_uint(top));
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -162,8 +162,9 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) walsh_profiles(pnr_cuda_wals
 struct searcher {
     double noise[THREADS / 32];
     uint64_t keys[PNR_WALSH_LISTED], few[FEW];
-    uint32_t cells[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* of the neighbours of the kept keys */
-    float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];  /* W at these neighbours */
+    /* cells of the neighbours of the kept keys */
+    uint32_t cells[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];
+    float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* W at these neighbours */
     uint32_t hot[1 << (PNR_WALSH_MAX_DEGREE - PNR_WALSH_TILE_BITS -
                        5)]; /* a bit for each tile that has a cell above the threshold */
     uint32_t n_above, n_maxima, n_kept;

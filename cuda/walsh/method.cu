@@ -187,7 +187,7 @@ static void destroy_work(void *memory)
     pnr_cuda_side_destroy(&((work *)memory)->side);
 }
 
-/* --- one job --- */
+/* --- one submit --- */
 
 /* Returns the argument of the kernels for dwells [first, first + count) on a stream. */
 static pnr_cuda_walsh argument_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,

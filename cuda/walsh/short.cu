@@ -66,7 +66,7 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
             return w[pnr_walsh_at(__ldg((const uint16_t *)p.cell_of + lag))];
         });
     }
-    __syncwarp(); /* the list and the report have been read */
+    __syncwarp(); /* all lanes have read the list and the report */
     if (threadIdx.x % 32 == 0) {
         pnr_walsh_write_dwell(p, window, d);
         p.nonfinite[window] = n_nonfinite;
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
             }
         }
         __pipeline_wait_prior(0);
-        pnr_walsh_barrier<DEGREE>(); /* the values and the next samples are in their places */
+        pnr_walsh_barrier<DEGREE>(); /* all threads have stored the values and the next samples */
         if (threadIdx.x < 32) {
             if (size::WARPS > 1) {
                 energy = 0;

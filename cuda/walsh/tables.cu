@@ -53,7 +53,8 @@ typedef struct maker {
     uint32_t *target;
     uint32_t *first_quad;
     uint32_t *count; /* [chunks][rows]: samples of a chunk that belong to a row */
-    uint32_t *first; /* [chunks][rows]: the first quad of these samples in the window */
+    /* [chunks][rows]: first quad, in the window, of the samples that `count` counts */
+    uint32_t *first;
 } maker;
 
 /* Fills the states of the register and the lags, as walsh.h defines them. */

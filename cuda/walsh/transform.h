@@ -16,9 +16,9 @@ static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
     return e + (e >> 5);
 }
 
-/* In layout SHIFT, the register number of a value is bits SHIFT .. SHIFT + 4 of its index. The
- * first function returns the index of the thread's first value. The second returns the distance of
- * value r from the first value in shared memory. */
+/* In layout SHIFT, the register number of a value is bits SHIFT .. SHIFT + 4 of its index.
+ * pnr_walsh_first returns the index of the thread's first value. pnr_walsh_step returns the
+ * distance of value r from the first value in shared memory. */
 template <int SHIFT> static __device__ __forceinline__ uint32_t pnr_walsh_first()
 {
     return threadIdx.x >> SHIFT << (SHIFT + 5) | (threadIdx.x & ((1u << SHIFT) - 1));
@@ -129,7 +129,8 @@ template <> struct pnr_walsh_measure<int16_t> {
         /* i^2 + q^2 = i low(i) + q low(q) + 256 (i high(i) + q high(q)); high: a signed byte */
         asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(low) : "r"(word), "r"(bytes));
         asm("dp2a.hi.s32.s32 %0, %1, %2, %0;" : "+r"(high) : "r"(word), "r"(bytes));
-        nearest = __viaddmin_u16x2(word, 0x80018001u, nearest); /* the range's ends give 0 and 1 */
+        /* the two ends of the range give 0 and 1 */
+        nearest = __viaddmin_u16x2(word, 0x80018001u, nearest);
         return x;
     }
     __device__ __forceinline__ long long energy() const

@@ -11,7 +11,7 @@
 
 enum {
     PNR_WALSH_MIN_DEGREE = 5,
-    PNR_WALSH_SHORT_DEGREE = 13, /* the highest degree that one kernel does */
+    PNR_WALSH_SHORT_DEGREE = 13, /* highest degree that one kernel transforms */
     PNR_WALSH_MAX_DEGREE = 22,
     PNR_WALSH_EACH = 32, /* values of a thread */
 
@@ -39,7 +39,7 @@ typedef struct pnr_cuda_walsh {
     /* [windows of the submit][N], one channel. The memory may be read to the next multiple of 16
      * bytes. All other arrays begin with dwell first_dwell. */
     const void *raw;
-    const pnr_cuda_job *job;        /* how many dwells the submit has */
+    const pnr_cuda_job *job;        /* header of the submit, which has the number of its dwells */
     const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
     /* Tables of 2^n entries each. The entry of `place` for state m is the index of the state's
      * sample in the window, or above degree 13 in the row. pnr_cuda_walsh_place tells where this
@@ -65,7 +65,7 @@ typedef struct pnr_cuda_walsh {
     /* Tables above degree 13, see rows.cu: */
     const uint16_t *source;     /* [chunks][PNR_WALSH_CHUNK_QUADS][PNR_WALSH_QUAD] */
     const uint32_t *target;     /* [chunks][PNR_WALSH_CHUNK_QUADS] */
-    const uint32_t *first_quad; /* [rows + 1]: first quad of a row; the last entry is the end */
+    const uint32_t *first_quad; /* [rows + 1]: first quad of a row; the last entry is n_quads */
     uint32_t n_quads;           /* quads of a window: the last entry of first_quad */
     /* Scratch memory of a group of windows: */
     void *sorted;           /* [n_dwells][n_quads] quads: samples sorted by rows */
@@ -93,8 +93,9 @@ typedef struct pnr_cuda_walsh_short {
     size_t shared_bytes;
 } pnr_cuda_walsh_short;
 
-/* The first finds the kernel for dwells of one window. The second finds the kernel for dwells of
- * several windows, in which a block takes all windows of a dwell. NULL: there is no such kernel. */
+/* pnr_cuda_walsh_find finds the kernel for dwells of one window. pnr_cuda_walsh_find_dwell finds
+ * the kernel for dwells of several windows, in which a block takes all windows of a dwell. NULL:
+ * there is no such kernel. */
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find(pnr_format format, uint32_t degree);
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,
                                                       uint32_t degree);
@@ -103,9 +104,8 @@ const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_fo
  * pieces of 16 bytes. */
 size_t pnr_cuda_walsh_place(uint32_t degree, uint32_t m);
 
-/* For degrees above 13: the first returns the number of rows, of 2^13 states each. The second
- * returns the number of chunks. There are as many tiles as rows; a tile consists of whole
- * columns. */
+/* The numbers of rows (of 2^13 states each) and of chunks, for degrees above 13. There are as many
+ * tiles as rows; a tile consists of whole columns. */
 static inline uint32_t pnr_cuda_walsh_rows(uint32_t degree)
 {
     return 1u << (degree - PNR_WALSH_TILE_BITS);
@@ -139,8 +139,9 @@ int pnr_cuda_walsh_columns_open(uint32_t degree, pnr_error *error);
 /* Returns the greatest shared memory that a block of the long kernels needs. */
 size_t pnr_cuda_walsh_long_bytes(pnr_format format);
 
-/* Enqueue the work on a group of windows. The first sorts the samples and transforms the rows. The
- * second transforms the columns, searches, and writes the profiles. */
+/* Enqueue the work on a group of windows. pnr_cuda_walsh_launch_rows sorts the samples and
+ * transforms the rows. pnr_cuda_walsh_launch_columns transforms the columns, searches, and writes
+ * the profiles. */
 int pnr_cuda_walsh_launch_rows(const pnr_cuda_walsh *walsh, pnr_format format, cudaStream_t stream,
                                pnr_error *error);
 int pnr_cuda_walsh_launch_columns(const pnr_cuda_walsh *walsh, cudaStream_t stream,

@@ -33,8 +33,8 @@
     X(n_clipped)          /* samples at either end of the range of the ADC: not a loss */          \
     X(n_nonfinite)        /* samples that are NaN or Inf; lost_source contains them */             \
     X(deadline_missed)    /* results after their deadline: not a loss */                           \
-    X(unrecorded_samples) /* that [recorder] was to record and did not */                          \
-    X(unrecorded_results) /* the same of results */
+    X(unrecorded_samples) /* samples that [recorder] could not record */                           \
+    X(unrecorded_results) /* results that [recorder] could not record */
 
 typedef struct pnr_account {
 #define PNR_ACCOUNT_FIELD(name) uint64_t name;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the memory that is available from the kernel's files. */
+/* Reads from files of the kernel how much memory is available. */
 #include "base/available.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the number after `name` in a line of the file; infinity: there is none. */
+/* Returns the number after `name` in a line of the file, or infinity if no line has one. */
 static double read_number(const char *path, const char *name)
 {
     FILE *file = fopen(path, "re");
@@ -26,7 +26,7 @@ static double read_number(const char *path, const char *name)
 double pnr_memory_available(void)
 {
     const double machine = 1024 * read_number("/proc/meminfo", "MemAvailable:");
-    /* the control group of a container; "max": no limit */
+    /* memory limit of a container's control group; the file says "max" if there is no limit */
     const double most = read_number("/sys/fs/cgroup/memory.max", "");
     const double used = read_number("/sys/fs/cgroup/memory.current", "");
 

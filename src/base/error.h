@@ -54,7 +54,7 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 int pnr_error_file(pnr_error *error, int code, const char *what, const char *path, int number);
 
 const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for a code not in the list */
-const char *pnr_error_text(int code); /* the list's text; never NULL */
+const char *pnr_error_text(int code); /* text of this code in PNR_ERRORS; never NULL */
 int pnr_error_exit(int code);         /* the program's exit status for this code */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events: a bounded queue for many writers and one reader, with a limit on the rate of each kind. */
+/* Events: a bounded queue for many writers and one reader. Limits the rate of each kind. */
 #include "base/event.h"
 
 #include "base/clock.h"
@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const uint64_t interval_ns = PNR_NS_PER_S; /* between two events of a kind, after a burst */
+/* least time between two events of a kind after a burst */
+static const uint64_t interval_ns = PNR_NS_PER_S;
 
 #define WORD(name, word, level, first, second) [PNR_EVENT_##name] = word,
 const char *const pnr_event_words[PNR_EVENT_COUNT] = {PNR_EVENTS(WORD)};
@@ -40,8 +41,8 @@ static bool is_allowed(_Atomic uint64_t *due_ns, uint64_t now)
     return true;
 }
 
-/* Reserves a place for the calling thread. Returns its number, or UINT64_MAX if the queue is
- * full. */
+/* Reserves a place in the queue for the calling thread. Returns the number of the place, or
+ * UINT64_MAX if the queue is full. */
 static uint64_t reserve_place(pnr_events *events)
 {
     uint64_t at = atomic_load(&events->head);
@@ -50,7 +51,7 @@ static uint64_t reserve_place(pnr_events *events)
         const uint64_t turn = atomic_load(&events->places[at % PNR_EVENT_QUEUE].turn);
 
         if (turn < at)
-            return UINT64_MAX; /* the event before the last round still waits here */
+            return UINT64_MAX; /* the queue is full: this place still holds an older event */
         if (turn > at)
             at = atomic_load(&events->head);
         else if (atomic_compare_exchange_weak(&events->head, &at, at + 1))

@@ -51,10 +51,11 @@ enum { PNR_EVENT_TEXT_LEN = 256, PNR_EVENT_QUEUE = 64, PNR_EVENT_BURST = 8 };
 
 typedef struct pnr_event {
     pnr_event_kind kind;
-    int64_t utc_ns;    /* when it was posted, by the clock of this machine */
-    uint64_t sample;   /* position in the stream; PNR_EVENT_NO_SAMPLE: none */
-    uint64_t count;    /* events of this kind up to this one, also those that were not queued */
-    double numbers[2]; /* as pnr_event_numbers names them */
+    int64_t utc_ns;  /* when it was posted, by the clock of this machine */
+    uint64_t sample; /* position in the stream; PNR_EVENT_NO_SAMPLE: none */
+    /* events of this kind so far, with this one and with those that were not queued */
+    uint64_t count;
+    double numbers[2];             /* as pnr_event_numbers names them */
     char text[PNR_EVENT_TEXT_LEN]; /* a sentence without control characters, the log line */
 } pnr_event;
 
@@ -67,11 +68,12 @@ typedef struct pnr_event {
  * others, and those that find the queue full, are only counted.
  */
 typedef struct pnr_events {
-    _Atomic uint64_t counts[PNR_EVENT_COUNT]; /* events so far */
-    _Atomic uint64_t due_ns[PNR_EVENT_COUNT]; /* when the next event would be on its time */
-    _Atomic uint64_t head;                    /* the next place to write */
-    _Atomic uint64_t tail;                    /* the next event to take */
-    uint64_t logged[PNR_EVENT_COUNT];         /* count of each kind at its last log line */
+    _Atomic uint64_t counts[PNR_EVENT_COUNT]; /* events of each kind so far */
+    /* earliest regular time of the next event, see is_allowed in event.c */
+    _Atomic uint64_t due_ns[PNR_EVENT_COUNT];
+    _Atomic uint64_t head;            /* next place of the queue that a writer reserves */
+    _Atomic uint64_t tail;            /* the next event to take */
+    uint64_t logged[PNR_EVENT_COUNT]; /* count of each kind at its last log line */
     struct {
         _Atomic uint64_t turn; /* i: free for event i; i + 1: holds event i */
         pnr_event event;
@@ -86,9 +88,9 @@ void pnr_event_post(pnr_events *events, pnr_event_kind kind, uint64_t sample, do
 /* Number of events of a kind so far; 0 if events is NULL. Any thread may call it. */
 uint64_t pnr_event_count(const pnr_events *events, pnr_event_kind kind);
 
-/* --- the one thread that takes --- */
+/* --- functions of the one thread that takes events --- */
 
-/* Takes the oldest event. False: none waits. */
+/* Takes the oldest event. Returns false if the queue is empty. */
 bool pnr_event_take(pnr_events *events, pnr_event *out);
 /* Logs an event if standard error accepts a line without waiting. */
 void pnr_event_log(pnr_events *events, const pnr_event *event);

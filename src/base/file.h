@@ -51,12 +51,12 @@ int pnr_new_file_write(const pnr_new_file *file, const void *bytes, size_t n, pn
  * may leave an empty file. Codes as for create.
  */
 int pnr_new_file_finish(pnr_new_file *file, bool lasting, pnr_error *error);
-/* Removes the new file; the target is as before. Does nothing if there is none. */
+/* Removes the new file; the target is as before. Does nothing if no new file is open. */
 void pnr_new_file_discard(pnr_new_file *file);
 
-/* Opens a regular file for reading, without waiting. what: as above. The caller closes *fd, which
- * is -1 after an error. PNR_OK; PNR_ENOINPUT: the file cannot be opened, or is no regular file;
- * PNR_EPERMISSION. */
+/* Opens a regular file for reading, without waiting. what: the key or option for messages. The
+ * caller closes *fd, which is -1 after an error. PNR_OK; PNR_ENOINPUT: the file cannot be opened,
+ * or is no regular file; PNR_EPERMISSION. */
 int pnr_file_open(const char *what, const char *path, int *fd, pnr_error *error);
 
 /* True if both paths are equal, or if both name the same existing file. */

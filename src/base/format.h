@@ -27,7 +27,7 @@ typedef enum {
 } pnr_format;
 
 typedef struct pnr_format_info {
-    const char *name;    /* "ci16" */
+    const char *name;    /* such as "ci16" */
     const char *aliases; /* space-separated, e.g. "cs16 sc16 ci16_le"; file extensions are
                             these names and aliases with a dot */
     unsigned bytes;      /* bytes of one sample (I and Q together if complex) */

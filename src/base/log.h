@@ -9,9 +9,9 @@
  * debug. */
 typedef enum { PNR_LOG_ERROR, PNR_LOG_WARN, PNR_LOG_INFO, PNR_LOG_DEBUG } pnr_log_level;
 
-/* Writes "<program>: [warning: |error: ]<text>\n" in one write. While the pipeline runs, its two
- * threads log an error that ends the program, and otherwise events (event.h), whose rate is limited
- * and which are logged only if pnr_log_is_ready returns true. */
+/* Writes "<program>: [warning: |error: ]<text>\n" in one write. The threads of a running pipeline
+ * call this function only for an error that ends the program. They report all else as events
+ * (event.h), which have a limited rate and are logged only if pnr_log_is_ready returns true. */
 void pnr_log(pnr_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* True when standard error accepts a line without blocking. */
 bool pnr_log_is_ready(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules: parts of the program that are loaded at run time, when they are named. */
+/* Modules: parts of the program that are loaded at run time, when a user names them. */
 #ifndef PNR_MODULE_H
 #define PNR_MODULE_H
 
@@ -15,7 +15,7 @@
  */
 void *pnr_module_load(const char *name, pnr_error *error);
 
-/* True if there is such a module; it is not loaded. */
+/* Returns true if the module `name` exists. Does not load the module. */
 bool pnr_module_is_there(const char *name);
 
 #endif

@@ -7,7 +7,7 @@
 
 typedef struct pnr_notify {
     int socket;           /* -1: no service manager wants messages */
-    uint64_t watchdog_ns; /* a message is wanted at least so often; 0: none is */
+    uint64_t watchdog_ns; /* longest time between two messages, ns; 0: no limit */
 } pnr_notify;
 
 /* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID from the environment. Never fails: without a

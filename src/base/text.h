@@ -21,8 +21,9 @@ void pnr_text_begin(pnr_text *text, char *memory, size_t capacity);
 /* Adds the NUL. Returns the length without the NUL, or 0 if some of the text did not fit. */
 size_t pnr_text_end(pnr_text *text);
 
-void pnr_text_bytes(pnr_text *text, const char *bytes, size_t n); /* adds them as they are */
-void pnr_text_add(pnr_text *text, const char *string);            /* adds its bytes */
+void pnr_text_bytes(pnr_text *text, const char *bytes, size_t n); /* adds the bytes unchanged */
+/* adds the bytes of the string without its NUL */
+void pnr_text_add(pnr_text *text, const char *string);
 void pnr_text_u64(pnr_text *text, uint64_t value);
 void pnr_text_i64(pnr_text *text, int64_t value);
 /* Adds a number with 12 significant digits, as %.12g in the "C" locale does. The error is below
@@ -39,7 +40,7 @@ size_t pnr_text_character(const char *at);
  * Control characters, which a terminal may obey: U+0000..1F, U+007F, U+0080..9F, and bytes 0x80..9F
  * that are no part of a UTF-8 character.
  */
-/* Returns the first control character of n bytes. NULL: none. */
+/* Returns the first control character of n bytes, or NULL if there is none. */
 const char *pnr_text_find_control(const char *bytes, size_t n);
 /* Replaces control characters in place: line breaks and tabs by spaces, all others by '?'. */
 void pnr_text_hide_controls(char *string);

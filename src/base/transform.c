@@ -21,9 +21,10 @@ typedef enum { FORWARD = -1, INVERSE = 1 } direction;
 enum {
     MAX_RADIX = 13,
     LONG = 1 << 15, /* transforms of this length and longer are split */
-    BLOCK = 16,     /* columns or rows that a thread transforms at a time; 256 bytes of a line */
-    PAD = 4,        /* values after each of them, so that they do not share the sets of a cache */
-    FINE = 64       /* powers of a twiddle factor in the table */
+    BLOCK = 16,     /* columns or rows that a thread transforms at a time: 16 values of 16 bytes */
+    /* unused values after each column or row, so that they fall into different sets of the cache */
+    PAD = 4,
+    FINE = 64 /* twiddle factors that are computed exactly at a time; the others are products */
 };
 
 /* The tables of a short transform. */
@@ -233,7 +234,7 @@ static void plan_close(plan *p)
     free(p->filter);
 }
 
-/* Close *p also after an error. */
+/* The caller closes *p, also after an error. */
 static int plan_open(plan *p, size_t n, direction way)
 {
     const bool is_direct = is_smooth(n);

@@ -17,7 +17,8 @@ static void add_notch(pnr_band *band, double centre, double reach)
     band->notches[band->n_notches++].reach = reach;
 }
 
-/* Reads one f_hz+-width_hz of a list. Returns the text after it, or NULL for another text. */
+/* Reads one entry f_hz+-width_hz of a list. Returns the text after the entry, or NULL if there is
+ * no entry. */
 static const char *read_notch(const char *text, double *centre_hz, double *width_hz)
 {
     char *end;
@@ -98,7 +99,8 @@ static bool is_removed(const pnr_band *band, double cycles, size_t n)
 
 int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *share, double *removed)
 {
-    const double nearest = 1e-6 / (double)n; /* tolerance for the rounding of the tune */
+    /* in cycles a sample; allows for the rounding of the tune */
+    const double nearest = 1e-6 / (double)n;
     double all = 0, shown = 0, kept = 0;
 
     *share = *removed = 0;

@@ -20,7 +20,7 @@ typedef struct pnr_band {
     double tune;
     size_t n_notches;
     struct {
-        double centre, reach; /* removed: centre - reach to centre + reach */
+        double centre, reach; /* the notch removes centre - reach to centre + reach */
     } notches[PNR_MAX_NOTCHES];
 } pnr_band;
 

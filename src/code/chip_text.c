@@ -16,7 +16,7 @@ typedef struct text {
     const pnr_chip_file *file;
     pnr_chips *out;
     pnr_error *error;
-    size_t line;           /* from 1 */
+    size_t line;           /* number of the line, from 1 */
     char shown[SHOWN + 1]; /* the first characters of the line */
     size_t n_shown;
     char value[VALUE_LEN]; /* the characters of the present value */

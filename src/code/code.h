@@ -34,7 +34,7 @@ typedef struct pnr_code {
 
 /*
  * Chip k of L of each type (each builder in this folder explains more):
- * - m-sequence: see above. It starts with code.state, or `degree` ones. Empty taps mean the
+ * - m-sequence: see is_m_sequence. It starts with code.state, or `degree` ones. Empty taps mean the
  *   primitive polynomial with the fewest taps. L = 2^degree - 1.
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
  *   multiple of 4); 2 + s: u[k] xor v[k + s], up to index 2^degree.

@@ -26,7 +26,7 @@ static unsigned long multiply_mod(unsigned long a, unsigned long b, unsigned lon
 static unsigned long power_of_x(unsigned long exponent, unsigned long modulus, unsigned degree)
 {
     unsigned long result = 1;
-    unsigned long square = 2; /* x */
+    unsigned long square = 2; /* the polynomial x */
 
     for (; exponent != 0; exponent >>= 1) {
         if (exponent & 1)

@@ -93,7 +93,7 @@ static double root_raised_cosine_at(double f, double rolloff)
 }
 
 /* Computes the spectrum of a pulse from its formula. From half of the sample rate on it is 0, as
- * behind the filter of an ideal receiver. */
+ * after the filter of an ideal receiver. */
 static void compute_pulse(const pnr_config *config, size_t n_chips, size_t n_samples,
                           double (*spectrum)[2])
 {
@@ -205,7 +205,7 @@ static int make_samples(const pnr_code *code, const pnr_config *config, size_t n
             return rc;
     } else {
         hold_chips(code, n_samples, samples);
-        /* Chips of modulus 1 are not scaled, so that they keep their bits. */
+        /* Chips of modulus 1 are not scaled, so that their values stay exact. */
         if (fabs(mean_power((const double complex *)samples, n_samples) - 1) < 1e-12)
             return PNR_OK;
     }

@@ -311,7 +311,7 @@ PNR_MULTIVERSION static void interpolate_run(const double complex *f, const doub
     }
 }
 
-/* The same from table entry `first` on; the table is periodic. */
+/* Does the work of interpolate_run from table entry `first` on. The table is periodic. */
 static void interpolate_all(const pnr_waveform *waveform, size_t first,
                             const double weight[2 * HALF], size_t n_out, double complex *out)
 {

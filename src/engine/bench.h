@@ -16,7 +16,7 @@ typedef struct pnr_kernel_note {
     size_t local_bytes;         /* local memory of a thread: spills and arrays */
     size_t shared_bytes;        /* shared memory of a block, static and dynamic */
     size_t blocks_a_processor;  /* blocks that run on one processor; 0: unknown */
-    double occupancy;           /* share of the threads that a processor can hold */
+    double occupancy; /* threads that run at one time / threads that a processor can hold */
 } pnr_kernel_note;
 
 /*

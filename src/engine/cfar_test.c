@@ -9,7 +9,9 @@
 
 /* The training cells of one cell, or of several cells that all have equally many training cells. */
 typedef struct training {
-    ptrdiff_t first, step; /* array elements to the nearest training cell, and between two */
+    /* array elements from the cell to its nearest training cell, and from one training cell to the
+     * next */
+    ptrdiff_t first, step;
     size_t n_before, n_after;
 } training;
 
@@ -41,7 +43,7 @@ static double factor_of(const pnr_search_cfar *s, const training *t)
     return s->factor[t->n_before * (s->plan->cfar.training + 1) + t->n_after];
 }
 
-/* Tests one cell against these training cells. */
+/* Tests whether a cell exceeds the level that its training cells give. */
 static bool is_above_level(const pnr_search_cfar *s, const training *t, const float *here)
 {
     const double factor = factor_of(s, t), power = (double)*here;
@@ -68,7 +70,7 @@ static bool is_above_level(const pnr_search_cfar *s, const training *t, const fl
 }
 
 /* A first test in single precision, SCREEN cells at a time. It reduces the factor by the sum of all
- * rounding errors, so every cell that is above passes, and few others do. */
+ * rounding errors, so that every cell above its level passes, and few others pass. */
 enum { SCREEN = 64, SIXTEENS = SCREEN / 16 };
 typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t sixteen_counts __attribute__((vector_size(64), aligned(4), may_alias));

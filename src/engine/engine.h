@@ -32,14 +32,16 @@ typedef struct pnr_candidate {
 
 /* The sums of one dwell. */
 typedef struct pnr_dwell {
-    double energy;         /* sum |x|^2 of the windows used, full scale = 1 */
-    double noise_sum;      /* sum of P over all codes, rows and integer lags */
-    double floor;          /* mean noise power of a cell, after the last search */
-    uint64_t n_valid;      /* samples neither lost nor non-finite in the windows used */
-    uint64_t n_clipped;    /* clipped samples in all windows of the dwell */
-    uint64_t n_nonfinite;  /* non-finite samples in all windows of the dwell */
-    uint32_t n_periods;    /* windows used */
-    uint32_t n_above;      /* cells above in the first search; pfa_cell predicts this number */
+    double energy;        /* sum |x|^2 of the windows used, full scale = 1 */
+    double noise_sum;     /* sum of P over all codes, rows and integer lags */
+    double floor;         /* mean noise power of a cell, after the last search */
+    uint64_t n_valid;     /* samples neither lost nor non-finite in the windows used */
+    uint64_t n_clipped;   /* clipped samples in all windows of the dwell */
+    uint64_t n_nonfinite; /* non-finite samples in all windows of the dwell */
+    uint32_t n_periods;   /* windows used */
+    /* cells above the threshold or the CFAR level in the first search; pfa_cell predicts this
+     * number */
+    uint32_t n_above;
     uint32_t n_maxima;     /* local maxima above the threshold in the last search */
     uint32_t n_candidates; /* candidates returned */
 } pnr_dwell;
@@ -75,12 +77,12 @@ typedef struct pnr_job {
 typedef struct pnr_removal {
     const float (*replica)[2]; /* [n_samples] */
     double peak[2];
-    double bins; /* F */
+    double bins; /* F, the Doppler in bins */
 } pnr_removal;
 
 /* How an engine will carry out a plan. */
 typedef struct pnr_engine_choice {
-    char method[32];     /* "library" */
+    char method[32];     /* such as "library" */
     char why[160];       /* reason for the choice, one sentence */
     size_t n_transform;  /* length of the transforms: N or greater */
     uint64_t host_bytes; /* memory that the engine will allocate */
@@ -91,7 +93,7 @@ typedef struct pnr_engine pnr_engine; /* defined by each engine */
 
 typedef struct pnr_engine_ops {
     int abi;           /* PNR_ENGINE_ABI */
-    const char *name;  /* "cuda" */
+    const char *name;  /* such as "cuda" */
     const char *title; /* one phrase for --list-engines */
     /* PNR_OK: the engine works here, and `text` describes the device ("NVIDIA H200, 143771 MiB,
      * driver 13.0"). PNR_EUNAVAILABLE: `text` gives the reason in one line. */
@@ -100,8 +102,9 @@ typedef struct pnr_engine_ops {
      * NULL: out of memory. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
-    /* Makes sample memory that another process shares as fast as that of alloc, until this process
-     * ends. NULL in an engine that reads any memory as fast. Errors: those of create. */
+    /* Prepares sample memory that another process shares, so that the engine reads it as fast as
+     * memory of alloc. This lasts until this process ends. NULL in an engine that reads all memory
+     * equally fast. Errors: those of create. */
     int (*pin)(void *memory, size_t bytes, pnr_error *error);
     /* PNR_OK; PNR_ECONFIG: unknown method; PNR_EUNSUPPORTED: error names the unsupported part. */
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);

@@ -43,9 +43,10 @@ typedef struct pnr_hypothesis {
 
 /* With CFAR a cell must also exceed this share of the floor. */
 #define PNR_CFAR_LEAST 1e-6
-/* The rest (see pnr_plan) becomes the floor if it is below this share of the floor. If no candidate
- * is kept, a rest of 0.7 to 1 of the floor is mostly chance. A rest below 0.7 comes from samples
- * whose power the code suppresses: DC, a carrier, noise outside of the band of the code. */
+/* The rest, which is the mean power of the columns without echoes (see pnr_plan), becomes the floor
+ * if it is below this share of the floor. If no candidate is kept, a rest of 0.7 to 1 of the floor
+ * is mostly chance. A rest below 0.7 comes from samples whose power the code suppresses: DC, a
+ * carrier, noise outside of the band of the code. */
 #define PNR_LOWER_FLOOR(n_kept) ((n_kept) > 0 ? 0.95 : 0.7)
 
 /*
@@ -87,29 +88,29 @@ typedef struct pnr_cfar {
  *
  * Values. The row at F = f + s/K of hypothesis h has for each code a and each look
  *     c[k] = sum_p w_p exp(-2 pi i F p) sum_n x_p[i] exp(-2 pi i f i / N) conj(a[n]),
- * k = 0 .. n_lags - 1, over the used windows p = 0 .. K - 1 with the taper w_p. With oversample 2
- * a look also has the values at k + 1/2, which are the same sum with a[n - 1/2]. A cell g is lag
- * g / oversample. Rows are numbered through all hypotheses in order, at ascending F. Where h has a
+ * k = 0 .. n_lags - 1, over the used windows p = 0 .. K - 1 with the taper w_p. With oversample 2 a
+ * look also has the values at k + 1/2, which are the same sum with a[n - 1/2]. A cell g is lag g /
+ * oversample. Rows are numbered through all hypotheses in order, at ascending F. Where h has a
  * stretch, x_p comes from the stretched look. The stretched look is made of the samples of all
  * windows, used or not, and of 0 beyond these. A sample belongs to the window whose first N samples
  * contain it; the samples after the last N belong to the last window. With remove_mean the mean at
- * the place of a sample in that window is subtracted from the sample.
- * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0.
- * The power P is the sum of |c|^2 over the used looks.
+ * the place of a sample in that window is subtracted from the sample. filter: c'[k] = sum_j
+ * filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0. The power P is the sum
+ * of |c|^2 over the used looks.
  *
  * Floor: the sum over the used windows of w_p^2 E_p E_a / N. This is the mean of P if all of x is
  * noise. E_p is the sum of |x|^2 over the window's first N samples. With remove_mean E_p is
  * multiplied by U / (U - 1), where U is the number of used windows of the look. E_a = sum |a|^2.
  * dwell.energy is the sum of E_p.
  *
- * Candidates. With CFAR, pnr_cfar says when a cell is above. Without CFAR, a cell is above when
- * P > threshold[used windows - 1] floor and P > 0. The box of a cell holds the cells of its code
- * within +-exclusion_cells cells of the lag grid and +-exclusion_rows rows; it continues across the
- * end of a circular grid. A candidate is a cell in the gate that is above, greater than every cell
- * before it in its box, and at least equal to every cell after it. Before means a lower row, or the
- * same row and the side of the lower lags. If a dwell has more than max_candidates candidates, the
- * strongest are kept; of equally strong ones, the first. The kept candidates are in the order of
- * code, row, cell.
+ * Candidates. With CFAR, pnr_cfar says when a cell is above. Without CFAR, a cell is above when P >
+ * threshold[used windows - 1] floor and P > 0. The box (exclusion zone) of a cell holds the cells
+ * of its code within +-exclusion_cells cells of the lag grid and +-exclusion_rows rows; it
+ * continues across the end of a circular grid. A candidate is a cell in the gate that is above,
+ * greater than every cell before it in its box, and at least equal to every cell after it. Before
+ * means a lower row, or the same row and the side of the lower lags. If a dwell has more than
+ * max_candidates candidates, the strongest are kept; of equally strong ones, the first. The kept
+ * candidates are in the order of code, row, cell.
  *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
@@ -121,9 +122,9 @@ typedef struct pnr_cfar {
  * search, and the rest is the floor.
  *
  * Neighbours. The centre lag of a candidate is floor(g / oversample). Its 17 values are at integer
- * lags centre - 8 .. centre + 8 (mod N). A value is c itself when n_looks is 1. Otherwise it is
- * the sum over looks of c[j] conj(c[0]) / sqrt(P[0]), where index 0 is the centre. A plan of more
- * than one row also has patches: the same values for the rows -8 .. +8 around the candidate's row.
+ * lags centre - 8 .. centre + 8 (mod N). A value is c itself when n_looks is 1. Otherwise it is the
+ * sum over looks of c[j] conj(c[0]) / sqrt(P[0]), where index 0 is the centre. A plan of more than
+ * one row also has patches: the same values for the rows -8 .. +8 around the candidate's row.
  *
  * The pointers are needed only until create returns: the engine copies what it uses.
  */
@@ -147,9 +148,10 @@ typedef struct pnr_plan {
     const double *taper;       /* [n_periods] weights; NULL: all are 1 */
     const double (*filter)[2]; /* [gate_count][gate_count]; NULL: no filter */
     pnr_cfar cfar;
-    size_t exclusion_cells, exclusion_rows; /* at least 1 each */
+    /* half the size of the box of a cell, at least 1 each */
+    size_t exclusion_cells, exclusion_rows;
 
-    size_t oversample; /* 1 or 2 */
+    size_t oversample; /* cells for each lag: 1 or 2 */
     /* [n_codes][oversample][n_samples][2]: a[n], and a[n - 1/2] */
     const double (*references)[2];
     /* The degree, if references[0] is an m-sequence with q equal samples a chip and

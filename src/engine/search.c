@@ -23,8 +23,8 @@ typedef struct search {
     pnr_search_cfar map; /* map.factor: NULL without CFAR */
     float threshold;
     bool is_plain;
-    const pnr_search_line *lines;    /* NULL: not scanned yet */
-    const pnr_search_places *places; /* NULL: powers in the order of lags */
+    const pnr_search_line *lines;    /* NULL: the lines are not scanned yet */
+    const pnr_search_places *places; /* NULL: the powers are in the order of lags */
     pnr_candidate *kept;
     size_t n_kept;
     uint32_t n_above, n_maxima;
@@ -171,7 +171,8 @@ static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, f
     return true;
 }
 
-/* Counts a cell that CFAR or the threshold passes, and keeps it when it is a maximum. */
+/* Counts a cell that is above the CFAR level or the threshold, and keeps the cell when it is a
+ * maximum. */
 static void take_cell(search *s, size_t number, size_t cell)
 {
     const size_t code = number / s->map.n_rows, row = number % s->map.n_rows;
@@ -277,7 +278,7 @@ static void scan_dwell(search *s)
     }
 }
 
-/* --- the rest --- */
+/* --- the mean of the columns without echoes --- */
 
 size_t pnr_search_lag(const pnr_plan *plan, uint32_t cell, int j)
 {

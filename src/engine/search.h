@@ -32,17 +32,16 @@ void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks
 /*
  * Searches one dwell as plan.h says. power: [n_codes][n_rows][n_lags * oversample]. Reads
  * dwell->energy, n_periods and floor (as if all x were noise). Sets noise_sum, floor (of the last
- * search), n_above, n_maxima and n_candidates. Fills cell, code, row, channel and power of
- * out[0 .. n_candidates - 1]; the engine gathers `value`. energy_of_code: E_a. looks_used: looks
- * with a used window. lines: [n_codes][n_rows] from pnr_search_scan_line; NULL: the search scans
- * the lines itself, with the same results. places: NULL when the powers are in the order of lags;
- * else lines is NULL. Without a used window all counts and sums are 0. Never fails, never
- * allocates.
+ * search), n_above, n_maxima and n_candidates. Fills cell, code, row, channel and power of out[0 ..
+ * n_candidates - 1]; the engine gathers `value`. energy_of_code: E_a. looks_used: looks with a used
+ * window. lines: [n_codes][n_rows] from pnr_search_scan_line; NULL: the search scans the lines
+ * itself, with the same results. places: NULL when the powers are in the order of lags; else lines
+ * is NULL. Without a used window all counts and sums are 0. Never fails, never allocates.
  *
- * Rules that plan.h leaves open: the box of the exclusion covers all cells of the lag grid, also
- * those outside the gate. With a filter a training cell at a lag outside the gate does not exist.
- * With CFAR the rest becomes the floor even if it exceeds 0.95 of the floor; when fewer than half
- * of the columns are left, the floor stays as it was.
+ * Rules that plan.h leaves open: the box of a cell covers all cells of the lag grid, also those
+ * outside the gate. With a filter a training cell at a lag outside the gate does not exist. With
+ * CFAR the rest becomes the floor even if it exceeds 0.95 of the floor; when fewer than half of the
+ * columns are left, the floor stays as it was.
  */
 void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const float *power,
                       size_t looks_used, const pnr_search_line *lines,

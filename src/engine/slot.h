@@ -11,11 +11,11 @@ typedef struct pnr_slot {
     size_t first_dwell; /* index of the first dwell in `windows` */
     const pnr_removal *removals;
     size_t n_removals;
-    size_t n_taken, n_done; /* dwells taken by threads; dwells that are done */
+    size_t n_taken, n_done; /* dwells that threads have begun; dwells that are complete */
     pnr_dwell *dwells;
     pnr_candidate *candidates;
     uint32_t *nonfinite;
-    float *profile, *patches; /* NULL: not wanted */
+    float *profile, *patches; /* NULL: the plan does not want them */
     uint64_t stage_ns[PNR_STAGE_COUNT];
 } pnr_slot;
 
@@ -33,11 +33,11 @@ typedef struct pnr_slot_dwell {
     pnr_dwell *sums;
     pnr_candidate *candidates; /* [max_candidates] */
     uint32_t *nonfinite;       /* [n_looks][n_periods] counts of each window */
-    float *profile;            /* NULL: not wanted */
-    float *patches;            /* NULL: one row */
+    float *profile;            /* NULL: the plan does not want it */
+    float *patches;            /* NULL: the plan has one row */
     const pnr_removal *removals;
     size_t n_removals;
-    uint64_t *stage_ns; /* NULL: not measured */
+    uint64_t *stage_ns; /* [PNR_STAGE_COUNT]; NULL: nothing is measured */
 } pnr_slot_dwell;
 
 /* Bytes of all slots. */

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* The index of the tap whose sample is the last one that is not later than the wanted time. */
+/* The tap of the last sample at or before the wanted time. */
 enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 };
 
 /* A code fills its band, so a short transition matters more than a deep stop band. */

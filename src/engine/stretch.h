@@ -14,8 +14,8 @@ enum { PNR_STRETCH_TAPS = 32, PNR_STRETCH_STEPS = 512 };
  *     y[n] = sum_i x[first + i] (T[row][i] + part (T[row + 1][i] - T[row][i])), i = 0 .. 31. */
 typedef struct pnr_stretch_place {
     int64_t first; /* the first of 32 samples, counted in the look; may lie outside of it */
-    uint32_t row;  /* 0 .. PNR_STRETCH_STEPS - 1 */
-    float part;    /* 0 .. 1 */
+    uint32_t row;  /* row of T, 0 .. PNR_STRETCH_STEPS - 1 */
+    float part;    /* weight of row + 1, from 0 to 1 */
 } pnr_stretch_place;
 
 /* Returns the place of sample n of a look of n_look = K N samples. The place is at the time

@@ -35,11 +35,12 @@ typedef struct pnradar_echo {
     double delay_sigma_s;
     double range_m;
     double range_sigma_m;
-    double snr_db;       /* SNR of one look after correlation, at least -30 */
-    uint32_t looks;      /* number of looks whose powers were added */
-    double statistic_db; /* power compared with the threshold, over its mean in noise */
-    double cn0_dbhz;     /* carrier to noise density */
-    double amplitude;    /* full scale = 1 */
+    double snr_db;  /* SNR of one look after correlation, at least -30 */
+    uint32_t looks; /* number of looks whose powers were added */
+    /* power that is compared with the threshold, divided by its mean in noise */
+    double statistic_db;
+    double cn0_dbhz;  /* carrier power / noise density */
+    double amplitude; /* full scale = 1 */
     double amplitude_sigma;
     double phase_rad; /* -pi to pi, at the centre of the dwell */
     double phase_sigma_rad;
@@ -69,13 +70,15 @@ enum {
 
 /* The result of one dwell. */
 typedef struct pnradar_result {
-    uint64_t sample;      /* index of the first sample of the dwell; 0: the first sample pushed */
-    uint64_t lost;        /* samples of the dwell that were lost or are not finite */
-    uint64_t lost_before; /* samples lost between the previous dwell and this one */
-    uint32_t slip;        /* samples that vanished without a count, found in this dwell; 0: none */
-    uint32_t periods;     /* periods of the code that were used */
-    uint32_t flags;       /* PNRADAR_... */
-    double noise_power;   /* noise in the band of the code, mean |x|^2, full scale = 1 */
+    uint64_t sample; /* index of the first sample of the dwell; 0: the first sample pushed */
+    uint64_t lost;   /* samples of the dwell that were lost or are not finite */
+    /* samples lost between the previous dwell and this one */
+    uint64_t lost_before;
+    /* samples that the source lost without reporting them, found in this dwell; 0: none */
+    uint32_t slip;
+    uint32_t periods;   /* periods of the code that were used */
+    uint32_t flags;     /* bits PNRADAR_LOST and following */
+    double noise_power; /* noise in the band of the code, mean |x|^2, full scale = 1 */
     size_t n_echoes;
     const pnradar_echo *echoes; /* [n_echoes], strongest first; valid until the next pnradar_get or
                                  * pnradar_destroy */

@@ -12,8 +12,9 @@
 
 enum {
     MANY_MARKS = 200, /* above this number the marks are small, so that the power stays visible */
-    NOTHING = -999,   /* in dB, below any power; for a NaN gnuplot would print a warning */
-    TICK_EM = 5       /* least distance of two ticks along x, in heights of the text */
+    /* dB, below any power; cells without power get it, because gnuplot warns of a NaN */
+    NOTHING = -999,
+    TICK_EM = 5 /* least distance of two ticks along x, in heights of the text */
 };
 static const double plot_share = 0.72; /* least width of a plot, as a share of the sheet */
 
@@ -449,7 +450,8 @@ int pnr_picture_finish(const pnr_picture *p, int code, pnr_error *error)
         drawn = draw(&d, to);
     if (code == PNR_OK)
         return drawn;
-    if (drawn != PNR_OK && drawn != PNR_EDATA) /* nothing to draw: the first error is the reason */
+    /* PNR_EDATA: nothing was drawn, because of the first error */
+    if (drawn != PNR_OK && drawn != PNR_EDATA)
         pnr_log(PNR_LOG_WARN, "%s", own.text);
     return code;
 }

@@ -11,7 +11,8 @@
 
 enum { PNR_GNUPLOT_LINES = 2 }; /* most lines of a title */
 
-/* What a picture is drawn on. The extension of the path chooses the format: .png, .svg or .pdf. */
+/* The sheet on which a picture is drawn. The extension of the path chooses the format: .png, .svg
+ * or .pdf. */
 typedef struct pnr_sheet {
     const char *path;
     const char *title[PNR_GNUPLOT_LINES]; /* any text; NULL: no line; a long line is wrapped */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reduces the cells of a profile or map to the places of a picture, and chooses its axes. */
+/* Reduces the cells of a profile or map to the resolution of a picture, and chooses the axes of the
+ * picture. */
 #include "picture/map.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static float power_at(const pnr_map *p, size_t cell)
     return value[0] * value[0] + value[1] * value[1];
 }
 
-/* Raises each bin to the greatest power of its cells in one more row. */
+/* Raises each range bin to the greatest power of its cells in `row`. */
 static void reduce_row(const pnr_map *p, size_t row, double cells_per_bin, size_t n_bins,
                        float *bins)
 {

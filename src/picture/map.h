@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reduces the cells of a profile or map to the places of a picture, and chooses its axes. */
+/* Reduces the cells of a profile or map to the resolution of a picture, and chooses the axes of the
+ * picture. */
 #ifndef PNR_MAP_H
 #define PNR_MAP_H
 
@@ -12,7 +13,7 @@
 typedef struct pnr_map {
     pnr_report head; /* the members that pnr_message_read_profile fills */
     pnr_map_info info;
-    const void *cells; /* as received: not aligned */
+    const void *cells; /* cells as received; their address is not aligned */
 } pnr_map;
 
 /* Fills bins[i], i < n_bins, with the greatest power of range bin i over the noise floor. Searches
@@ -23,12 +24,12 @@ void pnr_map_reduce(const pnr_map *map, size_t code, size_t first_row, size_t n_
 
 /* Returns the range of the middle of a cell of the gate. A cell is as wide as the step. */
 double pnr_map_range_m(const pnr_profile_info *info, double cell);
-bool pnr_map_is_km(const pnr_profile_info *info); /* the gate's ranges are shown in km */
+bool pnr_map_is_km(const pnr_profile_info *info); /* true: the ranges of the gate are shown in km */
 
 /* Equal steps of Doppler that cover all rows of a map. */
 typedef struct pnr_doppler_bins {
     double first_hz, step_hz; /* the middle of bin 0, and the distance of bins */
-    size_t n_bins;            /* at most the rows of the map */
+    size_t n_bins;            /* number of bins, at most the number of rows of the map */
 } pnr_doppler_bins;
 
 pnr_doppler_bins pnr_doppler_bins_of(const pnr_map_info *map, size_t most_bins);

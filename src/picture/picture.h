@@ -10,7 +10,7 @@
 
 typedef struct pnr_picture pnr_picture;
 
-/* What the user wants. The strings must outlive the picture. */
+/* The options of the user. The strings must outlive the picture. */
 typedef struct pnr_picture_options {
     const char *path; /* NULL: no picture */
     const char *map;  /* how maps are drawn, "mean" (or NULL), "last" or "time" */

@@ -8,8 +8,8 @@
 
 enum {
     PNR_MAX_COLUMNS = 2000,     /* columns over time: when all are used, pairs are joined */
-    PNR_MAX_DOPPLER = 1000,     /* columns over Doppler */
-    PNR_MAX_RANGES = 1000,      /* rows of range */
+    PNR_MAX_DOPPLER = 1000,     /* columns of a picture over Doppler */
+    PNR_MAX_RANGES = 1000,      /* rows of a picture, each a range */
     PNR_MAX_COLUMN_ECHOES = 64, /* echoes that one column keeps */
     PNR_MAX_TRACKS = 4096
 };
@@ -38,7 +38,7 @@ typedef struct column {
     spot spots[PNR_MAX_COLUMN_ECHOES];
 } column;
 
-/* A place of the picture. */
+/* One coloured field of the picture. */
 typedef struct cell {
     double power;   /* power over the noise floor, or a sum of powers; 0: no power yet */
     uint32_t n_sum; /* number of powers in the sum; 0: no sum, but the greatest power */
@@ -50,8 +50,8 @@ typedef struct picture_run {
     pnr_report head; /* the first report of the run */
     uint64_t n_profiles;
     uint64_t last_sample; /* first sample of the last profile */
-    pnr_map_info info;    /* of the first profile */
-    bool is_doppler;      /* columns of Doppler, else of time */
+    pnr_map_info info;    /* header of the first profile */
+    bool is_doppler;      /* true: a column is a Doppler; false: a column is a time */
     pnr_doppler_bins doppler;
     timeline profile_time;
     size_t n_columns, cells_per_row, n_rows;
@@ -69,7 +69,7 @@ struct pnr_picture {
     column *columns; /* [PNR_MAX_COLUMNS] */
 };
 
-/* A target of several dwells. */
+/* A target that several dwells show. */
 typedef struct track {
     spot strongest;
     uint64_t last_sample;

@@ -200,33 +200,56 @@ static int bind_private(void *socket, const char *bind)
     return code;
 }
 
-const char *pnr_endpoint_access(const pnr_config *config)
+/* The peers that may subscribe, the widest last. */
+typedef enum { ACCESS_NOBODY, ACCESS_LOCAL, ACCESS_KEYS, ACCESS_EVERYONE } access_kind;
+
+/* clients: as publisher.curve_clients. */
+static access_kind access_of(const char *endpoint, const char *clients)
 {
     char bind[PNR_ENDPOINT_LEN];
     pnr_reach reach;
 
-    if (config->publisher.endpoint[0] == '\0')
-        return "nobody";
-    if (config->publisher.curve_clients[0] != '\0')
-        return "keys";
-    if (pnr_endpoint_read("", config->publisher.endpoint, bind, &reach, NULL) == PNR_OK &&
-        reach == PNR_REACH_LOOPBACK)
-        return "local";
-    return "everyone";
+    if (endpoint[0] == '\0')
+        return ACCESS_NOBODY;
+    if (clients[0] != '\0')
+        return ACCESS_KEYS;
+    return pnr_endpoint_read("", endpoint, bind, &reach, NULL) == PNR_OK &&
+                   reach == PNR_REACH_LOOPBACK
+               ? ACCESS_LOCAL
+               : ACCESS_EVERYONE;
+}
+
+const char *pnr_endpoint_access(const pnr_config *config)
+{
+    static const char *const words[] = {"nobody", "local", "keys", "everyone"};
+    const access_kind results =
+        access_of(config->publisher.endpoint, config->publisher.curve_clients);
+    const access_kind vectors = access_of(config->publisher.gnuradio, "");
+
+    return words[vectors > results ? vectors : results];
 }
 
 /* Refuses an address that other machines reach, unless only known keys may subscribe or the user
  * wants it open. */
-static int check_reach(const pnr_config *config, pnr_error *error)
+static int check_reach(const pnr_config *config, pnr_bind what, pnr_error *error)
 {
     const bool has_secret = config->publisher.curve_secret_path[0] != '\0';
+
+    if (what == PNR_BIND_GNURADIO) {
+        if (config->publisher.expose ||
+            access_of(config->publisher.gnuradio, "") != ACCESS_EVERYONE)
+            return PNR_OK;
+        return pnr_refuse(error, "%s%s reaches beyond this machine: give publisher.expose = yes",
+                          places[what], config->publisher.gnuradio);
+    }
 
     if (config->publisher.curve_clients[0] != '\0' && !has_secret)
         return pnr_refuse(error,
                           "publisher.curve_clients = %s: give publisher.curve_secret_path "
                           "too, the publisher's own key (pnradar-keys makes one)",
                           config->publisher.curve_clients);
-    if (config->publisher.expose || strcmp(pnr_endpoint_access(config), "everyone") != 0)
+    if (config->publisher.expose ||
+        access_of(config->publisher.endpoint, config->publisher.curve_clients) != ACCESS_EVERYONE)
         return PNR_OK;
     return pnr_refuse(error,
                       "publisher.endpoint = %s reaches beyond this machine%s: give %s"
@@ -251,11 +274,8 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
         return code;
     if (strcmp(bind, endpoint) != 0)
         pnr_log(PNR_LOG_INFO, "publisher: %s is bound as %s", endpoint, bind);
-    if (is_ours && (code = check_reach(config, error)) != PNR_OK)
+    if ((code = check_reach(config, what, error)) != PNR_OK)
         return code;
-    if (!is_ours && reach == PNR_REACH_WIDER && !config->publisher.expose)
-        return pnr_refuse(error, "%s%s reaches beyond this machine: give publisher.expose = yes",
-                          places[what], endpoint);
     if (secret_path[0] != '\0' && (code = use_curve(socket, secret_path, error)) != PNR_OK)
         return code;
     if (strchr(bind, '[') != NULL && zmq_setsockopt(socket, ZMQ_IPV6, &v6, sizeof v6) != 0)

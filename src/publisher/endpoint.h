@@ -29,19 +29,19 @@ typedef enum {
     PNR_BIND_RESULTS, /* publisher.endpoint */
     PNR_BIND_GNURADIO /* publisher.gnuradio: without CURVE, which GNU Radio does not have */
 } pnr_bind;
-/* Returns the peers that may subscribe, in a word: "nobody" (no endpoint), "local" (programs of this
- * machine), "keys" (those of publisher.curve_clients) or "everyone". */
+/* Returns the peers that may subscribe to results or vectors, in a word, the widest of both:
+ * "nobody" (no endpoint), "local" (programs of this machine), "keys" (those of
+ * publisher.curve_clients) or "everyone". */
 const char *pnr_endpoint_access(const pnr_config *config);
 
 /*
- * Binds a ZeroMQ socket to the endpoint of this key, with CURVE when publisher.curve_secret_path is
- * set.
- * bound: the endpoint with the port instead of "*". An ipc socket has mode 0600; changes the umask
- * of the process for a moment. PNR_OK; PNR_ECONFIG: the endpoint is malformed,
- * or other machines can reach it although neither publisher.expose nor both
- * publisher.curve_secret_path and publisher.curve_clients are set; PNR_EUNAVAILABLE: the address is in use, or is not one of this machine;
- * PNR_EPERMISSION: the address is not allowed, or others may read the key file; PNR_ENOINPUT or
- * PNR_EDATA: the key file is missing or bad.
+ * Binds a ZeroMQ socket to the endpoint of this key; that of results with CURVE when
+ * publisher.curve_secret_path is set. bound: the endpoint with the port instead of "*". An ipc
+ * socket has mode 0600; changes the umask of the process for a moment. PNR_OK; PNR_ECONFIG: the
+ * endpoint is malformed, or other machines can reach it although publisher.expose is not set, nor,
+ * for results, both publisher.curve_secret_path and publisher.curve_clients; PNR_EUNAVAILABLE: the
+ * address is in use, or is not one of this machine; PNR_EPERMISSION: the address is not allowed, or
+ * others may read the key file; PNR_ENOINPUT or PNR_EDATA: the key file is missing or bad.
  */
 int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
                       char bound[PNR_ENDPOINT_LEN], pnr_error *error);

@@ -7,8 +7,10 @@
 #include "base/log.h"
 #include "engine/plan.h"
 #include "publisher/endpoint.h"
+#include "publisher/guard.h"
 #include "source/gr_tags.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
@@ -17,12 +19,12 @@ enum {
     DWELL_TAGS = 5,
     VECTOR_TAGS = 2,
     POLL_MS = 50,
-    MAX_DRAIN = 1024, /* most subscription messages read in one call */
-    MAX_INBOUND = 1024
+    MAX_DRAIN = 1024 /* most messages of peers that one call reads */
 };
 
 struct pnr_gnuradio {
     void *context, *socket;
+    pnr_guard *guard;
     uint64_t offset;       /* number of the next vector */
     uint64_t n_dwells;     /* so far, also of those that were not sent */
     unsigned char *header; /* [capacity] */
@@ -42,15 +44,19 @@ static bool is_stopped(const volatile int *stop)
     return stop != NULL && *stop != 0;
 }
 
-/* Reads the subscriptions that have come; nothing depends on them but the first. */
+/* Reads what the peers have sent. True: one of them has subscribed. */
 static bool drain_subscriptions(pnr_gnuradio *g)
 {
-    char byte;
-    int n = 0;
+    unsigned char data[PNR_GUARD_SUBSCRIPTION_LEN];
+    bool is_any = false;
+    size_t size;
+    int code = PNR_OK;
 
-    while (n < MAX_DRAIN && zmq_recv(g->socket, &byte, 1, ZMQ_DONTWAIT) >= 0)
-        n++;
-    return n > 0;
+    for (int i = 0; i < MAX_DRAIN && code != PNR_EAGAIN; i++) {
+        code = pnr_guard_receive(g->guard, data, &size);
+        is_any |= code == PNR_OK && data[0] == 1;
+    }
+    return is_any;
 }
 
 int pnr_gnuradio_wait(pnr_gnuradio *g, double patience_s, const volatile int *stop)
@@ -128,14 +134,15 @@ int pnr_gnuradio_send(pnr_gnuradio *g, const pnr_report *report, const pnr_map_i
 }
 
 static int open_socket(pnr_gnuradio *g, const pnr_config *config, const pnr_map_info *info,
-                       pnr_error *error)
+                       pnr_events *events, pnr_error *error)
 {
     const int high_water = (int)pnr_plan_maps(pnr_map_bytes(info));
     const int linger_ms = (int)(config->publisher.linger_s * 1e3);
     const int waits = g->patience_s > 0;
-    const int64_t max_inbound = MAX_INBOUND;
     char bound[PNR_ENDPOINT_LEN];
-    int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES, error);
+    /* A connection takes a descriptor of libzmq and one of the guard; there are two sockets. */
+    int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES + 4 * config->publisher.max_subscribers,
+                                         error);
 
     if (code != PNR_OK)
         return code;
@@ -144,18 +151,20 @@ static int open_socket(pnr_gnuradio *g, const pnr_config *config, const pnr_map_
     if (g->socket == NULL ||
         zmq_setsockopt(g->socket, ZMQ_SNDHWM, &high_water, sizeof high_water) != 0 ||
         zmq_setsockopt(g->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms) != 0 ||
-        zmq_setsockopt(g->socket, ZMQ_XPUB_NODROP, &waits, sizeof waits) != 0 ||
-        zmq_setsockopt(g->socket, ZMQ_MAXMSGSIZE, &max_inbound, sizeof max_inbound) != 0)
+        zmq_setsockopt(g->socket, ZMQ_XPUB_NODROP, &waits, sizeof waits) != 0)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "publisher.gnuradio: no ZeroMQ socket: %s",
                              zmq_strerror(zmq_errno()));
-    if ((code = pnr_endpoint_bind(g->socket, config, PNR_BIND_GNURADIO, bound, error)) == PNR_OK)
+    if ((code = pnr_guard_create(g->context, g->socket, config, "", events, &g->guard, error)) ==
+            PNR_OK &&
+        (code = pnr_endpoint_bind(g->socket, config, PNR_BIND_GNURADIO, bound, error)) == PNR_OK)
         pnr_log(PNR_LOG_INFO, "publisher: vectors of %zu %s for GNU Radio at %s", info->row.n_cells,
                 info->row.is_complex ? "complex values" : "floats", bound);
     return code;
 }
 
 int pnr_gnuradio_open(const pnr_config *config, const pnr_map_info *info, double patience_s,
-                      const volatile int *stop, pnr_gnuradio **out, pnr_error *error)
+                      const volatile int *stop, pnr_events *events, pnr_gnuradio **out,
+                      pnr_error *error)
 {
     pnr_gnuradio *g = calloc(1, sizeof *g);
     int code = PNR_ENOMEMORY;
@@ -171,7 +180,7 @@ int pnr_gnuradio_open(const pnr_config *config, const pnr_map_info *info, double
     if (g == NULL || g->header == NULL)
         code = pnr_error_set(error, PNR_ENOMEMORY, "publisher.gnuradio: no memory");
     else
-        code = open_socket(g, config, info, error);
+        code = open_socket(g, config, info, events, error);
     if (code == PNR_OK)
         *out = g;
     else
@@ -183,10 +192,11 @@ void pnr_gnuradio_close(pnr_gnuradio *g)
 {
     if (g == NULL)
         return;
+    pnr_guard_destroy(g->guard);
     if (g->socket != NULL)
         zmq_close(g->socket);
-    if (g->context != NULL)
-        zmq_ctx_term(g->context);
+    while (g->context != NULL && zmq_ctx_term(g->context) != 0 && zmq_errno() == EINTR)
+        ;
     free(g->header);
     free(g);
 }

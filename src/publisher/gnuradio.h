@@ -5,6 +5,7 @@
 #define PNR_GNURADIO_H
 
 #include "base/error.h"
+#include "base/event.h"
 #include "config/config.h"
 #include "publisher/message.h"
 
@@ -12,11 +13,13 @@ typedef struct pnr_gnuradio pnr_gnuradio;
 
 /*
  * Binds to publisher.gnuradio for profiles or maps like *info; the errors are those of
- * pnr_endpoint_bind, and PNR_ENOMEMORY. patience_s: how long a send may wait for a slow subscriber;
+ * pnr_endpoint_bind and pnr_guard_create. Borrows config and events (may be NULL), which get each
+ * refused subscriber. patience_s: how long a send may wait for a slow subscriber;
  * 0: it never waits, and each slow subscriber loses messages. *stop (may be NULL) also ends a wait.
  */
 int pnr_gnuradio_open(const pnr_config *config, const pnr_map_info *info, double patience_s,
-                      const volatile int *stop, pnr_gnuradio **out, pnr_error *error);
+                      const volatile int *stop, pnr_events *events, pnr_gnuradio **out,
+                      pnr_error *error);
 /* Waits at most publisher.linger_s for the last messages. */
 void pnr_gnuradio_close(pnr_gnuradio *gnuradio);
 /* Waits for the first subscriber. PNR_OK, or PNR_EAGAIN after patience_s or once *stop is set. */

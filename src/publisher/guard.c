@@ -27,7 +27,13 @@ enum {
     EARLY = 32,
     ADDRESS_LEN = 64,
     AT_ONCE = 16,
-    STATE_ESTABLISHED = 1 /* of a TCP socket, to Linux */
+    MAX_INBOUND = 600,     /* most bytes of a message from a peer, with its encryption */
+    INBOUND_MESSAGES = 4,  /* from a peer that libzmq keeps before it stops reading */
+    INBOUND_BUFFER = 8192, /* bytes from a peer that the kernel keeps */
+    HANDSHAKE_MS = 5000,   /* a peer has so long for its handshake */
+    HEARTBEAT_MS = 10000,  /* interval at which a peer is asked whether it is there */
+    SILENCE_MS = 30000,    /* a peer that does not answer is disconnected */
+    STATE_ESTABLISHED = 1  /* of a TCP socket, to Linux */
 };
 static const char monitor_name[] = "inproc://pnradar-guard";
 /* After a flood no new connection of this address is accepted for so long. */
@@ -50,6 +56,7 @@ struct pnr_guard {
     void *socket, *monitor;
     void *zap; /* NULL: no keys */
     const pnr_config *config;
+    const char *clients;
     pnr_events *events;
     int bytes;   /* epoll: bytes have arrived on a connection */
     int stopped; /* eventfd */
@@ -284,8 +291,10 @@ static void take_bytes(pnr_guard *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-bool pnr_guard_admit(pnr_guard *g, int handle, const char *address, const unsigned char *data,
-                     size_t size)
+/* Judges one message of a peer. handle: the descriptor of its connection; address: its
+ * Peer-Address; NULL: libzmq made the message. */
+static bool admit_message(pnr_guard *g, int handle, const char *address, const unsigned char *data,
+                          size_t size)
 {
     const bool is_sound = size > 0 && size <= PNR_GUARD_SUBSCRIPTION_LEN && data[0] <= 1;
     connection *c;
@@ -299,6 +308,25 @@ bool pnr_guard_admit(pnr_guard *g, int handle, const char *address, const unsign
         count_message(g, c, is_sound, size > 0 && data[0] == 1);
     pthread_mutex_unlock(&g->lock);
     return is_sound;
+}
+
+int pnr_guard_receive(pnr_guard *g, unsigned char data[PNR_GUARD_SUBSCRIPTION_LEN], size_t *size)
+{
+    zmq_msg_t message;
+    int code = PNR_EAGAIN;
+
+    zmq_msg_init(&message);
+    if (zmq_msg_recv(&message, g->socket, ZMQ_DONTWAIT) >= 0) {
+        *size = zmq_msg_size(&message);
+        code = admit_message(g, zmq_msg_get(&message, ZMQ_SRCFD),
+                             zmq_msg_gets(&message, "Peer-Address"), zmq_msg_data(&message), *size)
+                   ? PNR_OK
+                   : PNR_EDATA;
+    }
+    if (code == PNR_OK)
+        memcpy(data, zmq_msg_data(&message), *size);
+    zmq_msg_close(&message);
+    return code;
 }
 
 /* --- the thread --- */
@@ -321,8 +349,7 @@ static void *run_guard(void *argument)
         if ((items[2].revents & ZMQ_POLLIN) != 0)
             take_monitor_event(g);
         if (n == 4 && (items[3].revents & ZMQ_POLLIN) != 0)
-            g->n_keys_refused +=
-                !pnr_keys_answer(g->zap, g->config->publisher.curve_clients, g->events);
+            g->n_keys_refused += !pnr_keys_answer(g->zap, g->clients, g->events);
     }
     return NULL;
 }
@@ -354,13 +381,37 @@ static void *open_pair(void *context, const char *name)
     return pair;
 }
 
-int pnr_guard_create(void *context, void *socket, const pnr_config *config, pnr_events *events,
-                     pnr_guard **out, pnr_error *error)
+/* Sets the options that bound what a peer may send. */
+static int limit_socket(void *socket, pnr_error *error)
+{
+    static const int64_t most_bytes = MAX_INBOUND;
+    static const struct {
+        int option, value;
+    } limits[] = {
+        {ZMQ_XPUB_VERBOSER, 1},
+        {ZMQ_RCVHWM, INBOUND_MESSAGES},
+        {ZMQ_RCVBUF, INBOUND_BUFFER},
+        {ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS},
+        {ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},
+        {ZMQ_HEARTBEAT_TIMEOUT, SILENCE_MS},
+    };
+    int failed = zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &most_bytes, sizeof most_bytes);
+
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0] && failed == 0; i++)
+        failed = zmq_setsockopt(socket, limits[i].option, &limits[i].value, sizeof limits[i].value);
+    return failed == 0
+               ? PNR_OK
+               : pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no limits of its socket: %s",
+                               zmq_strerror(zmq_errno()));
+}
+
+int pnr_guard_create(void *context, void *socket, const pnr_config *config, const char *clients,
+                     pnr_events *events, pnr_guard **out, pnr_error *error)
 {
     const int wanted = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
     pnr_guard *g = calloc(1, sizeof *g);
     pthread_mutexattr_t attribute;
-    int code = PNR_OK;
+    int code;
 
     *out = NULL;
     if (g == NULL || (g->connections = calloc(config->publisher.max_subscribers,
@@ -370,6 +421,7 @@ int pnr_guard_create(void *context, void *socket, const pnr_config *config, pnr_
     }
     g->socket = socket;
     g->config = config;
+    g->clients = clients;
     g->events = events;
     pthread_mutexattr_init(&attribute);
     (void)pthread_mutexattr_setprotocol(&attribute, PTHREAD_PRIO_INHERIT);
@@ -377,8 +429,8 @@ int pnr_guard_create(void *context, void *socket, const pnr_config *config, pnr_
     pthread_mutexattr_destroy(&attribute);
     g->bytes = epoll_create1(EPOLL_CLOEXEC);
     g->stopped = eventfd(0, EFD_CLOEXEC);
-    if (config->publisher.curve_clients[0] != '\0')
-        code = pnr_keys_open(context, config->publisher.curve_clients, &g->zap, error);
+    if ((code = limit_socket(socket, error)) == PNR_OK && clients[0] != '\0')
+        code = pnr_keys_open(context, clients, &g->zap, error);
     if (code == PNR_OK &&
         (g->bytes < 0 || g->stopped < 0 || zmq_socket_monitor(socket, monitor_name, wanted) != 0 ||
          (g->monitor = open_pair(context, monitor_name)) == NULL || start_thread(g) != 0))

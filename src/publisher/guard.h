@@ -24,17 +24,19 @@ enum {
     PNR_GUARD_SUBSCRIPTION_LEN = 256 /* bytes of a subscription message */
 };
 
-/* Starts the guard of a socket that is not bound yet. config and events (may be NULL) are borrowed.
- * PNR_OK; PNR_ENOMEMORY; PNR_EUNAVAILABLE: no socket, thread or descriptor; errors of
- * pnr_keys_check. */
-int pnr_guard_create(void *context, void *socket, const pnr_config *config, pnr_events *events,
-                     pnr_guard **out, pnr_error *error);
+/* Starts the guard of an XPUB socket that is not bound yet, one for each context. Sets the options
+ * that bound what a peer may send; the socket then reports each subscription, even a repeated one.
+ * clients: the folder of the keys that may subscribe; "": the socket has no keys. config, clients
+ * and events (may be NULL) are borrowed. PNR_OK; PNR_ENOMEMORY; PNR_EUNAVAILABLE: no socket, thread
+ * or descriptor; errors of pnr_keys_open. */
+int pnr_guard_create(void *context, void *socket, const pnr_config *config, const char *clients,
+                     pnr_events *events, pnr_guard **out, pnr_error *error);
 /* Ends the guard. Call it before the socket is closed, from the socket's thread. NULL is fine. */
 void pnr_guard_destroy(pnr_guard *guard);
-/* Judges one message of a peer, [size] bytes at data. handle: the descriptor of its connection
- * (ZMQ_SRCFD); address: its Peer-Address; NULL: libzmq made the message. Disconnects a peer that
- * sends anything but subscriptions, or too many of them. False: the message is to be ignored. */
-bool pnr_guard_admit(pnr_guard *guard, int handle, const char *address, const unsigned char *data,
-                     size_t size);
+/* Receives one message of a peer: a byte, 1 to subscribe or 0 to unsubscribe, then the prefix of
+ * the topics. Never waits. Disconnects a peer that sends anything else, or too many subscriptions.
+ * PNR_OK; PNR_EAGAIN: there is none; PNR_EDATA: the message is to be ignored. */
+int pnr_guard_receive(pnr_guard *guard, unsigned char data[PNR_GUARD_SUBSCRIPTION_LEN],
+                      size_t *size);
 
 #endif

@@ -23,13 +23,7 @@
 
 enum {
     TOPIC_LEN = PNR_TEXT_LEN + 16,
-    MAX_INBOUND = 600,     /* most bytes of a message from a peer, with its encryption */
-    INBOUND_MESSAGES = 4,  /* from a peer that libzmq keeps before it stops reading */
-    INBOUND_BUFFER = 8192, /* bytes from a peer that the kernel keeps */
-    HANDSHAKE_MS = 5000,   /* a peer has so long for its handshake */
-    HEARTBEAT_MS = 10000,  /* interval at which a peer is asked whether it is there */
-    SILENCE_MS = 30000,    /* a peer that does not answer is disconnected */
-    MAX_DRAIN = 4096,      /* most subscription messages read in one call */
+    MAX_DRAIN = 4096, /* most subscription messages read in one call */
     POLL_MS = 50,
     PAUSE_NS = 200000 /* time between two tries to acquire a buffer */
 };
@@ -52,6 +46,7 @@ typedef struct topic {
 
 struct pnr_publisher {
     const pnr_config *config;
+    pnr_events *events; /* may be NULL */
     void *context;
     void *socket; /* NULL: the publisher sends nothing */
     pnr_guard *guard;
@@ -260,9 +255,7 @@ int pnr_publisher_send_event(pnr_publisher *p, const pnr_event *event)
 
 /* --- subscribers --- */
 
-/* Counts a subscription to the topics that it covers. data: a byte, 1 to subscribe or 0 to
- * unsubscribe, then the prefix of the topics. ZMQ_XPUB_VERBOSER reports each subscription, even a
- * repeated one. */
+/* Counts a subscription to the topics that it covers. */
 static void count_subscription(pnr_publisher *p, const unsigned char *data, size_t size)
 {
     for (size_t i = 0; i < TOPIC_COUNT && size > 0; i++) {
@@ -278,31 +271,15 @@ static void count_subscription(pnr_publisher *p, const unsigned char *data, size
     }
 }
 
-/* Reads one message of a peer. False: none waits. */
-static bool take_subscription(pnr_publisher *p)
-{
-    zmq_msg_t message;
-    const unsigned char *data;
-    size_t size;
-
-    zmq_msg_init(&message);
-    if (zmq_msg_recv(&message, p->socket, ZMQ_DONTWAIT) < 0) {
-        zmq_msg_close(&message);
-        return false;
-    }
-    data = zmq_msg_data(&message);
-    size = zmq_msg_size(&message);
-    if (pnr_guard_admit(p->guard, zmq_msg_get(&message, ZMQ_SRCFD),
-                        zmq_msg_gets(&message, "Peer-Address"), data, size))
-        count_subscription(p, data, size);
-    zmq_msg_close(&message);
-    return true;
-}
-
 size_t pnr_publisher_subscribers(pnr_publisher *p)
 {
-    for (int i = 0; p->socket != NULL && i < MAX_DRAIN && take_subscription(p); i++)
-        ;
+    unsigned char data[PNR_GUARD_SUBSCRIPTION_LEN];
+    size_t size;
+    int code = PNR_OK;
+
+    for (int i = 0; p->socket != NULL && i < MAX_DRAIN && code != PNR_EAGAIN; i++)
+        if ((code = pnr_guard_receive(p->guard, data, &size)) == PNR_OK)
+            count_subscription(p, data, size);
     return p->n_subscribers[TOPIC_RANGE];
 }
 
@@ -358,25 +335,13 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         /* ZMQ_SNDHWM = 0 would mean no limit, so positive_int returns at least 1. */
         {ZMQ_SNDHWM, positive_int((double)config->publisher.high_water), "publisher.high_water"},
         {ZMQ_LINGER, positive_int(config->publisher.linger_s * 1e3), "publisher.linger_s"},
-        {ZMQ_XPUB_VERBOSER, 1, "ZMQ_XPUB_VERBOSER"},
-        {ZMQ_MAXMSGSIZE, MAX_INBOUND, "ZMQ_MAXMSGSIZE"},
-        {ZMQ_RCVHWM, INBOUND_MESSAGES, "ZMQ_RCVHWM"},
-        {ZMQ_RCVBUF, INBOUND_BUFFER, "ZMQ_RCVBUF"},
-        {ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS, "ZMQ_HANDSHAKE_IVL"},
-        {ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS, "ZMQ_HEARTBEAT_IVL"},
-        {ZMQ_HEARTBEAT_TIMEOUT, SILENCE_MS, "ZMQ_HEARTBEAT_TIMEOUT"},
     };
 
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const int64_t wide = options[i].value;
-        const bool is_wide = options[i].option == ZMQ_MAXMSGSIZE;
-
-        if (zmq_setsockopt(p->socket, options[i].option,
-                           is_wide ? (const void *)&wide : (const void *)&options[i].value,
-                           is_wide ? sizeof wide : sizeof options[i].value) != 0)
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (zmq_setsockopt(p->socket, options[i].option, &options[i].value,
+                           sizeof options[i].value) != 0)
             return pnr_refuse(error, "%s = %d is refused by libzmq: %s", options[i].name,
                               options[i].value, zmq_strerror(zmq_errno()));
-    }
     return PNR_OK;
 }
 
@@ -396,8 +361,7 @@ static void share_processor(void *context, const pnr_config *config)
         (void)zmq_ctx_set(context, ZMQ_THREAD_AFFINITY_CPU_ADD, cpu);
 }
 
-static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_events *events,
-                       pnr_error *error)
+static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_error *error)
 {
     /* A connection takes a descriptor of libzmq and one of the guard. */
     int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES + 2 * config->publisher.max_subscribers,
@@ -412,8 +376,8 @@ static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_events *e
         return pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no ZeroMQ socket: %s",
                              zmq_strerror(zmq_errno()));
     if ((code = set_options(p, config, error)) != PNR_OK ||
-        (code = pnr_guard_create(p->context, p->socket, config, events, &p->guard, error)) !=
-            PNR_OK)
+        (code = pnr_guard_create(p->context, p->socket, config, config->publisher.curve_clients,
+                                 p->events, &p->guard, error)) != PNR_OK)
         return code;
     return pnr_endpoint_bind(p->socket, config, PNR_BIND_RESULTS, p->endpoint, error);
 }
@@ -446,6 +410,7 @@ int pnr_publisher_create(const pnr_config *config, pnr_events *events, pnr_publi
     if (p == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher: out of memory");
     p->config = config;
+    p->events = events;
     memcpy(p->stream, config->stream.name, sizeof p->stream);
     p->stream[sizeof p->stream - 1] = '\0';
     for (size_t i = 0; i < TOPIC_COUNT; i++)
@@ -454,7 +419,7 @@ int pnr_publisher_create(const pnr_config *config, pnr_events *events, pnr_publi
         goto fail;
     if (config->publisher.endpoint[0] != '\0' &&
         ((code = allocate_pack(p, config, error)) != PNR_OK ||
-         (code = open_socket(p, config, events, error)) != PNR_OK))
+         (code = open_socket(p, config, error)) != PNR_OK))
         goto fail;
     *out = p;
     return PNR_OK;
@@ -471,7 +436,8 @@ int pnr_publisher_reserve_cells(pnr_publisher *p, const pnr_map_info *info, doub
     p->patience_s = patience_s;
     p->stop = stop;
     if (p->config->publisher.gnuradio[0] != '\0') {
-        const int code = pnr_gnuradio_open(p->config, info, patience_s, stop, &p->gnuradio, error);
+        const int code =
+            pnr_gnuradio_open(p->config, info, patience_s, stop, p->events, &p->gnuradio, error);
 
         if (code != PNR_OK)
             return code;

@@ -28,9 +28,10 @@ int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
 /* Passes over the numbers of n results that are never sent: subscribers see a gap in seq. */
 void pnr_publisher_skip_ranges(pnr_publisher *publisher, uint64_t n);
 /* Reserves memory for pnr_plan_maps() profiles or maps like *info that a slow subscriber has not
- * received, and binds to publisher.gnuradio, if it is set. Call it once, before the first pnr_publisher_send_cells. patience_s: how long a send
- * may wait for free memory, 0 for a live stream; *stop (may be NULL) also ends this wait. PNR_OK, PNR_ENOMEMORY,
- * or an error of pnr_gnuradio_open. */
+ * received, and binds to publisher.gnuradio, if it is set. Call it once, before the first
+ * pnr_publisher_send_cells. patience_s: how long a send may wait for free memory, 0 for a live
+ * stream; *stop (may be NULL) also ends this wait. PNR_OK, PNR_ENOMEMORY, or an error of
+ * pnr_gnuradio_open. */
 int pnr_publisher_reserve_cells(pnr_publisher *publisher, const pnr_map_info *info,
                                 double patience_s, const volatile int *stop, pnr_error *error);
 /* Sends a profile or a map. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. PNR_EAGAIN

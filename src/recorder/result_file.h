@@ -10,8 +10,9 @@
  * results only, and the next call may succeed. */
 typedef struct pnr_result_file {
     bool is_block; /* a failed add, as a failed sync, loses the results since the last sync */
-    /* Opens or creates the file; keeps `path`. *state may be set after an error, too. Replaces nothing: PNR_ECONFIG if it is a file of another program,
-     * or another kind of object. PNR_EPERMISSION, PNR_EIO, PNR_ENOMEMORY. */
+    /* Opens or creates the file; keeps `path`. *state may be set after an error, too. Replaces
+     * nothing: PNR_ECONFIG if it is a file of another program, or another kind of object.
+     * PNR_EPERMISSION, PNR_EIO, PNR_ENOMEMORY. */
     int (*open)(const char *path, void **state, pnr_error *error);
     /* Adds one result. PNR_OK or PNR_EIO. */
     int (*add)(void *state, const pnr_report *report, pnr_error *error);

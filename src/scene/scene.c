@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the synthetic scene. One table has the sum of all echoes at rest. The samples of each
- * moving echo are computed. */
+/* Makes the synthetic scene. One table has the sum of all echoes at rest. The samples of moving
+ * echoes are computed one by one. */
 #include "scene/scene.h"
 
 #include "base/complex.h"
@@ -16,7 +16,8 @@
 enum { BLOCK = PNR_NOISE_WALK };
 
 static const double turn = 6.283185307179586476925;
-static const double edge = 1e-9; /* added to the time of data bits, in samples, against rounding */
+/* samples; added to the time of a data bit, so that rounding does not select the previous bit */
+static const double edge = 1e-9;
 
 /* A rotation by `turns` cycles in each sample, and its first BLOCK steps. */
 typedef struct rotation {
@@ -27,12 +28,12 @@ typedef struct rotation {
 /* An echo. Its code time at sample n is n + drift n + start. */
 typedef struct echo {
     long double start; /* samples, 0 <= start < N */
-    long double drift; /* samples per sample: stretch and clock error */
+    long double drift; /* samples per sample; the stretch plus the error of the clock */
     double amplitude;
     double complex value; /* amplitude exp(i phase) */
     size_t code;          /* index of the code, from 0 */
     double bit_samples;   /* samples of the code's time in a data bit; 0: no data */
-    uint32_t bits;        /* channel of the noise that makes the bits */
+    uint32_t bits;        /* channel of the noise (noise.h) that makes the data bits */
     bool moves;           /* false: it is part of the table of echoes at rest */
     rotation doppler;
 } echo;
@@ -40,7 +41,7 @@ typedef struct echo {
 struct pnr_scene {
     const pnr_config *config;
     pnr_setup *setup; /* contains only the codes and the radar */
-    size_t n;         /* N */
+    size_t n;         /* N, samples of a period */
     double rate;
     long double clock; /* 1 + clock_ppm 1e-6 */
     pnr_front_end front_end;
@@ -96,7 +97,6 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
 
 /* --- construction --- */
 
-/* Makes the codes. */
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
     /* The band of real samples on a carrier ends at 0 and at half of the rate. The part of the
@@ -409,7 +409,8 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     double lag = (double)wrap_time(-e->drift * centre - e->start - first - slip, n);
 
     if (scene->setup->radar.is_linear && lag < (double)scene->setup->radar.gate_first)
-        lag += (double)n; /* before the gate: this is the echo of a later period */
+        /* the gate begins after this lag, so the echo is found one period later */
+        lag += (double)n;
     out->delay_s = pnr_radar_delay_s(&scene->setup->radar, config, lag);
     out->delay_samples = out->delay_s * scene->rate;
     out->range_m = (double)((t->range_m - velocity * time) * speed / (speed - velocity));

@@ -54,7 +54,7 @@ const pnr_radar *pnr_scene_radar(const pnr_scene *scene);
 
 /* The true values of a target at one sample position. */
 typedef struct pnr_truth {
-    double delay_s;       /* seconds of the receiver's clock, wrapped as by pnr_radar_delay_s */
+    double delay_s; /* seconds of the receiver's clock, wrapped as pnr_radar_delay_s wraps it */
     double delay_samples; /* delay_s * rate */
     double range_m;       /* range where the wave met the target, not wrapped */
     double velocity_mps;

@@ -15,7 +15,9 @@ typedef struct pnr_sink pnr_sink;
 /* Properties of the output, known after open. */
 typedef struct pnr_sink_info {
     pnr_format
-        format; /* format of a sample of a channel; of a sound file: as a source reads it back */
+        /* format of one sample of one channel; for a sound file, the format in which a source reads
+         * it */
+        format;
     size_t n_channels;  /* pnr_sink_write gets [n_samples][n_channels] */
     bool is_regular;    /* true: a file that ends and can be removed; false: a pipe or device */
     uint64_t n_written; /* samples written of each channel */

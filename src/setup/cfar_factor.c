@@ -34,8 +34,8 @@ static double log_density_of_sides(const statistic *s, double z)
     return fmax(log_before, log_after) + log1p(exp(-fabs(log_before - log_after)));
 }
 
-/* Log of the density of Z = z for OS: one of m cells is z; rank - 1 cells are below it and m - rank
- * above it. */
+/* Returns the log of the density of Z = z for OS: one of m cells is z; rank - 1 cells are below it
+ * and m - rank above it. */
 static double log_density_of_rank(const statistic *s, double z)
 {
     const double m = s->before + s->after, rank = ceil(3 * m / 4);
@@ -92,8 +92,8 @@ static node node_at(statistic *s, double log_factor, int i)
                   .log_slope = s->log_density[HALF + i] + cell.density};
 }
 
-/* log Pfa, and its derivative with respect to log f. Adds terms from the peak of the integrand
- * outwards until they are below the rounding error. */
+/* Returns log Pfa. *slope: its derivative with respect to log f. Adds terms from the peak of the
+ * integrand outwards until they are below the rounding error. */
 static double log_pfa(statistic *s, double log_factor, double *slope)
 {
     int peak = 0;

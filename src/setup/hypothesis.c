@@ -11,9 +11,10 @@
 
 enum { MAX_ROWS = 1 << 20 };
 
-static const double edge_rows = 1e-6;   /* in rows: a frequency this close to a row counts as it */
-static const double walk_samples = 0.5; /* most range walk between the rows of a hypothesis */
-static const double most_stretch = 0.1; /* engines refuse a stretch from here on */
+static const double edge_rows = 1e-6; /* rows; a frequency this close to a row counts as that row */
+/* samples; largest difference of range walk between the rows of a hypothesis */
+static const double walk_samples = 0.5;
+static const double most_stretch = 0.1; /* engines refuse a stretch of this size or more */
 
 /* The rows first <= j <= last. In a Doppler dwell row j lies at F = j / K bins; in other dwells j
  * counts rotations. */
@@ -22,8 +23,8 @@ typedef struct grid {
     int64_t n_periods; /* K, the periods of a look */
     int64_t quarters;  /* quarter bins from one rotation to the next */
     bool is_doppler;
-    double rows_a_hertz;    /* rows j per Hz */
-    double samples_a_hertz; /* range walk per Hz during a look; 0 without a carrier */
+    double rows_a_hertz;    /* rows per Hz */
+    double samples_a_hertz; /* range walk in samples per Hz during a look; 0 without a carrier */
 } grid;
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -41,7 +42,7 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
                            config->dwell.combine == PNR_COMBINE_COHERENT
                        ? (int64_t)config->dwell.periods
                        : 1;
-    g->quarters = 4 >> config->doppler.step; /* whole, half, quarter */
+    g->quarters = 4 >> config->doppler.step; /* 4, 2 or 1 for whole, half and quarter bins */
     g->rows_a_hertz =
         radar->period_s * (g->is_doppler ? (double)g->n_periods : 4.0 / (double)g->quarters);
     if (carrier_hz > 0)
@@ -70,7 +71,8 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
 /* Returns the rotation of row j, in quarter bins. */
 static int64_t rotation_of(const grid *g, int64_t j)
 {
-    const int64_t step = g->n_periods * g->quarters; /* difference of 4 j between rotations */
+    /* increase of 4 j from one rotation to the next */
+    const int64_t step = g->n_periods * g->quarters;
 
     return g->is_doppler ? floor_div(8 * j + step, 2 * step) * g->quarters : j * g->quarters;
 }

@@ -57,7 +57,7 @@ static void invert_toeplitz(const double complex *a, double error, size_t n, dou
 
             if (i == 0) {
                 *at = conj(a[j]) / error;
-            } else { /* the order of these sums is fixed */
+            } else { /* the order of the additions is fixed */
                 const double complex pq = a[i] * conj(a[j]), s = a[n - i], t = a[n - j];
 
                 *at = b[(i - 1) * n + j - 1] +
@@ -96,7 +96,7 @@ static double greatest_eigenvalue(const double complex *r, const double complex 
 {
     double length = 0;
 
-    for (size_t k = 0; k < n; k++) { /* a chirp has power at every frequency */
+    for (size_t k = 0; k < n; k++) { /* starts from a chirp, which has power at every frequency */
         const double phase = M_PI * (double)(k * k % (2 * n)) / (double)n;
 
         x[k] = pnr_cis(phase) / sqrt((double)n);
@@ -229,7 +229,7 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
                                 double complex *out)
 {
     const size_t n = least_squares->n_gates;
-    const double complex *rows[PNR_NEIGHBOURS] = {NULL}; /* NULL at places without a gate */
+    const double complex *rows[PNR_NEIGHBOURS] = {NULL}; /* NULL where there is no gate */
 
     for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
         const size_t k = neighbour_gate(least_squares, gate, i);

@@ -28,10 +28,10 @@ typedef struct pnr_least_squares {
     bool is_cyclic;         /* the gates are all lags: the last is next to the first */
     double complex *filter; /* [n_gates][n_gates] */
     double *loss;           /* [n_gates] loss of SNR, a power ratio */
-    double condition;       /* of T: greatest over least eigenvalue, estimated from below */
+    double condition;       /* condition of T: greatest / least eigenvalue, estimated from below */
     double mean_loss_db, worst_loss_db;
     const pnr_waveform *autocorrelation;
-    double complex near[PNR_NEIGHBOURS]; /* R(u)/R(0) at 0 .. 16 */
+    double complex near[PNR_NEIGHBOURS]; /* R(u)/R(0) at u = 0 .. 16 */
 } pnr_least_squares;
 
 /*
@@ -69,7 +69,8 @@ void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t ga
 
 /* Fills `out` with the restored response to an echo of amplitude 1 / R(0): calls
  * pnr_least_squares_response, then pnr_least_squares_restore. The correlation of this echo would be
- * R(i - 8 - delay)/R(0). The restored values of a candidate lack the difference to out[i]. */
+ * R(i - 8 - delay)/R(0). The restored values of a candidate lack the difference R(i - 8 -
+ * delay)/R(0) - out[i]. */
 void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
                             double complex *out);
 

@@ -67,7 +67,7 @@ static void good_rates(pnr_rational given, size_t n_chips, int64_t k, bool is_ch
     }
 }
 
-/* N = rate L / chip rate, exactly. */
+/* Derives N = rate * L / chip rate exactly, or refuses the rates. */
 static int derive_length(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error)
 {
     const pnr_rational rate = config->source.rate_hz;
@@ -280,8 +280,8 @@ int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, p
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag)
 {
     const double rate_hz = pnr_rational_double(radar->rate_hz), n = (double)radar->n_samples;
-    const double low = radar->min_delay_s * rate_hz; /* in samples the reduction modulo N is
-                                                      * exact */
+    /* lags are in samples, in which the reduction modulo N is exact */
+    const double low = radar->min_delay_s * rate_hz;
     double delay = lag + (double)radar->first_lag - radar->epoch_fraction -
                    config->radar.zero_delay_s * rate_hz;
 

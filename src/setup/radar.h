@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct pnr_radar {
-    size_t n_chips;            /* L */
+    size_t n_chips;            /* L, chips of a period */
     size_t n_samples;          /* N, samples of a period: rate * L / chip rate, an integer */
     pnr_rational rate_hz;      /* samples a second */
     pnr_rational chip_rate_hz; /* chips a second */
@@ -33,7 +33,7 @@ typedef struct pnr_radar {
     size_t n_lags;        /* lags of a window; circular: N, linear: the gate and 8 on either side */
     size_t first_window;  /* sample index of the first window: (epoch_sample + first_lag) mod N */
     double zero_search_s; /* half width of the search for the direct path; 0: no search */
-    size_t gate_first;    /* first of the gate_count searched lags, which count mod N; linear: 8 */
+    size_t gate_first;    /* first searched lag, counted mod N; linear: 8 */
     size_t gate_count;    /* number of searched lags, 1..N */
 } pnr_radar;
 

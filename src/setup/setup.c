@@ -19,8 +19,8 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
-/* Limits of a submit: samples (so many take longer to upload than kernels take to launch) and bytes
- * of powers. */
+/* Limits of a submit: its samples, whose upload then takes longer than the launch of the kernels,
+ * and its bytes of powers. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
 /* Returns the number of looks that the threshold assumes for `used` windows. Only whole looks
@@ -82,7 +82,7 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* Keeps the part of the code's spectrum that is correlated, or that real samples show. */
+/* Sets the spectrum `a` of the code to 0 outside the band `which`. */
 static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_radar *radar,
                      double complex *a, pnr_setup_code *to, pnr_error *error)
 {
@@ -148,8 +148,8 @@ static int derive_code(const pnr_config *config, pnr_setup_code *to, pnr_radar *
     return code == PNR_OK ? pnr_radar_derive(config, to->code->n_chips, radar, error) : code;
 }
 
-/* Makes the waveform of one code. The samples of each code have mean power 1, so that all codes have
- * the energy of the first. */
+/* Makes the waveform of one code. The samples of each code have mean power 1, so that all codes
+ * have the energy of the first. */
 static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_code *to,
                      const pnr_radar *radar, pnr_error *error)
 {

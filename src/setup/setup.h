@@ -24,8 +24,8 @@ typedef struct pnr_setup_code {
 /* The band of a waveform (see code/band.h). Scenes use the whole band of the code, or for real
  * samples on a carrier only its positive frequencies. Receivers use the whole band, or for real
  * samples only the positive frequencies, without the notches of window.dc and window.notch, scaled
- * to the energy of the whole code. So engines and estimates see neither an image nor what is
- * removed. */
+ * to the energy of the whole code. So engines and estimates see neither the image nor the removed
+ * frequencies. */
 typedef enum pnr_code_band {
     PNR_BAND_WHOLE,
     PNR_BAND_SHOWN,
@@ -59,8 +59,8 @@ typedef struct pnr_setup {
  * The thresholds make detector.pfa the false-alarm probability of one search over all lags, Doppler
  * rows and codes of a dwell. The correlation of neighbouring lags is that of the code. Rows and
  * codes count as independent; rows under a taper, or closer than 1 / (duration of a look), are
- * correlated and have fewer false alarms. If a dwell of several looks lost windows, the windows
- * left make a number of whole looks. The dwell has the threshold of that number.
+ * correlated and have fewer false alarms. If a dwell of several looks lost windows, the remaining
+ * windows make a number of whole looks, and the dwell gets the threshold of that number.
  */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);

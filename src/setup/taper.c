@@ -47,7 +47,8 @@ static int fill_dolph(double sidelobe_db, size_t n, double *weights)
         return PNR_ENOMEMORY;
     for (size_t m = 0; m < n; m++) {
         const double value = chebyshev(n - 1, b * cos(M_PI * (double)m / (double)n));
-        /* The middle lies at (n - 1) / 2 samples: exp(-i pi m (n - 1) / n). */
+        /* Turns bin m by exp(-i pi m (n - 1) / n), because the middle of the taper lies at (n - 1)
+         * / 2. */
         double turn[2];
 
         pnr_transform_root(m * (n - 1) % (2 * n), 2 * n, turn);

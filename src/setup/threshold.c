@@ -92,7 +92,8 @@ static double beta_fraction(double a, double b, double x)
     return h;
 }
 
-/* x^a (1-x)^b / (a B(a, b)) times the fraction, in logarithms: the small tail keeps its digits. */
+/* Returns x^a (1-x)^b / (a B(a, b)) times the continued fraction. Logarithms keep the digits of a
+ * small tail. */
 static double beta_tail(double a, double b, double x, double log_x, double log_1_x)
 {
     const double log_front =
@@ -111,7 +112,8 @@ double pnr_beta_i(double a, double b, double x)
                                      : 1 - beta_tail(b, a, 1 - x, log1p(-x), log(x));
 }
 
-/* P(beta > x), accurate in the far tail, where 1 - I has no digits left. */
+/* Returns the probability that a Beta variable exceeds x. The result is accurate in the far tail,
+ * where 1 - I_x(a, b) has no digits left. */
 static double beta_upper(double a, double b, double x)
 {
     if (x <= 0)
@@ -161,8 +163,9 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    if (rho2 >
-        0.9999) /* the grid is so fine that the difference in `log_excess` loses its digits */
+    /* The difference in log_excess loses its digits if neighbouring cells are more strongly
+     * correlated. */
+    if (rho2 > 0.9999)
         rho2 = 0.9999;
     /* Above the mean the number of upcrossings falls with t, and its logarithm is nearly straight.
      * So false position (the Illinois variant) finds t. While the number is too small for a double,

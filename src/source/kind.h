@@ -40,9 +40,9 @@ typedef struct pnr_source_kind {
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
     /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples
      * and n_lost (of the file, without runs of source.lost), rate_hz, start, n_trailing_bytes,
-     * loss_visibility, is_live, read_bytes, and `text` (the words before the count of samples). *info keeps its
-     * address until close; read may still set n_trailing_bytes. *state may be set after an error,
-     * too. */
+     * loss_visibility, is_live, read_bytes, and `text` (the words before the count of samples).
+     * *info keeps its address until close; read may still set n_trailing_bytes. *state may be set
+     * after an error, too. */
     int (*describe)(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
                     void **state, pnr_error *error);
     /* Begins the stream that was described. NULL: nothing to do. */

@@ -4,11 +4,11 @@
 #include "source/reader.h"
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/pause.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -168,16 +168,6 @@ ssize_t pnr_reader_read(pnr_reader *reader, const pnr_reader_part *part)
     return reader->end > 0 ? (ssize_t)reader->end : -(ssize_t)reader->failure;
 }
 
-static size_t default_threads(void)
-{
-    cpu_set_t allowed;
-    size_t n = 1;
-
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        n = (size_t)CPU_COUNT(&allowed) / 2;
-    return n < 1 ? 1 : n > MOST ? MOST : n;
-}
-
 int pnr_reader_create(size_t n_threads, pnr_reader **out)
 {
     pnr_reader *reader = calloc(1, sizeof *reader);
@@ -185,7 +175,9 @@ int pnr_reader_create(size_t n_threads, pnr_reader **out)
     *out = NULL;
     if (reader == NULL)
         return PNR_ENOMEMORY;
-    reader->n_threads = n_threads > 0 ? n_threads : default_threads();
+    reader->n_threads = n_threads > 0 ? n_threads : pnr_parallel_threads(2 * MOST) / 2;
+    if (reader->n_threads == 0)
+        reader->n_threads = 1;
     reader->helpers = calloc(reader->n_threads, sizeof *reader->helpers);
     pthread_mutex_init(&reader->lock, NULL);
     pthread_cond_init(&reader->has_work, NULL);

@@ -29,7 +29,7 @@ enum {
     BATCH = 64,             /* datagrams of one system call */
     MAX_DATAGRAM = 1 << 16, /* bytes */
     FIRST_PAYLOAD = 1024,   /* bytes that are expected before the first datagram has come */
-    MAX_STALE = 256,        /* datagrams in a row that are not new */
+    MAX_ASTRAY = 256,       /* datagrams in a row that are not new, or a day ahead */
     MAX_GAP_S = 24 * 3600,  /* a longer gap is taken for a broken count or time */
     N_GAPS = 64,            /* gaps that are remembered */
     N_PARTS = 3,
@@ -65,12 +65,12 @@ typedef struct udp {
     size_t max_samples, filled;
 
     bool has_begun;
-    uint64_t next;    /* number of the sample after those that were handed over */
-    bool is_behind;   /* more datagrams may be there */
-    unsigned n_stale; /* datagrams in a row that were not new */
-    unsigned n_quiet; /* polls in a row without a datagram */
-    bool has_time;    /* the sender states a time: */
-    uint64_t time_of; /* of this sample */
+    uint64_t next;     /* number of the sample after those that were handed over */
+    bool is_behind;    /* more datagrams may be there */
+    unsigned n_astray; /* datagrams in a row that were not new, or a day ahead */
+    unsigned n_quiet;  /* polls in a row without a datagram */
+    bool has_time;     /* the sender states a time: */
+    uint64_t time_of;  /* of this sample */
     int64_t utc_ns;
 
     pnr_run gaps[N_GAPS]; /* the latest, a circle */
@@ -151,14 +151,19 @@ static void gather_datagram(const udp *u, const slot *from, size_t n_bytes)
 }
 
 /* Counts a datagram whose samples were handed over or declared lost before. */
-static int count_stale(udp *u, const pnr_datagram *d, pnr_error *error)
+static void count_stale(udp *u, const pnr_datagram *d)
 {
     bool is_late = false;
 
     for (size_t i = 0; i < N_GAPS && !is_late; i++)
         is_late = d->first - u->gaps[i].first < u->gaps[i].count;
     *(is_late ? &u->n_late : &u->n_twice) += 1;
-    if (++u->n_stale < MAX_STALE)
+}
+
+/* PNR_EAGAIN, or PNR_EDATA after too many datagrams in a row that do not go on with the stream. */
+static int count_astray(udp *u, const pnr_datagram *d, pnr_error *error)
+{
+    if (++u->n_astray < MAX_ASTRAY)
         return PNR_EAGAIN;
     return pnr_error_set(error, PNR_EDATA,
                          "%.200s: the sender has restarted: its samples go on at %" PRIu64
@@ -174,15 +179,16 @@ static int judge_datagram(udp *u, const pnr_datagram *d, pnr_error *error)
         u->next = d->first;
         u->gaps[u->n_gaps++] = (pnr_run){0, d->first};
     }
-    if (d->first + d->n_samples <= u->next)
-        return count_stale(u, d, error);
     if (d->first >= u->next && (double)(d->first - u->next) <= MAX_GAP_S * u->rate_hz) {
-        u->n_stale = 0;
+        u->n_astray = 0;
         return PNR_OK;
     }
-    pnr_source_refuse(u->input, d->first < u->next ? "some of its samples came before"
-                                                   : "its samples are a day ahead");
-    return PNR_EAGAIN;
+    if (d->first + d->n_samples <= u->next)
+        count_stale(u, d);
+    else
+        pnr_source_refuse(u->input, d->first < u->next ? "some of its samples came before"
+                                                       : "its samples are a day ahead");
+    return count_astray(u, d, error);
 }
 
 /* True if the samples of slot i can be handed over from where the kernel wrote them, or from a

@@ -304,8 +304,8 @@ static void stream_close(void *state)
     zmq_msg_close(&s->message);
     if (s->socket != NULL)
         zmq_close(s->socket);
-    if (s->context != NULL)
-        zmq_ctx_term(s->context);
+    while (s->context != NULL && zmq_ctx_term(s->context) != 0 && zmq_errno() == EINTR)
+        ;
     free(s);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of account.c: each number belongs to its sum, and each loss counts as a loss. */
+/* Tests that each number of an account belongs to its sum, and that each loss counts as a loss. */
 #include "base/account.h"
 #include "tests/fixture/test.h"
 
@@ -69,7 +69,7 @@ TEST(the_three_sums_are_apart)
 {
     pnr_account account = example();
 
-    /* Errors that cancel, one too many and one too few, are still found. */
+    /* Two errors that cancel each other, one too many and one too few, are still found. */
     account.used++;
     account.processed--;
     assert_false(pnr_account_closes(&account));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events: each is counted, few are queued, and no thread loses one of another. */
+/* Tests of event.c: each event is counted, few are queued, and no thread loses an event of another
+ * thread. */
 #include "base/clock.h"
 #include "base/event.h"
 #include "tests/fixture/test.h"
@@ -38,7 +39,8 @@ TEST(test_one)
     assert_int_equal(pnr_event_count(NULL, PNR_EVENT_SLIP), 0);
 }
 
-/* A flood of one kind is counted, hardly queued, and leaves room for the other kinds. */
+/* When one kind of event floods the queue, all its events are counted, few are queued, and the
+ * other kinds still have space. */
 TEST(test_flood)
 {
     const uint64_t begin_ns = pnr_clock_ns();
@@ -60,7 +62,7 @@ TEST(test_flood)
     assert_int_equal(pnr_event_count(&events, PNR_EVENT_LOSS_BEGINS), 10000);
 }
 
-/* Nobody takes: the queue keeps the oldest events, and the counts go on. */
+/* When no thread takes events, the queue keeps the oldest ones, and the counts go on. */
 TEST(test_full)
 {
     pnr_event event;
@@ -68,7 +70,7 @@ TEST(test_full)
 
     pnr_events_begin(&events);
     for (size_t i = 0; i < 3 * PNR_EVENT_QUEUE; i++) {
-        atomic_store(&events.due_ns[PNR_EVENT_SLIP], 0); /* no limit on the rate */
+        atomic_store(&events.due_ns[PNR_EVENT_SLIP], 0); /* removes the limit on the rate */
         post(PNR_EVENT_SLIP, i);
     }
     for (; pnr_event_take(&events, &event); n++)
@@ -93,7 +95,7 @@ static void *post_many(void *argument)
     return NULL;
 }
 
-/* Events of several threads arrive whole, and those of one thread in order. */
+/* Events of several threads arrive whole, and the events of each thread arrive in order. */
 TEST(test_threads)
 {
     uint64_t next[THREADS] = {0}, n = 0;
@@ -124,7 +126,7 @@ TEST(test_threads)
     assert_int_equal(pnr_event_count(&events, PNR_EVENT_SLIP), THREADS * EACH);
 }
 
-/* Takes and logs all events. Returns the lines. */
+/* Takes and logs all events. Returns the lines of the log. */
 static const char *logged(char text[1024])
 {
     const int saved = dup(STDERR_FILENO);
@@ -165,7 +167,7 @@ TEST(test_log)
     assert_non_null(strstr(text, " more events loss-ends, 1000 so far\n"));
 }
 
-/* Standard error has no reader and its pipe is full: the line waits for the next time. */
+/* When the pipe of standard error is full, the log line is written later. */
 TEST(test_full_pipe)
 {
     const int saved = dup(STDERR_FILENO);
@@ -177,7 +179,8 @@ TEST(test_full_pipe)
     pnr_events_begin(&events);
     post(PNR_EVENT_SLIP, 3);
     assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
-    while (write(ends[1], &byte, 1) == 1) /* its size depends on the pipes of other programs */
+    /* the size of a pipe depends on the pipes of other programs */
+    while (write(ends[1], &byte, 1) == 1)
         ;
     dup2(ends[1], STDERR_FILENO);
     assert_true(pnr_event_take(&events, &event));

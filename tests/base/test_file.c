@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* New files: whole or as before, and never over a file of others. */
+/* Tests of file.c: a new file appears whole or not at all, and never replaces a file of another
+ * program. */
 #include "base/file.h"
 #include "tests/fixture/test.h"
 
@@ -23,7 +24,7 @@ static int end(void **state)
 {
     (void)state;
     (void)unlink(path);
-    return rmdir(folder); /* fails when a new file was left beside it */
+    return rmdir(folder); /* fails if a test has left a new file there */
 }
 
 static void put(const char *text)
@@ -72,7 +73,7 @@ TEST_BETWEEN(appears_whole, begin, end)
     assert_int_equal(pnr_new_file_create("--key", path, mark, &file, &error), PNR_OK);
     assert_int_equal(pnr_new_file_write(&file, "half", 4, &error), PNR_OK);
     pnr_new_file_discard(&file);
-    pnr_new_file_discard(&file); /* nothing is left to do */
+    pnr_new_file_discard(&file); /* has nothing to remove */
     assert_string_equal(get(), "{\"mark\"1");
     assert_int_equal(replace(mark, "{\"mark\"2", &error), PNR_OK);
     assert_string_equal(get(), "{\"mark\"2");
@@ -118,7 +119,7 @@ TEST_BETWEEN(keeps_permissions, begin, end)
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0640);
     if (geteuid() == 0)
-        return; /* root may write it anyway */
+        return; /* root may write the file in spite of its mode */
     assert_int_equal(chmod(path, 0444), 0);
     assert_int_equal(replace(mark, "{\"mark\"3", &error), PNR_EPERMISSION);
     assert_string_equal(get(), "{\"mark\"2");
@@ -156,7 +157,7 @@ TEST_BETWEEN(refuses_what_is_no_file, begin, end)
     strcpy(path, other);
 }
 
-/* What another program puts there in the meantime stays, and the new file goes. */
+/* A file that another program creates in the meantime is kept, and the new file is removed. */
 TEST_BETWEEN(checks_again_at_the_end, begin, end)
 {
     pnr_new_file file;
@@ -189,7 +190,7 @@ TEST_BETWEEN(knows_one_file_by_two_names, begin, end)
     char dotted[80];
 
     snprintf(dotted, sizeof dotted, "%s/./target", folder);
-    assert_false(pnr_file_is_same(path, dotted)); /* neither is there */
+    assert_false(pnr_file_is_same(path, dotted)); /* neither file exists */
     assert_true(pnr_file_is_same(path, path));
     put("x");
     assert_true(pnr_file_is_same(path, dotted));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of format.c: the table against itself, and every code of the integer formats. */
+/* Tests of format.c: the table of formats is consistent, and every code of the integer formats is
+ * read and written. */
 #include "base/format.h"
 #include "tests/fixture/test.h"
 
@@ -54,7 +55,7 @@ static void check_name(const char *name, pnr_format format)
     assert_int_equal(pnr_format_of_path(path), format);
 }
 
-/* A name in two entries would always find the first, so this test finds duplicates. */
+/* pnr_format_find returns the first entry with a name, so this test finds names in two entries. */
 TEST(every_name_and_alias_is_one_format)
 {
     int n_aliases = 0;
@@ -122,7 +123,8 @@ TEST(names_lists_all)
     assert_string_equal(pnr_format_names(), "ci4 ci8 cu8 ci16 cf32 cf64 i8 u8 i16 f32 f64");
 }
 
-/* Every code of an integer format, read, compared with its formula, and written back. */
+/* Reads every code of an integer format, compares its value with the formula, and writes the code
+ * back. */
 static void check_all_codes(pnr_format format, long low, long high)
 {
     const pnr_format_info *info = pnr_format_get(format);
@@ -131,7 +133,7 @@ static void check_all_codes(pnr_format format, long low, long high)
     for (long code = low; code <= high; code++) {
         unsigned char raw[8] = {0}, *at = raw + 1, back[8] = {0};
         double iq[2] = {9, 9};
-        long other = low + high - code; /* Q counts down while I counts up */
+        long other = low + high - code; /* Q decreases while I increases */
         bool is_end = code == low || code == high;
         for (unsigned i = 0; i < n; i++) {
             at[i] = (unsigned char)((unsigned long)code >> 8 * i);
@@ -310,7 +312,7 @@ TEST(clipping_of_q_is_told_too)
 
     assert_int_equal(pnr_format_write(PNR_FORMAT_CI16, iq, raw), PNR_SAMPLE_CLIPPED);
     assert_memory_equal(raw, ((unsigned char[]){0x00, 0x20, 0xff, 0x7f}), 4);
-    /* A real format has no Q to clip. */
+    /* A real format stores no Q, so no Q is clipped. */
     assert_int_equal(pnr_format_write(PNR_FORMAT_I16, iq, raw), 0);
 }
 

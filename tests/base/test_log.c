@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of log.c: stderr becomes a socket that keeps writes separate. */
+/* Tests of log.c. A socket that keeps writes separate replaces stderr. */
 #include "base/log.h"
 #include "tests/fixture/test.h"
 
@@ -24,7 +24,7 @@ static capture begin(void)
     return c;
 }
 
-/* Reads one write; "" when there was none. */
+/* Reads one write, or "" if there was no write. */
 static const char *next(const capture *c, char *out, size_t size)
 {
     ssize_t n = recv(c->reader, out, size - 1, MSG_DONTWAIT);

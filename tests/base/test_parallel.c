@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks on several threads: each is done once, by a thread that has no other task at that time. The
- * memory that is available is less than that of the machine. */
+/* Tests that each task is done once, by a thread that does no other task at that time. Tests also
+ * that the available memory is less than the memory of the machine. */
 #include "base/available.h"
 #include "base/parallel.h"
 #include "tests/fixture/test.h"

@@ -2,7 +2,7 @@
 #include "base/random.h"
 #include "tests/fixture/test.h"
 
-/* The known first numbers of splitmix64 for this seed. */
+/* The published first numbers of splitmix64 for the seed 1234567. */
 TEST(seed_1234567_gives_the_published_numbers)
 {
     static const uint64_t published[] = {

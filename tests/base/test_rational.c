@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of rational.c: exactness against long division bit by bit. */
+/* Tests of rational.c. The judge is a long division, bit by bit. */
 #include "base/rational.h"
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 typedef __int128 i128;
 typedef unsigned __int128 u128;
 
-/* 1 .. 2^63-1, all sizes alike. */
+/* Returns a number from 1 to 2^63 - 1. All lengths in bits are equally likely. */
 static int64_t random_positive(void)
 {
     uint64_t bits = random_bits() % 63;
@@ -79,7 +79,8 @@ TEST(parses_exactly)
         {"9000000000000000000000000000000000000000000000000000000000000e-42",
          INT64_C(9000000000000000000), 1},
         {"0.0000000000000000000000000000000000000000000000000001e52", 1, 1},
-        /* 2^-62 has 62 places, 44 digits of 144 bits, and still fits. */
+        /* 2^-62 has 62 decimal places, whose 44 digits need 144 bits, but the fraction fits in 64
+         * bits */
         {"2.1684043449710088680149056017398834228515625e-19", 1, INT64_C(1) << 62},
         /* 5^-27 = 2^27 10^-27 */
         {"134217728e-27", 1, INT64_C(7450580596923828125)},
@@ -220,8 +221,8 @@ TEST(products_and_quotients)
             continue;
         fitted++;
         assert_true(product.den > 0 && gcd(product.num, product.den) == 1);
-        /* p/q = a b exactly: p (a.den b.den) = q (a.num b.num),
-         * with the common factor divided out. */
+        /* For p/q = a b, the equation p (a.den b.den) = q (a.num b.num) holds after division by the
+         * common factor. */
         i128 left = (i128)a.num * b.num, right = (i128)a.den * b.den;
         assert_true(left % product.num == 0 && right % product.den == 0 &&
                     left / product.num == right / product.den);
@@ -255,7 +256,8 @@ TEST(what_does_not_fit_leaves_out_untouched)
     assert_true(out.num == 0 && out.den == 1);
 }
 
-/* frac(num n / den) 2^64, rounded, by doubling and subtracting only. */
+/* Computes frac(num n / den) in units of 2^-64, rounded to nearest, by doubling and subtracting
+ * alone. */
 static uint64_t slow_phase(pnr_rational r, uint64_t n)
 {
     u128 den = (u128)r.den, step = 0, rest = 0;
@@ -306,8 +308,8 @@ TEST(phase_of_simple_turns)
     assert_true(pnr_rational_phase((pnr_rational){5, 1}, 12345) == 0);
     assert_true(pnr_rational_phase((pnr_rational){0, 0}, 12345) == 0);
     assert_true(pnr_rational_phase((pnr_rational){1, 3}, 0) == 0);
-    /* 1680 Hz at 4 Msample/s has the same phase after 50000 samples, and after any multiple of
-     * that. */
+    /* 1680 Hz at 4 Msample/s makes 21 whole turns in 50000 samples, so the phase repeats after
+     * them. */
     const pnr_rational tune = {21, 50000};
     assert_true(pnr_rational_phase(tune, UINT64_C(50000) * 368934881474191) == 0);
     assert_true(pnr_rational_phase(tune, UINT64_C(50000) * 368934881474191 + 7) ==
@@ -318,7 +320,7 @@ TEST(negative_is_the_other_way_round)
 {
 
     for (int i = 0; i < 5000; i++) {
-        /* An odd denominator has no tie to round. */
+        /* With an odd denominator no phase lies half-way between two results. */
         int64_t num = random_positive(), den = random_positive() | 1;
         uint64_t n = random_bits();
         uint64_t there = pnr_rational_phase((pnr_rational){num, den}, n);
@@ -337,7 +339,7 @@ TEST(time_of_a_sample)
     assert_true(pnr_rational_time_ns((pnr_rational){1000000000, 1}, INT64_MAX) == INT64_MAX);
     assert_true(pnr_rational_time_ns((pnr_rational){1000000000, 1}, UINT64_MAX) == INT64_MAX);
     assert_true(pnr_rational_time_ns((pnr_rational){1, INT64_MAX}, UINT64_MAX) == INT64_MAX);
-    /* 2^119 s: their ns are a multiple of 2^128. */
+    /* The time of this sample is 2^119 s. In ns, it is a multiple of 2^128. */
     const pnr_rational slow = {1, INT64_C(1) << 62};
     assert_true(pnr_rational_time_ns(slow, UINT64_C(1) << 57) == INT64_MAX);
     assert_true(pnr_rational_time_ns((pnr_rational){5, 1}, 0) == 0);
@@ -350,7 +352,8 @@ TEST(time_is_the_floor)
     for (int i = 0; i < 20000; i++) {
         pnr_rational rate = {random_positive() >> 20 | 1, random_positive() >> 40 | 1};
         uint64_t n = random_bits() >> 30;
-        u128 exact = (u128)n * (u128)rate.den * 1000000000u; /* times num: 34 + 23 + 30 bits */
+        /* the product with num has at most 34 + 23 + 30 bits */
+        u128 exact = (u128)n * (u128)rate.den * 1000000000u;
         u128 time_ns = (u128)pnr_rational_time_ns(rate, n);
         if (time_ns == INT64_MAX)
             assert_true(exact / (u128)rate.num >= INT64_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of stats.c: the histogram against sorted values. */
+/* Tests of stats.c. The judge of the histogram is a list of sorted values. */
 #include "base/stats.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
@@ -19,7 +19,8 @@ TEST(empty_is_zero)
     assert_true(pnr_histogram_quantile(&h, 1) == 0);
 }
 
-/* A larger value after it makes the quantile differ from the exact maximum. */
+/* Returns the median of a histogram of this value and a greater one. Without the greater value the
+ * result would be the exact maximum. */
 static uint64_t seen_as(uint64_t value)
 {
     static pnr_histogram h;
@@ -123,7 +124,7 @@ TEST(median_is_the_lower_one)
     double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2}, one[] = {-7};
 
     assert_true(pnr_median(odd, 3) == 3);
-    assert_true(odd[0] == 1 && odd[2] == 5); /* sorted in place */
+    assert_true(odd[0] == 1 && odd[2] == 5); /* pnr_median has sorted the values in place */
     assert_true(pnr_median(even, 4) == 2);
     assert_true(pnr_median(one, 1) == -7);
 }
@@ -132,7 +133,7 @@ TEST(quantile_is_the_nearest_rank)
 {
     double values[100];
 
-    /* 0.07 * 100 is 7.000000000000001 in floating point, and must still give the 7th. */
+    /* In floating point 0.07 * 100 is 7.000000000000001. The result must still be the 7th value. */
     for (int percent = 1; percent <= 100; percent++) {
         for (int i = 0; i < 100; i++)
             values[i] = 100 - i;

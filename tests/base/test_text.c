@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and strings in JSON, checked by the C library and by jansson. */
+/* Tests of text.c: the C library judges the numbers, and jansson judges the JSON. */
 #include "base/text.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
@@ -17,8 +17,8 @@ static const char *number(double value, char out[64])
     return out;
 }
 
-/* The error is within 0.51 of the 12th digit, the text is as short as possible, and it is a JSON
- * number. */
+/* Checks that the error is at most 0.51 units of the 12th digit, that no shorter text would do, and
+ * that the text is a JSON number. */
 static void check_double(double value)
 {
     char out[64], twelve[64];
@@ -30,7 +30,8 @@ static void check_double(double value)
     snprintf(twelve, sizeof twelve, "%.11e", value);
     exponent = atoi(strchr(twelve, 'e') + 1);
     read = strtod(out, NULL);
-    if (exponent < -300) { /* the unit itself is not normal: compare scaled */
+    /* the unit of the 12th digit is subnormal, so this test compares relative errors */
+    if (exponent < -300) {
         assert_true(fabs(read - value) <= fabs(value) * 5.2e-12 + DBL_TRUE_MIN);
     } else {
         unit = pow(10, exponent - 11);
@@ -89,7 +90,7 @@ TEST(test_random_numbers)
         const uint64_t s = random_bits();
         double value;
 
-        memcpy(&value, &s, sizeof value); /* any exponent */
+        memcpy(&value, &s, sizeof value); /* all exponents occur */
         if (isfinite(value))
             check_double(value);
         check_double(((double)(s >> 11) - 4503599627370496.0) * 1e-9);
@@ -138,18 +139,21 @@ static void check_string(const char *string, const char *want)
     json_decref(json);
 }
 
-/* What a terminal may obey is found, hidden in place, and escaped in JSON; all else stays. */
+/* Control characters are found, replaced in place, and escaped in JSON. All other text stays. */
 TEST(test_controls)
 {
     static const struct {
         const char *text, *hidden;
     } cases[] = {
-        {"a\x1b[2Jb", "a?[2Jb"},         {"\x7f", "?"},
-        {"a\nb\rc\td", "a b c d"},       {"\x9b\x32J", "?2J"}, /* CSI of an 8-bit terminal */
-        {"x\xc2\x9b\x32J", "x??2J"},                           /* the same as UTF-8 */
-        {"\xc2\x80\xc2\x9f", "????"},                          /* the first and the last of them */
-        {"\xe0\x82\x9b", "\xe0??"},                            /* too long, so each byte counts */
-        {"\xf0\x9f\x93\x1b", "\xf0???"},                       /* cut */
+        {"a\x1b[2Jb", "a?[2Jb"},
+        {"\x7f", "?"},
+        {"a\nb\rc\td", "a b c d"},
+        {"\x9b\x32J", "?2J"},         /* CSI of an 8-bit terminal */
+        {"x\xc2\x9b\x32J", "x??2J"},  /* the same control character in UTF-8 */
+        {"\xc2\x80\xc2\x9f", "????"}, /* the first and the last control character of two bytes */
+        /* three bytes for a character that needs two: each byte counts alone */
+        {"\xe0\x82\x9b", "\xe0??"},
+        {"\xf0\x9f\x93\x1b", "\xf0???"}, /* the sequence of four bytes is cut short */
         {"end \xc2", "end \xc2"},
     };
     static const char *const clean[] = {"", "plain", "\xc2\xa0\xc2\xb5s",
@@ -168,7 +172,7 @@ TEST(test_controls)
     for (size_t i = 0; i < COUNT(clean); i++)
         assert_null(pnr_text_find_control(clean[i], strlen(clean[i])));
     assert_null(pnr_text_find_control("ab\x1b", 2));
-    assert_null(pnr_text_find_control("\xc2\x9b", 1)); /* reads no byte beyond */
+    assert_null(pnr_text_find_control("\xc2\x9b", 1)); /* must not read beyond the one byte */
 }
 
 TEST(test_controls_in_json)
@@ -191,7 +195,8 @@ TEST(test_strings)
     check_string("tab\there\x01\x1f\x7f", "tab\there\x01\x1f\x7f");
     check_string("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x93\xa1",
                  "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x93\xa1");
-    /* not UTF-8: alone, cut, too long, surrogate, beyond U+10FFFF */
+    /* malformed UTF-8: a lone byte, a cut sequence, a sequence that is too long, a surrogate, a
+     * code point above U+10FFFF */
     check_string("a\x80z", "a\xef\xbf\xbdz");
     check_string("\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd");
     check_string("\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd");
@@ -210,7 +215,7 @@ TEST(test_full)
     assert_string_equal(out, "abcd");
     pnr_text_add(&t, "e");
     assert_int_equal(pnr_text_end(&t), 0);
-    assert_memory_equal(out + 5, "xx", 3); /* nothing beyond the fifth byte */
+    assert_memory_equal(out + 5, "xx", 3); /* nothing was written after the fifth byte */
     pnr_text_begin(&t, out, 0);
     pnr_text_add(&t, "");
     assert_int_equal(pnr_text_end(&t), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The transform against the defining sum, and by linearity, impulse, shift and Parseval. */
+/* Tests of transform.c: the result equals the defining sum, and is tested for linearity, impulse,
+ * shift and Parseval's theorem. */
 #include "base/transform.h"
 
 #include "base/error.h"
@@ -7,7 +8,7 @@
 
 typedef double sample[2];
 
-/* Even, odd, prime, powers of two (of either parity of the exponent), one off a power of two. */
+/* Even and odd lengths, primes, even and odd powers of two, and the neighbours of powers of two. */
 static const size_t lengths[] = {1,   2,   3,   4,   5,   6,   7,   8,   9,    12,   15,   16,  17,
                                  30,  31,  32,  33,  60,  61,  63,  64,  100,  101,  127,  128, 129,
                                  210, 251, 255, 256, 257, 500, 509, 512, 1000, 1021, 1023, 1024};
@@ -21,7 +22,8 @@ static sample *new_samples(size_t n)
     return data;
 }
 
-/* Repeatable values in -1..1 (a 64-bit linear congruence, upper bits). */
+/* Returns repeatable values in -1..1, from the upper bits of a 64-bit linear congruential
+ * generator. */
 static sample *random_samples(size_t n, uint64_t seed)
 {
     sample *data = new_samples(n);
@@ -54,8 +56,7 @@ static double distance(const sample *a, const sample *b, size_t n)
     return sqrt(sum);
 }
 
-/* The error that the header promises, relative L2; one part more for the plain sum that is compared
- * with. */
+/* The relative L2 error that transform.h states, and 1e-14 more for the error of the plain sum. */
 static double tolerance(size_t n)
 {
     return 1e-14 * (log2((double)n) + 1);
@@ -100,8 +101,8 @@ TEST(forward_and_inverse_are_the_defining_sums)
     }
 }
 
-/* Long transforms are split: two smooth factors, two that need a chirp, one of each kind, a prime,
- * twice a prime, and a factor that is no multiple of a block. */
+/* Long lengths whose two factors are smooth, need Bluestein's algorithm, or one of each; a prime;
+ * twice a prime; and a length with a factor that is no multiple of a block. */
 TEST(a_long_transform_is_the_defining_sum)
 {
     static const size_t large[] = {32768, 65535, 40755, 99991, 2 * 20011, 55 * 599, 3 * 16381};

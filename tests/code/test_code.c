@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Each family of codes by its defining property:
- * autocorrelation, cross-correlation bound, balance. */
+/* Tests each family of codes by its defining property: autocorrelation, cross-correlation bound,
+ * balance. */
 #include "tests/fixture/code_fixture.h"
 
 #include "tests/golden/random_phase.h"
 
-/* For all pairs of a family of n_codes: every correlation has one of these values, except the peak
- * of each code with itself. */
+/* Checks all pairs of a family of n_codes codes. Every correlation must have one of these values,
+ * except the peak of a code with itself. */
 static void family_has_values(keys k, size_t n_codes, const double *values, size_t n_values)
 {
     sample **spectra = calloc(n_codes, sizeof *spectra);
@@ -42,7 +42,8 @@ static void family_has_values(keys k, size_t n_codes, const double *values, size
 
 static double gold_bound(size_t degree)
 {
-    return exp2((double)(degree / 2 + 1)) + 1; /* 2^((n+1)/2) + 1 odd, 2^((n+2)/2) + 1 even */
+    /* for degree n: 2^((n+1)/2) + 1 if n is odd, 2^((n+2)/2) + 1 if n is even */
+    return exp2((double)(degree / 2 + 1)) + 1;
 }
 
 TEST(gold_family_is_three_valued)
@@ -121,7 +122,7 @@ TEST(kasami_family_keeps_its_bound)
         family_has_values((keys){.type = PNR_CODE_KASAMI, .degree = degree},
                           (size_t)1 << degree / 2, values, 3);
     }
-    /* Long codes: the first and the last member. */
+    /* For long codes only the first and the last code of the family are tested. */
     for (size_t degree = 12; degree <= 16; degree += 2) {
         const size_t last = ((size_t)1 << degree / 2) - 1;
         const double t = exp2((double)degree / 2) + 1;
@@ -139,7 +140,7 @@ TEST(kasami_family_keeps_its_bound)
     }
 }
 
-/* Member 1 + s is u times w delayed by s; w is u decimated by 2^(n/2) + 1. */
+/* Code 1 + s of the family is u times w delayed by s, where w[i] is u[(2^(n/2) + 1) i]. */
 TEST(kasami_members_are_shifted_products)
 {
     pnr_code *u = new_code((keys){.type = PNR_CODE_KASAMI, .degree = 8});
@@ -195,7 +196,7 @@ TEST(barker_sidelobes_are_at_most_one)
 
         assert_int_equal(code->n_chips, n);
         for (size_t lag = 1; lag < n; lag++) {
-            double sum = 0; /* aperiodic */
+            double sum = 0; /* the sum is aperiodic */
 
             for (size_t k = 0; k + lag < n; k++)
                 sum += code->chips[k + lag][0] * code->chips[k][0];
@@ -223,7 +224,7 @@ TEST(legendre_autocorrelation_is_two_valued)
                                    : is_one_of(c[lag], one_or_minus_three, 2));
         for (size_t k = 0; k < n; k++)
             sum += code->chips[k][0];
-        assert_true(sum == 1); /* as many squares as non-squares, and chip 0 */
+        assert_true(sum == 1); /* the sum has as many squares as non-squares, and chip 0 */
         assert_true(code->chips[0][0] == 1 && code->chips[1][0] == 1);
         free(c);
         pnr_code_destroy(code);
@@ -302,7 +303,8 @@ TEST(polyphase_phases_are_those_of_the_definition)
     pnr_code_destroy(p4);
 }
 
-/* Two roots whose difference is coprime to an odd length: |c| = sqrt(N) at every lag. */
+/* If the length N is odd and the difference of two roots is coprime to N, |c| = sqrt(N) at every
+ * lag. */
 TEST(zadoff_chu_roots_cross_at_the_square_root)
 {
     pnr_code *a = new_code((keys){.type = PNR_CODE_ZADOFF_CHU, .length = 839, .root = 25});
@@ -330,7 +332,8 @@ TEST(random_phases_are_numpys)
             code = new_code((keys){.type = PNR_CODE_RANDOM, .length = GOLDEN_LENGTH, .seed = seed});
         }
         chip = code->chips[golden_random_phase[i].chip];
-        /* Equal to the bit for the phase; the sine of numpy may differ in the last place. */
+        /* The phase has the same bits as numpy's. The sine of numpy may differ in the last
+         * place. */
         assert_true(chip[0] == cos(2 * M_PI * golden_random_phase[i].u));
         assert_true(chip[1] == sin(2 * M_PI * golden_random_phase[i].u));
         assert_true(fabs(chip[0] - golden_random_phase[i].re) < 2.3e-16);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes from text and from numpy arrays: every form gives its chips, a wrong one is refused at its
- * line. */
+/* Tests codes from text and from numpy arrays. Every form gives its chips, and an error is refused
+ * with its line. */
 #include "tests/fixture/code_fixture.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Writes a file. extension: with its dot. Returns its path, which the next call overwrites. */
+/* Writes a file whose name ends with `extension`, as ".txt". Returns its path, which the next call
+ * overwrites. */
 static const char *write_chips(const char *extension, const void *bytes, size_t n)
 {
     static char path[64];
@@ -123,7 +124,7 @@ TEST(a_wrong_line_is_refused_with_its_number_and_text)
 
 /* --- numpy --- */
 
-/* A file of version 1 with this header and n bytes of elements. */
+/* Writes a .npy file of version 1 with this header and n bytes of elements. Returns its path. */
 static const char *write_npy(const char *header, const void *elements, size_t n)
 {
     unsigned char bytes[512];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shift registers: primitive polynomials by their number and order, m-sequences by their
+/* Tests primitive polynomials by their number and their order, and m-sequences by their
  * definition. */
 #include "code/polynomial.h"
 
@@ -19,7 +19,6 @@ static unsigned long totient(unsigned long n)
     return n > 1 ? result - result / n : result;
 }
 
-/* There are phi(2^n - 1) / n primitive polynomials of degree n. */
 TEST(primitive_polynomials_are_as_many_as_there_are)
 {
     for (unsigned degree = 2; degree <= 13; degree++) {
@@ -32,7 +31,8 @@ TEST(primitive_polynomials_are_as_many_as_there_are)
     }
 }
 
-/* The first return of the all-ones register, by stepping the sequence. */
+/* Steps the register from all ones, and returns the number of steps until it holds all ones
+ * again. */
 static size_t period_of(pnr_polynomial polynomial)
 {
     const size_t most = (size_t)1 << polynomial.degree;
@@ -71,7 +71,8 @@ TEST(the_table_is_primitive_and_obeys_its_recurrence)
         assert_int_equal(code->is_m_sequence, 1);
         assert_int_equal(code->degree, degree);
         assert_true(pnr_polynomial_is_primitive((pnr_polynomial){code->degree, code->taps}));
-        /* bit[i + degree] = xor over taps t of bit[i + degree - t]: a product of chips. */
+        /* bit[i + degree] = xor of bit[i + degree - t] over the taps t, which is a product of
+         * chips */
         for (size_t i = 0; i < n; i++) {
             double product = 1;
 
@@ -105,7 +106,8 @@ TEST(autocorrelation_is_n_and_minus_one)
     }
 }
 
-/* Every state of the register except zero occurs once: the definition, for the long degrees. */
+/* By the definition of an m-sequence, every state of the register except zero occurs once. Tests
+ * the long degrees. */
 TEST(every_window_of_bits_comes_once)
 {
     for (unsigned degree = 15; degree <= PNR_DEGREE_MAX; degree++) {
@@ -162,7 +164,8 @@ TEST(taps_of_ones_own_are_taken_in_any_order)
     pnr_code_destroy(table);
 }
 
-/* scipy 1.10.1: max_len_seq(degree, state, length, taps), whose tap t is degree - t here. */
+/* Sequences of scipy 1.10.1: max_len_seq(degree, state, length, taps). Tap t of scipy is tap degree
+ * - t of pnradar. */
 TEST(state_and_taps_are_those_of_max_len_seq)
 {
     static const struct {
@@ -222,7 +225,7 @@ TEST(inverted_chips_have_the_other_sign)
             assert_true(code->chips[chip][0] == -plain->chips[chip][0]);
             assert_true(code->chips[chip][1] == -plain->chips[chip][1]);
         }
-        assert_int_equal(code->is_m_sequence, 0); /* the Walsh method would find another sign */
+        assert_int_equal(code->is_m_sequence, 0); /* the Walsh method would give c the wrong sign */
         assert_non_null(strstr(code->name, " inverted"));
         pnr_code_destroy(plain);
         pnr_code_destroy(code);
@@ -235,7 +238,7 @@ TEST(wrong_taps_and_degrees_are_refused_with_the_reason)
     expect_code_refused((keys){.degree = 1}, PNR_ECONFIG, "code.degree 1");
     expect_code_refused((keys){.degree = 25}, PNR_ECONFIG, "code.degree 25");
     expect_code_refused((keys){.degree = SIZE_MAX}, PNR_ECONFIG, "must be 2 to 24");
-    /* Irreducible, but of order 5: x^4 + x^3 + x^2 + x + 1. */
+    /* The polynomial x^4 + x^3 + x^2 + x + 1 is irreducible, but its order is 5. */
     expect_code_refused((keys){.degree = 4, .text = "4,3,2,1"}, PNR_ECONFIG,
                         "after 5 chips, not 15");
     expect_code_refused((keys){.degree = 10, .text = "10,5"}, PNR_ECONFIG, "not primitive");

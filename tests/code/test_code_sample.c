@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From chips to samples: held chips, pulses, code files, and foreign recordings that must
- * correlate. */
+/* Tests the samples of codes: held chips, pulses, code files, and recordings of others, whose
+ * correlation must have its peak. */
 #include "base/format.h"
 #include "tests/fixture/code_fixture.h"
 
@@ -11,7 +11,7 @@
 
 enum { PATH_LEN = 256 };
 
-/* A file of n samples in the folder of the test; the extension gives the format. */
+/* Writes a file of n samples to `folder`. The extension of the name gives the format. */
 static void write_file(char path[PATH_LEN], const char *folder, const char *name,
                        const sample *samples, size_t n)
 {
@@ -83,8 +83,8 @@ TEST(a_sample_carries_chip_floor_n_l_over_n)
     pnr_code_destroy(code);
 }
 
-/* Root-raised cosines a chip apart are orthogonal: the autocorrelation of the samples at a whole
- * number of chips is that of the chips. */
+/* Root-raised cosines that are a chip apart are orthogonal. So the autocorrelation of the samples
+ * equals that of the chips at lags of whole chips. */
 TEST(a_root_raised_cosine_has_no_intersymbol_interference)
 {
     enum { L = 31, Q = 3, N = L * Q };
@@ -221,7 +221,7 @@ TEST(bad_code_files_are_refused_with_the_reason)
     unlink(path);
 }
 
-/* s[n] = sum_i chip[i] pulse[n - i r], cyclic, for r whole samples a chip. */
+/* With r whole samples a chip, s[n] = sum_i chip[i] pulse[n - i r], and the sum is cyclic. */
 TEST(a_pulse_at_whole_samples_is_a_cyclic_sum)
 {
     enum { L = 15, R = 4, N = L * R, PULSE = 70 }; /* the pulse is longer than the period */
@@ -259,7 +259,8 @@ TEST(a_pulse_at_whole_samples_is_a_cyclic_sum)
     pnr_code_destroy(code);
 }
 
-/* Chip i at sample i N / L, a fraction: each by the direct sum over the pulse's harmonics. */
+/* Chip i begins at the fractional sample i N / L. The expected samples are direct sums over the
+ * harmonics of the pulse. */
 TEST(a_pulse_between_samples_is_band_limited)
 {
     static const size_t lengths[] = {37, 40};
@@ -280,7 +281,7 @@ TEST(a_pulse_between_samples_is_band_limited)
         for (int t = 0; t < n; t++) {
             for (int i = 0; i < L; i++) {
                 for (int k = 0; k < PULSE; k++) {
-                    /* the periodic sinc of N, its Nyquist harmonic a cosine */
+                    /* the periodic sinc of N samples, whose Nyquist harmonic is a cosine */
                     double x = t - (double)i * n / L - k, sinc = 1;
 
                     for (int m = 1; 2 * m < n; m++)
@@ -307,7 +308,8 @@ TEST(a_pulse_between_samples_is_band_limited)
 
 TEST(a_pulse_that_passes_nothing_is_refused)
 {
-    /* The code repeats twice in the period, so it has no harmonic 1; the pulse has nothing else. */
+    /* The code repeats twice in the period, so it has no harmonic 1, and the pulse has only
+     * harmonic 1. */
     sample tone[16], chips[4] = {{1, 0}, {-1, 0}, {1, 0}, {-1, 0}}, out[16];
     char path[PATH_LEN];
     pnr_config *config;
@@ -374,7 +376,8 @@ TEST(the_zadoff_chu_record_peaks_at_lag_252)
     pnr_code_destroy(code);
 }
 
-/* The first period of a GPS file at 4 Msample/s, with its Doppler removed. */
+/* Returns the lag of the peak in the first period of a GPS recording at 4 Msample/s, after its
+ * Doppler is removed. */
 static size_t gps_delay(const char *path, size_t prn, double doppler_hz)
 {
     enum { N = 4000 };

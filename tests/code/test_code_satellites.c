@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The codes of navigation satellites, by what their interface documents print and by registers
- * stepped as those documents draw them. */
+/* Tests the codes of navigation satellites by the values that the interface documents print, and by
+ * registers that step as the documents draw them. */
 #include "tests/fixture/code_fixture.h"
 
 #include "tests/golden/satellites.h"
@@ -29,8 +29,8 @@ static double sum_of(const pnr_code *code)
     return sum;
 }
 
-/* A register with its stages in an array; each string has a 1 for each stage that takes part.
- * reset: the state after which it returns to its start, or NULL. */
+/* A register whose stages are an array. Each string has a 1 for each stage that it selects. reset:
+ * the state after which the register returns to its start, or NULL. */
 typedef struct drawing {
     const char *start, *feedback, *output, *reset;
 } drawing;
@@ -57,7 +57,7 @@ static void add_drawing(const drawing *d, uint8_t *bits, size_t n)
     }
 }
 
-/* The code is the sum of one or two drawn registers. */
+/* Checks that the code is the sum of one or two drawn registers. */
 static void is_drawn(keys k, size_t n, const drawing *a, const drawing *b)
 {
     pnr_code *code = new_code(k);
@@ -74,7 +74,7 @@ static void is_drawn(keys k, size_t n, const drawing *a, const drawing *b)
     pnr_code_destroy(code);
 }
 
-/* No correlation of a with b, and no sidelobe of either, is beyond `most`. */
+/* Checks that no correlation of the two codes, and no sidelobe of either, exceeds `most`. */
 static void is_apart(keys k, keys other, double most)
 {
     pnr_code *a = new_code(k), *b = new_code(other);
@@ -106,7 +106,8 @@ TEST(gps_l1ca_starts_as_published)
             assert_int_equal(first, 01777 - golden_sbas_g2[prn - 120]);
         if (prn >= 193 && prn <= 202)
             assert_int_equal(first, 01777 - golden_qzss_g2[prn - 193]);
-        assert_true(sum == -1 || sum == 63 || sum == -65); /* of a Gold code: 512, 480, 544 ones */
+        /* a Gold code has 512, 480 or 544 ones */
+        assert_true(sum == -1 || sum == 63 || sum == -65);
         pnr_code_destroy(code);
     }
 }
@@ -139,8 +140,8 @@ TEST(gps_l5_codes_are_apart)
     is_apart(data, last, 600);
 }
 
-/* The register run backwards from the published end gives every chip; the turns of the other code
- * are silent. */
+/* Runs the register backwards from the published last state, and checks every chip. The chips of
+ * the other component must be 0. */
 static void ends_as_published(int component, size_t at)
 {
     const uint32_t feedback = 0445112474;
@@ -174,7 +175,7 @@ TEST(bds_b1i_is_drawn)
     const drawing g1 = {"01010101010", "10000011111", "00000000001", NULL};
     const struct {
         size_t prn;
-        const char *output; /* of G2 */
+        const char *output; /* output stages of G2 */
     } all[] = {{1, "10100000000"},  {6, "10000000100"},  {9, "01000010000"},  {24, "00001001000"},
                {37, "00000000011"}, {38, "11000010000"}, {45, "10010000100"}, {53, "10000000101"},
                {58, "00110000100"}, {63, "00100100100"}};
@@ -188,8 +189,8 @@ TEST(bds_b1i_is_drawn)
              (keys){.type = PNR_CODE_BDS_B1I, .prn = 63}, 200);
 }
 
-/* The codes are Gold codes without their last chip: with it the autocorrelation has the three values
- * of a preferred pair. */
+/* The codes are Gold codes without the last chip. With the last chip the autocorrelation has the
+ * three values of a preferred pair. */
 TEST(bds_b1i_are_cut_gold_codes)
 {
     const double values[] = {-1, 63, -65};
@@ -245,7 +246,7 @@ TEST(glonass_is_drawn_and_an_m_sequence)
     pnr_code_destroy(code);
 }
 
-/* Periods of a bit, by the rates that the documents give: see code.h. */
+/* The periods in a bit follow from the rates in the documents, see code.h. */
 TEST(bits_are_those_of_the_signal)
 {
     static const struct {

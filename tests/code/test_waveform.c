@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The waveform against the direct trigonometric sum: values, shifts, autocorrelation, bandwidth. */
+/* Tests of waveform.c. The judge of values, shifts, autocorrelation and bandwidth is the direct
+ * trigonometric sum. */
 #include "code/waveform.h"
 
 #include "base/complex.h"
@@ -37,7 +38,8 @@ static pnr_waveform *create(const sample *samples, size_t n)
     return waveform;
 }
 
-/* a(t) = 1/N sum_m X[m] exp(2 pi i m t / N), m = -N/2 .. N/2, Nyquist as X[N/2] cos(pi t). */
+/* Returns a(t) = 1/N sum_m X[m] exp(2 pi i m t / N), m = -N/2 .. N/2. The Nyquist harmonic is
+ * X[N/2] cos(pi t). */
 static sample direct(const sample *spectrum, size_t n, double t)
 {
     sample value = 0;
@@ -240,7 +242,7 @@ TEST(a_tone_of_either_sign_turns_the_right_way)
     }
 }
 
-/* R(u) = sum_n a(n + u) conj(a(n)), from the direct sum. */
+/* Returns R(u) = sum_n a(n + u) conj(a(n)), from the direct sum. */
 static sample direct_autocorrelation(const sample *samples, const sample *spectrum, size_t n,
                                      double u)
 {
@@ -271,7 +273,6 @@ TEST(autocorrelation_is_its_definition)
             value = pnr_waveform_at(correlation, u);
             assert_true(cabs(value - direct_autocorrelation(samples, spectrum, n, u) / energy) <
                         1e-8);
-            /* R(-u) = conj(R(u)) */
             assert_true(cabs(value - conj(pnr_waveform_at(correlation, -u))) < 1e-8);
         }
         value = pnr_waveform_at(correlation, 0);
@@ -299,7 +300,7 @@ TEST(bandwidth_is_the_variance_of_frequency)
     sample nyquist[8] = {1, -1, 1, -1, 1, -1, 1, -1};
     sample nothing[4] = {0};
 
-    /* A flat spectrum: mean of (2 pi m / N)^2, m = -50..50, is pi^2/3 (1 - 1/N^2). */
+    /* For a flat spectrum the mean of (2 pi m / N)^2 over m = -50 .. 50 is pi^2/3 (1 - 1/N^2). */
     assert_true(fabs(bandwidth_of(impulse, N) / (M_PI * M_PI / 3 * (1 - 1.0 / (N * N))) - 1) <
                 1e-12);
     fill_tone(tone, N, 30, 2);
@@ -309,7 +310,7 @@ TEST(bandwidth_is_the_variance_of_frequency)
     assert_true(fabs(bandwidth_of(pair, N) / pow(20 * step, 2) - 1) < 1e-12);
     fill_tone(aside, N, 10, sqrt(3));
     fill_tone(aside, N, 14, 1);
-    /* Weights 3/4 and 1/4, four bins apart: variance 3/16 of 4^2. */
+    /* Two lines of weights 3/4 and 1/4, four bins apart, have the variance 3/16 of 4^2 bins^2. */
     assert_true(fabs(bandwidth_of(aside, N) / (3 * step * step) - 1) < 1e-11);
     assert_true(fabs(bandwidth_of(nyquist, 8) / (M_PI * M_PI) - 1) < 1e-12);
     assert_true(bandwidth_of(nothing, 4) == 0);
@@ -325,7 +326,7 @@ TEST(kurtosis_is_that_of_frequency)
         const sample *samples;
         double kurtosis;
     } cases[] = {
-        {impulse, kurtosis_flat}, /* a discrete uniform variable */
+        {impulse, kurtosis_flat}, /* the kurtosis of a discrete uniform variable */
         {pair, 1},
         {aside, kurtosis_aside / pow(3.0 / 16, 2)},
     };

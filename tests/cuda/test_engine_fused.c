@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused up to 16384 points, of the engines that have it, against the reference: every length
- * class, kind of dwell, format, gate and list, and its results by themselves. */
+/* Tests method fused up to 16384 points against the reference: every class of lengths, every kind
+ * of dwell, format, gate and list. Also tests the results alone. */
 #include "tests/fixture/answer.h"
 
 enum { MAX_POINTS = 16384 };
@@ -15,7 +15,7 @@ static scenario scenario_of(const char *name, size_t n_samples)
                       .delay = uniform()};
 }
 
-/* Another echo in every window, `later` of N after the first. */
+/* Adds another echo to every window. Its delay exceeds that of the first echo by `later` N. */
 static void add_echo(world *w, double amplitude, double later)
 {
     const scenario *s = &w->s;
@@ -34,7 +34,7 @@ static void add_echo(world *w, double amplitude, double later)
     }
 }
 
-/* w.plan.method is fused. */
+/* Checks a world whose plan names method fused. */
 static void check_world(const pnr_engine_ops *ops, world *w)
 {
     const pnr_want wanted = w->s.n_looks > 1 ? PNR_WANT_POWER : PNR_WANT_COMPLEX;
@@ -63,7 +63,7 @@ static void check(const pnr_engine_ops *ops, const scenario *s)
     world_destroy(&w, ops);
 }
 
-/* Every size of the kernels, exact and extended, at both ends and inside. */
+/* Tests every size of the kernels, with windows of that size and with extended windows. */
 TEST(test_lengths)
 {
     static const size_t lengths[] = {128,  129,  255,  500,  512,  513,  1000, 1023, 1024, 1025,
@@ -136,7 +136,8 @@ TEST(test_losses)
     }
 }
 
-/* Lists: strong and weak echoes, gates that wrap, thresholds so low that lists run over. */
+/* Tests lists of candidates: strong and weak echoes, gates that wrap, and thresholds so low that
+ * lists overflow. */
 TEST(test_searches)
 {
     static const size_t lengths[] = {1024, 600, 2048, 1999, 4096, 8192};
@@ -155,7 +156,7 @@ TEST(test_searches)
             s.n_dwells = 3;
             world_create(&w, &s, ops);
             add_echo(&w, 0.08, 0.3);
-            add_echo(&w, 0.1, 0.3 + 5.0 / (double)n); /* within reach of the one before */
+            add_echo(&w, 0.1, 0.3 + 5.0 / (double)n); /* the lag is within 8 of the previous echo */
             check_world(ops, &w);
             world_destroy(&w, ops);
 
@@ -185,8 +186,8 @@ TEST(test_searches)
         }
 }
 
-/* Impulses at lags whose values the transform leaves exact: the lowest lag of a tie is kept; then
- * silence. */
+/* Impulses at lags whose values the transform computes exactly: of two equal powers the lower lag
+ * is kept. Silence has no echo. */
 TEST(test_ties)
 {
     const pnr_engine_ops *ops = need_engine("cuda");
@@ -223,8 +224,8 @@ TEST(test_ties)
     }
 }
 
-/* The bits of a dwell do not depend on which others are submitted with it, nor on how many a block
- * takes. */
+/* The bits of a dwell depend neither on the other dwells of the submit nor on the number of windows
+ * that a block takes. */
 TEST(test_submits)
 {
     static const size_t lengths[] = {1024, 1023, 300, 4096, 5000};
@@ -247,8 +248,9 @@ TEST(test_submits)
     }
 }
 
-/* So many dwells that a block takes several: same results as method library. The code's sidelobes
- * are 0, so that rounding never decides whether the floor is lowered. */
+/* The submit has so many dwells that a block takes several. The results equal those of method
+ * library. The sidelobes of the code are 0, so that rounding never decides whether the floor is
+ * lowered. */
 TEST(test_many)
 {
     static const size_t lengths[] = {1024, 600, 300, 2048, 1023, 4096, 1601, 8191, 16384};

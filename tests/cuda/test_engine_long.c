@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused above 16384 points, of the engines that have it: against the reference while that is
- * affordable, against method library at the great lengths. */
+/* Tests method fused above 16384 points. The judge is the reference where it is fast enough, and
+ * method library at greater lengths. */
 #include "tests/fixture/answer.h"
 
 enum { FIRST_BITS = 15, LAST_BITS = 22 };
@@ -15,7 +15,8 @@ static scenario scenario_of(const char *name, size_t n_samples)
                       .delay = uniform()};
 }
 
-/* fused against a method of a judge; and the same bits without the profile. */
+/* Compares fused with a method of `judge`. Without the profile the results must have the same
+ * bits. */
 static void agree_long(const pnr_engine_ops *ops, const scenario *s, const char *judge,
                        pnr_want wanted)
 {
@@ -38,7 +39,7 @@ static void agree_long(const pnr_engine_ops *ops, const scenario *s, const char 
     world_destroy(&w, ops);
 }
 
-/* 2^15 itself, and lengths that are extended to 2^15, 2^16 and 2^17. */
+/* The length 2^15 itself, and lengths that are extended to 2^15, 2^16 and 2^17. */
 TEST(test_reference)
 {
     static const size_t lengths[] = {32768, 8193, 16383, 20000};
@@ -78,7 +79,8 @@ TEST(test_reference)
     }
 }
 
-/* Samples that another step prepares: several periods, tunes, channels, all formats. */
+/* Tests samples that the first kernel cannot read: several periods, tunes, several channels, other
+ * formats. */
 TEST(test_prepared)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF64,
@@ -108,7 +110,8 @@ TEST(test_prepared)
     }
 }
 
-/* Sums of powers: the profile of powers, and the last window's. */
+/* Compares sums of powers: with the profile of powers, and with the complex profile of the last
+ * window. */
 static void agree_sum(const pnr_engine_ops *ops, const scenario *s)
 {
     agree_long(ops, s, "reference", PNR_WANT_COMPLEX);
@@ -146,8 +149,8 @@ TEST(test_sums)
     agree_sum(ops, &s);
 }
 
-/* Echoes all over the period; a strong one that hides the others from the first search; clipped
- * samples. */
+/* Adds echoes over the whole period. One strong echo hides the others from the first search, and
+ * clips samples. */
 static void add_echoes(world *w, size_t n_echoes, double amplitude)
 {
     const size_t n = w->s.n_samples;
@@ -191,7 +194,7 @@ static void check_echoes(const pnr_engine_ops *ops, size_t n, size_t n_echoes, d
     world_destroy(&w, ops);
 }
 
-/* Maps of one line: CFAR and boxes. */
+/* Compares maps of one line, with CFAR and with larger exclusion zones. */
 static void agree_maps(const pnr_engine_ops *ops, size_t n, pnr_format format)
 {
     scenario s = scenario_of("long, boxes", n);
@@ -210,7 +213,8 @@ static void agree_maps(const pnr_engine_ops *ops, size_t n, pnr_format format)
     agree_long(ops, &s, "library", PNR_WANT_POWER);
 }
 
-/* Every length against library, in every format; few and many cells above. */
+/* Compares every length with library in every format, with few and with many cells above the
+ * threshold. */
 TEST(test_library)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};
@@ -229,8 +233,9 @@ TEST(test_library)
         }
         agree_maps(ops, n, formats[bits % 3]);
         check_echoes(ops, n, 6, 0.03, 8, 20);
-        check_echoes(ops, n, 6, 0.5, 8, 20); /* hidden until the second search */
-        check_echoes(ops, n, 1, 0.5, 64, 1); /* a third of all cells are above */
+        /* the other echoes are hidden until the second search */
+        check_echoes(ops, n, 6, 0.5, 8, 20);
+        check_echoes(ops, n, 1, 0.5, 64, 1); /* a third of all cells are above the threshold */
     }
     agree_maps(ops, 10000, PNR_FORMAT_CI16);
     agree_maps(ops, (1 << 17) + 1, PNR_FORMAT_CF32);
@@ -240,7 +245,7 @@ TEST(test_library)
     check_echoes(ops, (1 << 21) - 1, 3, 0.3, 8, 20);
 }
 
-/* The bits of a dwell do not depend on which others are submitted with it. */
+/* The bits of a dwell do not depend on the other dwells of its submit. */
 TEST(test_batches)
 {
     static const size_t lengths[] = {32768, 30000, 1 << 18, 1 << 21};
@@ -263,8 +268,8 @@ TEST(test_batches)
     }
 }
 
-/* Two equal samples half a period apart, the code an impulse: both powers are exactly equal, and
- * the lower lag is kept. Silence has no echo. */
+/* Two equal samples lie half a period apart, and the code is an impulse. Both powers are exactly
+ * equal, and the lower lag is kept. Silence has no echo. */
 TEST(test_tie)
 {
     const pnr_engine_ops *ops = need_engine("cuda");

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps of the cuda engine, method by method, against the reference: every size of the kernels,
- * every number of periods that is transformed, and method fused against library where the reference
- * is slow. */
+/* Tests the maps of each method of the cuda engine against the reference: every size of the
+ * kernels, and every number of periods that is transformed. Where the reference is slow, compares
+ * method fused with library. */
 #include "tests/fixture/answer.h"
 
 static const char *const methods[] = {"library", "fused"};
 
-/* Both methods, power and complex, and their bits in any submits. */
+/* Compares both methods for powers and for complex values. The bits must be the same in submits of
+ * any size. */
 static void check(const pnr_engine_ops *ops, const scenario *s)
 {
     world w;
@@ -71,8 +72,8 @@ TEST(test_lines)
         check(ops, &scenarios[i]);
 }
 
-/* Dwells of one line, which its kernel searches: every size, every CFAR, boxes, many dwells. The
- * bits without a map on request are those with one, which the search of maps finds. */
+/* Dwells of one line, which the kernel of the lines searches. With a returned map the search of
+ * maps finds the candidates instead, and the bits must be the same. */
 TEST(test_whole_dwells)
 {
     static const scenario scenarios[] = {
@@ -105,7 +106,8 @@ TEST(test_whole_dwells)
         check(ops, &scenarios[i]);
 }
 
-/* Every size of the transform over the slow time, from raw samples and from converted ones. */
+/* Tests every size of the transform over the slow time, from raw samples and from converted
+ * samples. */
 TEST(test_slow_time)
 {
     const pnr_engine_ops *ops = need_engine("cuda");
@@ -134,14 +136,14 @@ TEST(test_slow_time)
                           .threshold = 15};
 
             if (kind == 0 && k <= 64) {
-                s.n_lags = 90; /* linear */
+                s.n_lags = 90; /* a linear correlation */
                 s.n_looks = 2;
             }
             check(ops, &s);
         }
 }
 
-/* Maps that the reference takes long for. */
+/* Maps for which the reference takes long. */
 TEST(test_large)
 {
     static const scenario scenarios[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* m-sequences on every engine, by method walsh where the engine has it for them and by the others:
- * every degree, format and kind of dwell, several samples a chip, ties, parts of a batch, groups of
- * long windows. */
+/* Tests m-sequences on every engine: method walsh where the engine has it for the plan, otherwise
+ * another method. Tests every degree, format and kind of dwell, several samples a chip, ties,
+ * partial batches, and groups of long windows. */
 #include "tests/fixture/answer.h"
 
 static const scenario plain = {.name = "walsh",
@@ -12,7 +12,7 @@ static const scenario plain = {.name = "walsh",
                                .threshold = 12,
                                .delay = 0.31};
 
-/* NULL: no such engine here, or it has no such method. */
+/* Returns the engine. NULL: the engine does not work here, or does not have the method. */
 static const pnr_engine_ops *find_method(const char *name, const char *method)
 {
     const pnr_engine_ops *ops = find_engine(name);
@@ -38,21 +38,21 @@ static const pnr_engine_ops *find_method(const char *name, const char *method)
 
 static const char *const names[] = {"cpu", "cuda"};
 
-/* The method that takes q samples a chip: on the GPU walsh takes one. */
+/* Returns a method that takes q samples a chip. On the GPU walsh takes only one sample a chip. */
 static const char *method_of(const pnr_engine_ops *ops, size_t q)
 {
     return q > 1 && strcmp(ops->name, "cuda") == 0 ? "auto" : "walsh";
 }
 
-/* The reference's time is N^2 a dwell, and sanitizers make it six times longer. Longer windows are
- * compared with `library`. */
+/* The time of the reference grows as N^2, and sanitizers make it six times longer. Windows above
+ * LONGEST are compared with `library`. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { LONGEST = 2047 };
 #else
 enum { LONGEST = 65535 };
 #endif
 
-/* 37 dwells have delays of every rest mod q. */
+/* The delays of 37 dwells have every remainder modulo q. */
 static size_t dwells_of(size_t n)
 {
     return n <= 2047 ? 37 : n <= 8191 ? 2 : 1;
@@ -111,8 +111,8 @@ static void check_degree(const pnr_engine_ops *ops, unsigned degree, size_t q)
     agree(ops, &s);
 }
 
-/* Dwells of several periods: all formats, lost and non-finite samples,
- * part of a batch of windows. */
+/* Checks dwells of several periods: all formats, lost and non-finite samples, and a partial
+ * batch. */
 static void check_dwells(const pnr_engine_ops *ops, unsigned degree, size_t q)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CI8, PNR_FORMAT_CF32};
@@ -160,8 +160,8 @@ TEST(test_walsh)
     }
 }
 
-/* A strong and a weak echo, at offsets `delay` + 0 .. q-1: the reference's candidates, both echoes
- * among them. */
+/* Checks a strong and a weak echo at the offsets `delay` + 0 .. q - 1. The candidates must be those
+ * of the reference, with both echoes. */
 static void check_two_echoes(const pnr_engine_ops *ops, unsigned degree, size_t q)
 {
     const size_t n = q * (((size_t)1 << degree) - 1), first = below(n);
@@ -226,13 +226,14 @@ TEST(test_walsh_parts)
     }
 }
 
-/* At several samples a chip auto takes walsh on the CPU. On the GPU it takes fused, or library for
- * short codes, and walsh refuses. */
+/* With several samples a chip, auto chooses walsh on the CPU. On the GPU auto chooses fused, or
+ * library for short codes, and walsh refuses the plan. */
 TEST(test_walsh_parts_words)
 {
     static const struct {
         size_t q, chips, oversample;
-        const char *cpu, *cuda, *words; /* what auto takes; what walsh says on the CPU */
+        /* the method that auto chooses on each engine; the refusal of walsh on the CPU */
+        const char *cpu, *cuda, *words;
     } cases[] = {{4, 511, 1, "walsh", "fused", NULL},
                  {4, 31, 1, "walsh", "library", NULL},
                  {4, 511, 2, "library", "fused", "half lags"},
@@ -268,7 +269,8 @@ TEST(test_walsh_parts_words)
     }
 }
 
-/* Two equal echoes of integers, `apart` lags from each other, c exactly equal there. */
+/* Checks two equal echoes of integer samples, `apart` lags from each other, where c is exactly
+ * equal at both lags. */
 static void check_walsh_tie(const pnr_engine_ops *ops, unsigned degree, size_t q, size_t delay,
                             size_t apart)
 {
@@ -306,7 +308,7 @@ static void check_walsh_tie(const pnr_engine_ops *ops, unsigned degree, size_t q
     world_destroy(&w, ops);
 }
 
-/* Only sums of integers are exact, so only walsh can be tested. */
+/* Only walsh computes exactly equal powers, because its sums of integers are exact. */
 TEST(test_walsh_ties)
 {
     for (size_t e = 0; e < 2; e++) {
@@ -325,7 +327,7 @@ TEST(test_walsh_ties)
     }
 }
 
-/* The bits of a dwell do not depend on which others are submitted with it. */
+/* The bits of a dwell do not depend on the other dwells of its submit. */
 TEST(test_walsh_batches)
 {
     static const unsigned degrees[] = {6, 10, 11, 13, 14, 17, 7, 15};
@@ -353,7 +355,8 @@ TEST(test_walsh_batches)
     }
 }
 
-/* Too long for the reference: one echo in each dwell, compared with `library`. */
+/* Compares walsh with `library`, with one echo in each dwell. These windows are too long for the
+ * reference. */
 static void check_against_library(const pnr_engine_ops *ops, const scenario *s, size_t q)
 {
     answer want, got;
@@ -395,7 +398,7 @@ TEST(test_walsh_groups)
     }
 }
 
-/* Parts that are long themselves. */
+/* Tests several samples a chip with parts of up to 2^13 samples. */
 TEST(test_walsh_long_parts)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every engine that works here against the reference: same cells, same values, same sums, same
- * bits. */
+/* Compares every engine that works here with the reference: same cells, values and sums. The bits
+ * must not depend on the submit. */
 #include "setup/setup.h"
 #include "tests/fixture/answer.h"
 #include "tests/fixture/scenarios.h"
@@ -17,7 +17,7 @@ TEST(test_powers_of_two)
 
 enum { LOOKS = 1, ROWS, CFAR };
 
-/* Each plain scenario with one more axis, in two dwells at most. */
+/* Compares each plain scenario with one more axis, in at most two dwells. */
 static void agree_with(int axis)
 {
     scenario list[32] = {{.name = NULL}};
@@ -39,7 +39,7 @@ static void agree_with(int axis)
         if (axis == CFAR) {
             s->cfar = (pnr_cfar){PNR_CFAR_CA, PNR_CFAR_ALONG_LAGS, 1, 6, 1, NULL};
             s->factor = 0.6 * s->threshold;
-            n -= s->n_samples < 32; /* nothing is left to train on */
+            n -= s->n_samples < 32; /* no training cells remain in so short a window */
         }
     }
     list[n].name = NULL;
@@ -61,7 +61,7 @@ TEST(test_cfar)
     agree_with(CFAR);
 }
 
-/* N = 65535 takes the reference seconds, so it runs once for all engines. */
+/* The reference takes seconds for N = 65535, so it computes this answer once for all engines. */
 TEST(test_long_m_sequence)
 {
     static const scenario s = S("m-sequence 65535", .n_samples = 65535, .code = M_SEQUENCE,
@@ -104,7 +104,8 @@ static void check_delay(const pnr_engine_ops *ops, size_t n, size_t delay)
     ask(ops, &w, PNR_WANT_COMPLEX, &got);
     assert_int_equal(got.dwells[0].n_candidates, 1);
     assert_int_equal(got.candidates[0].cell, delay);
-    for (size_t k = 0; k < n; k++) { /* Zadoff-Chu: all other lags are 0 */
+    /* the Zadoff-Chu code has the correlation 0 at all other lags */
+    for (size_t k = 0; k < n; k++) {
         const double peak = k == delay ? 0.25 * (double)n : 0;
 
         assert_true(fabs((double)got.profile[2 * k] - peak) < 1e-4);
@@ -114,22 +115,23 @@ static void check_delay(const pnr_engine_ops *ops, size_t n, size_t delay)
     world_destroy(&w, ops);
 }
 
-/* Computed by hand without noise: c at the echo's lag is A sum|a|^2, elsewhere the autocorrelation.
- * Detects a wrong conjugate (the echo would vanish), an error of one beyond N/2, a missing 1/N. */
+/* Checks samples without noise against values computed by hand. At the lag of the echo c is A
+ * sum|a|^2, elsewhere c is the autocorrelation. This finds a wrong conjugate, an error of one lag
+ * beyond N/2, and a missing 1/N. */
 TEST(test_by_hand)
 {
 
     for (size_t e = 0; engine_names[e] != NULL; e++) {
         const pnr_engine_ops *ops = find_engine(engine_names[e]);
 
-        /* a length that is transformed itself, and a prime that is extended */
+        /* a length whose transform is direct, and a prime, whose period is extended */
         for (size_t i = 0; ops != NULL && i < 2; i++)
             for (size_t delay = 0; delay < (i == 0 ? 75 : 61); delay++)
                 check_delay(ops, i == 0 ? 75 : 61, delay);
     }
 }
 
-/* Two equal echoes in exact samples give equal powers. The one at the lower lag is kept. */
+/* Two equal echoes in exact samples give equal powers, and the echo at the lower lag is kept. */
 TEST(test_tie)
 {
 
@@ -143,7 +145,7 @@ TEST(test_tie)
         if (ops == NULL)
             continue;
         world_create(&w, &s, ops);
-        /* the code is an impulse: c = x */
+        /* the code is an impulse, so that c = x */
         memset(w.references, 0, 16 * sizeof *w.references);
         w.references[0][0] = 1;
         float(*x)[2] = (float(*)[2])(void *)w.samples;
@@ -165,8 +167,8 @@ TEST(test_tie)
     }
 }
 
-/* The bits of a dwell do not depend on which others are submitted with it, nor on where the view
- * wraps. */
+/* The bits of a dwell depend neither on the other dwells of its submit nor on the place at which
+ * the view wraps. */
 TEST(test_batches)
 {
     static const size_t lengths[] = {512, 1023, 10000, 20000, 1024, 8192};
@@ -176,7 +178,8 @@ TEST(test_batches)
         const size_t e = i / 12, length = i / 2 % 6;
         const pnr_engine_ops *ops = find_engine(engine_names[e]);
         const size_t looks =
-            e == 0 || length >= 4 ? 1 : 3; /* own kernels take windows one by one */
+            /* the kernels of the cuda engine take windows one by one */
+            e == 0 || length >= 4 ? 1 : 3;
         const scenario s =
             S("batches", .n_samples = lengths[length], .format = formats[i % 2], .n_looks = looks,
               .n_dwells = 7, .echo = 0.05, .delay = 0.8, .threshold = 3.2);
@@ -246,7 +249,7 @@ TEST(test_m_sequence_plan)
     w.references[1][1] = 0;
     w.plan.m_taps = primitive_taps(9);
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
-    w.plan.m_taps = UINT64_C(1) << 9; /* x^10 + 1: no maximal period */
+    w.plan.m_taps = UINT64_C(1) << 9; /* x^10 + 1, whose period is not maximal */
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
     w.plan.m_taps = primitive_taps(10);
     w.plan.m_degree = 25;
@@ -258,7 +261,8 @@ TEST(test_m_sequence_plan)
     several.n_samples = 3 * 1023;
     world_create(&w, &several, ops);
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_OK);
-    w.references[700][0] = -w.references[700][0]; /* the second sample of its chip */
+    /* the second sample of a chip differs from the first */
+    w.references[700][0] = -w.references[700][0];
     assert_int_equal(ops->describe(&w.plan, &choice, &error), PNR_EINTERNAL);
     w.references[700][0] = -w.references[700][0];
     w.plan.m_samples = 1;
@@ -269,7 +273,7 @@ TEST(test_m_sequence_plan)
     world_destroy(&w, ops);
 }
 
-/* The setup names an m-sequence of whole samples a chip, and no other. */
+/* The set-up names an m-sequence only if a chip has a whole number of samples. */
 TEST(test_m_sequence_setup)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares search_without of the reference with samples from which the echoes were subtracted
- * beforehand, and every engine with the reference. Submits in flight and the collected result must
- * not change. */
+/* Tests search_without. For the reference, the judge is a search of samples from which the echoes
+ * were subtracted beforehand. For the other engines, the judge is the reference. Submits in flight
+ * and the collected result must not change. */
 #include "tests/fixture/answer.h"
 
 static const scenario scenarios[] = {
@@ -31,7 +31,7 @@ static const scenario scenarios[] = {
 };
 enum { N_REMOVALS = 2 };
 
-/* Makes two removals: nearly the moving echo of dwell d, and another signal. */
+/* Makes two removals: one is nearly the moving echo of dwell d, the other is a different signal. */
 static void make_removals(const world *w, size_t d, float (*replica)[2], pnr_removal *out)
 {
     const size_t n = w->s.n_samples, delay = world_delay(w, d);
@@ -47,8 +47,8 @@ static void make_removals(const world *w, size_t d, float (*replica)[2], pnr_rem
     out[1] = (pnr_removal){(const float(*)[2])(replica + n), {-0.05, 0.08}, -3.3};
 }
 
-/* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from a dwell's samples, before tune and
- * conjugation, where they are neither lost nor non-finite. */
+/* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from the samples of a dwell that are neither
+ * lost nor non-finite. Undoes tune and conjugation, because these samples are raw. */
 static void take_out(world *w, size_t d, const pnr_removal *removals)
 {
     const size_t n = w->s.n_samples, dwell = n * pnr_plan_windows(&w->plan);
@@ -78,8 +78,8 @@ static void take_out(world *w, size_t d, const pnr_removal *removals)
     }
 }
 
-/* Searches dwell d twice without the removals. Checks that both results have the same bits, and
- * that neither the collected result nor the submit in flight has changed. */
+/* Searches dwell d twice with search_without. Checks that both results have the same bits, and that
+ * neither the collected result nor the submit in flight has changed. */
 static void ask_again(const pnr_engine_ops *ops, const world *w, size_t d,
                       const pnr_removal *removals, size_t n_removals, answer *out)
 {
@@ -98,7 +98,7 @@ static void ask_again(const pnr_engine_ops *ops, const world *w, size_t d,
                      PNR_OK);
     assert_int_equal(result.n_dwells, 1);
     answer_keep(&plan, &result, out);
-    answer_keep(&plan, &first, &after); /* it has not changed */
+    answer_keep(&plan, &first, &after); /* checks that the collected result is unchanged */
     check_same_bits(&after, &before, 0);
     answer_destroy(&after);
     /* a second call gives the same bits */
@@ -109,7 +109,8 @@ static void ask_again(const pnr_engine_ops *ops, const world *w, size_t d,
     answer_destroy(&after);
     assert_int_equal(ops->collect(engine, true, &result), PNR_OK);
     assert_int_equal(result.tag, 2);
-    answer_keep(&plan, &result, &after); /* the submit in flight has its ordinary result */
+    /* the submit in flight has the result of an ordinary search */
+    answer_keep(&plan, &result, &after);
     check_same_bits(&after, &before, 0);
     answer_destroy(&after);
     answer_destroy(&before);
@@ -146,7 +147,8 @@ TEST(test_samples_without_echoes)
     }
 }
 
-/* Without removals the dwell is unchanged; with its echo removed the echo is not found. */
+/* Without removals the result is unchanged. When the echo of the dwell is removed, the echo is not
+ * found. */
 TEST(test_nothing_and_all)
 {
     const pnr_engine_ops *ops = find_engine("reference");
@@ -163,7 +165,8 @@ TEST(test_nothing_and_all)
     check_same_bits(&got, &same, 0);
     answer_destroy(&got);
     assert_true(whole.dwells[1].n_candidates >= 1);
-    removals[0].peak[0] -= 0.01; /* exact now */
+    /* undoes the deviation of make_removals, so that the removal is exact */
+    removals[0].peak[0] -= 0.01;
     ask_again(ops, &w, 1, removals, 1, &got);
     assert_int_equal(got.dwells[0].n_candidates, 0);
     assert_true(got.dwells[0].energy < 0.1 * whole.dwells[1].energy);
@@ -172,7 +175,8 @@ TEST(test_nothing_and_all)
     world_destroy(&w, ops);
 }
 
-/* Compares every method of an engine, within the tolerance of dwell d with its echoes. */
+/* Compares every method of an engine with the reference, after the echoes of dwell d are removed.
+ * The tolerance is that of dwell d with its echoes. */
 static void agree_again(const pnr_engine_ops *ops, const scenario *s, size_t d)
 {
     const pnr_engine_ops *reference = find_engine("reference");
@@ -182,7 +186,7 @@ static void agree_again(const pnr_engine_ops *ops, const scenario *s, size_t d)
     world w;
 
     world_create(&w, s, ops);
-    (void)is_able(ops, &w); /* says why not */
+    (void)is_able(ops, &w); /* prints the reason of a refusal */
     make_removals(&w, d, replica, removals);
     ask(reference, &w, PNR_WANT_NONE, &whole);
     ask_again(reference, &w, d, removals, N_REMOVALS, &wanted);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps: the reference engine against the formulas in complex numbers, and every engine that works
- * here against the reference: same cells, same values, same sums, same bits. */
+/* Tests maps. Compares the reference engine with the formulas of plan.h, and every engine that
+ * works here with the reference. */
 #include "tests/fixture/answer.h"
 #include "tests/fixture/naive.h"
 #include "tests/fixture/scenarios.h"
 
-/* Returns the number of candidates. */
+/* Compares the reference with the formulas. Returns the number of candidates. */
 static size_t check_formulas(const scenario *s, pnr_want want)
 {
     const pnr_engine_ops *ops = find_engine("reference");
-    /* the engine's kernel is a table, with errors of 5e-6 between its rows */
+    /* the engine interpolates a table of weights, with errors of 5e-6 */
     const double slack = strstr(s->name, "time scale") != NULL ? 30 : 0.3;
     size_t n_candidates = 0;
     answer got, wanted;
@@ -37,7 +37,7 @@ TEST(test_formulas)
             if (s->n_samples <= 1024)
                 n_candidates +=
                     check_formulas(s, n_scenarios++ % 2 == 0 ? PNR_WANT_COMPLEX : PNR_WANT_POWER);
-    assert_true(n_candidates > 2 * n_scenarios); /* there was something to compare */
+    assert_true(n_candidates > 2 * n_scenarios); /* there were candidates to compare */
 }
 
 TEST(test_agreement)

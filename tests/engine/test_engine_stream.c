@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Submit after submit, as in a live stream: samples that are uploaded ahead, spinning waits,
- * submits of every size. The bits are those of a single submit. */
+/* Submits one submit after the other, as a live stream does: samples that are uploaded ahead,
+ * spinning waits, submits of every size. The bits must be those of a single submit. */
 #include "tests/fixture/answer.h"
 
 enum { N_DWELLS = 23, BATCH = 5 };
 
-/* A run over the world's dwells in submits of 1 .. BATCH. */
+/* The state of a run: submits of 1 to BATCH dwells of a world. */
 typedef struct run {
     const pnr_engine_ops *ops;
     const world *w;
@@ -33,8 +33,8 @@ static pnr_windows view(const run *r, size_t first, size_t n_samples)
     return v;
 }
 
-/* Uploads a growing part of the next submit. Sometimes first uploads a part of a dwell that is not
- * submitted next, as when a ring refuses a dwell. */
+/* Uploads a growing part of the next submit. Sometimes first uploads a part of another dwell, as
+ * happens when the ring refuses a dwell. */
 static void send_ahead(run *r, size_t n_next)
 {
     const size_t next = n_next * world_dwell(r->w);
@@ -69,7 +69,7 @@ static void submit(run *r)
     r->n_submitted += n;
 }
 
-/* Collects the oldest result: waits for it, or polls until it is ready. */
+/* Collects the oldest result, either by waiting or by polling. */
 static void collect(run *r)
 {
     const size_t n = r->plan.max_candidates;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a configuration to a map: 31 looks of 16 periods of 1023 chips, one sample a chip, linear
- * correlation, cell by cell against a script in numpy. */
+/* Tests the way from a configuration to a map: 31 looks of 16 periods of 1023 chips, one sample a
+ * chip, linear correlation. A script in numpy checks each cell. */
 #include "setup/setup.h"
 #include "tests/fixture/answer.h"
 
@@ -21,7 +21,7 @@ static const char *const settings[] = {
     "doppler.max_hz=500",
 };
 
-/* Noise, and in it an echo that moves. */
+/* Makes noise and an echo that moves. */
 static void make_samples(const pnr_plan *plan, size_t n_view, int16_t (*samples)[2])
 {
     for (size_t i = 0; i < n_view; i++) {
@@ -46,8 +46,8 @@ static void write_file(const char *folder, const char *name, const void *data, s
     assert_int_equal(fclose(file), 0);
 }
 
-/* Writes the map of one engine to a file. false: the engine does not support an axis, and states
- * which. */
+/* Writes the map of one engine to a file. Returns false if the engine does not support an axis; the
+ * engine's reason is printed. */
 static bool write_map(const pnr_engine_ops *ops, const pnr_plan *plan, const pnr_windows *windows,
                       const char *folder)
 {
@@ -70,7 +70,7 @@ static bool write_map(const pnr_engine_ops *ops, const pnr_plan *plan, const pnr
     return true;
 }
 
-/* A python that has numpy; NULL: there is none. */
+/* Finds a python that has numpy. Returns NULL if there is none. */
 static const char *find_python(void)
 {
     static const char *const candidates[] = {"python3", "/usr/bin/python3"};
@@ -100,7 +100,7 @@ static void check_by_script(const char *python, const pnr_plan *plan, const char
                                    h > 0 ? "," : "", hypothesis.quarters, hypothesis.first_bin,
                                    hypothesis.n_rows);
     }
-    /* the TAP of the script becomes a comment in ours */
+    /* prints the TAP of the script as comments of this test */
     snprintf(command + length, sizeof command - length, " >%s/out", folder);
     assert_true(length + 60 < sizeof command);
 

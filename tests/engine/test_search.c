@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The search against a simple one that tests every cell, on random dwells of all kinds. */
+/* Compares the search with a simple search that tests every cell, on random dwells of all kinds. */
 #include "engine/search.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
 
 enum { MAX_TRAINING = 40, MAX_LOOKS = 2, MOST = 700 };
 
-/* --- the simple search: one list of all cells of the gate --- */
+/* --- the simple search, which lists all cells of the gate --- */
 
 typedef struct plain {
     const pnr_plan *plan;
@@ -14,7 +14,7 @@ typedef struct plain {
     size_t n_rows, n_cells, looks_used;
 } plain;
 
-/* Gives the value at a row and cell of a code. false: there is no such cell. */
+/* Gives the value at a row and cell of a code. Returns false if there is no such cell. */
 static bool value_at(const plain *m, size_t code, long row, long cell, float *value)
 {
     const long n = (long)m->n_cells;
@@ -41,7 +41,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Gives the limit of a cell, Z times the factor. false: the cell has no training cell. */
+/* Gives the level of a cell, which is Z times the factor. Returns false if the cell has no training
+ * cell. */
 static bool limit_of(const plain *m, size_t code, long row, long cell, double *limit)
 {
     const pnr_plan *plan = m->plan;
@@ -129,7 +130,8 @@ static int by_place(const void *a, const void *b)
                                 : 0;
 }
 
-/* Writes all maxima above their limits to `all`: first the kept ones, in the order of places. */
+/* Writes all maxima above their levels to `all`: first those that are kept, in the order of code,
+ * row and cell. */
 static void look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_candidate *all)
 {
     const pnr_plan *plan = m->plan;
@@ -162,7 +164,8 @@ static void look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_can
     qsort(all, dwell->n_candidates, sizeof *all, by_place);
 }
 
-/* Returns the mean of the columns that no kept candidate reaches; -1: fewer than half are left. */
+/* Returns the mean of the columns that no kept candidate reaches, or -1 if fewer than half of the
+ * columns are left. */
 static double rest_plainly(const plain *m, const pnr_dwell *dwell, const pnr_candidate *kept)
 {
     const pnr_plan *plan = m->plan;
@@ -194,7 +197,7 @@ static double rest_plainly(const plain *m, const pnr_dwell *dwell, const pnr_can
     return 2 * n_left >= n_columns ? sum / (double)(n_left * m->n_rows) : -1;
 }
 
-/* Tells whether a cell is at the threshold, within the rounding of sums in floats. */
+/* Tells whether rounding decides if some cell is above the threshold. */
 static bool is_close(const plain *m, const pnr_dwell *dwell)
 {
     const double threshold = m->plan->threshold[dwell->n_periods - 1] * dwell->floor;
@@ -246,7 +249,7 @@ typedef struct world {
     size_t n_values, n_rows;
 } world;
 
-/* Returns a plan of one window of n samples, which is searched everywhere for one candidate. */
+/* Returns a plan of one window of n samples. Its gate has all lags, and it keeps one candidate. */
 static pnr_plan plain_plan(size_t n, const double *threshold)
 {
     return (pnr_plan){.n_samples = n,
@@ -299,8 +302,8 @@ static void world_create(world *w, size_t n_lags)
     };
     w->n_rows = w->hypotheses[0].n_rows + (p->n_hypotheses > 1 ? w->hypotheses[1].n_rows : 0);
     if (p->oversample == 1 && uniform() < 0.3)
-        p->filter = (const double(*)[2])w->filter; /* only the number of candidates is tested
-                                                    * here */
+        /* only the number of candidates is tested here, so the filter is a dummy */
+        p->filter = (const double(*)[2])w->filter;
     n_factors = MAX_LOOKS * (training + 1) * (training + 1);
     w->factor = calloc(n_factors, sizeof *w->factor);
     w->n_values = p->n_codes * w->n_rows * n_lags * p->oversample;
@@ -320,7 +323,8 @@ static void world_create(world *w, size_t n_lags)
     }
 }
 
-/* Checks that the bits are the same if all lines are scanned beforehand, the last one first. */
+/* Checks that the bits are the same if all lines are scanned beforehand, beginning with the last
+ * line. */
 static void check_lines(const world *w, size_t looks, double energy_of_code, const pnr_dwell *empty,
                         const pnr_dwell *want, const pnr_candidate *candidates)
 {
@@ -346,7 +350,7 @@ static void check_lines(const world *w, size_t looks, double energy_of_code, con
     free(above);
 }
 
-/* Number of random dwells with a later search, with too many maxima, with equal powers. */
+/* Numbers of random dwells that had a second search, too many maxima, or equal powers. */
 typedef struct met {
     size_t n_repeated, n_overfull, n_tied;
 } met;
@@ -355,7 +359,7 @@ static void check(const world *w, const pnr_dwell *empty, double energy_of_code,
                   met *count)
 {
     const pnr_plan *p = &w->plan;
-    /* sums of a plain dwell are in floats */
+    /* sums of a plain dwell are in single precision */
     const double rounding = pnr_plan_is_plain(p) ? 1e-5 : 1e-12;
     pnr_dwell got = *empty, want = *empty;
     const plain m = {p, w->power, w->n_rows, p->n_lags * p->oversample, looks};
@@ -401,7 +405,7 @@ TEST(test_random)
     for (size_t trial = 0; trial < 2500; trial++) {
         world w;
 
-        /* also codes shorter than a neighbourhood, and rows of more than a block */
+        /* some codes are shorter than a neighbourhood, and some rows longer than a block */
         world_create(&w, trial % 50 == 0  ? 700 + below(900)
                          : trial % 5 == 0 ? 1 + below(20)
                                           : 20 + below(150));
@@ -418,7 +422,8 @@ TEST(test_random)
         assert_true(n_found[i] > 100);
 }
 
-/* One code, one row, one window, a threshold, and echoes of up to 5000 times the noise. */
+/* Tests plain dwells: one code, one row, one window, a threshold, and echoes of up to 5000 times
+ * the noise. */
 TEST(test_plain)
 {
     static float power[2 * MOST];
@@ -426,7 +431,7 @@ TEST(test_plain)
 
     for (int round = 0; round < 3000; round++) {
         const size_t n = 1 + below(MOST), oversample = 1 + below(2);
-        const bool is_coarse = below(2) == 0; /* few levels: many ties */
+        const bool is_coarse = below(2) == 0; /* few levels of power, so that many are equal */
         world w = {.threshold = {1 + (double)below(90) / 10},
                    .power = power,
                    .n_values = n * oversample,
@@ -447,14 +452,14 @@ TEST(test_plain)
             power[below(w.n_values)] = (float)(10 + below(5000));
         for (size_t k = 0; k < n; k++)
             empty.floor += (double)power[k * oversample] / (double)n;
-        empty.energy = empty.floor; /* E_a is N */
+        empty.energy = empty.floor; /* the code has the energy N */
         check(&w, &empty, (double)n, 1, &count);
     }
-    /* the rounds contained the cases that they test */
+    /* the random dwells contained all cases that this test is for */
     assert_true(count.n_repeated > 100 && count.n_overfull > 100 && count.n_tied > 100);
 }
 
-/* The same powers in any order of places, of which some have no lag, give the same answer. Powers
+/* The order of the powers does not change the result, even if some powers belong to no lag. Powers
  * are whole numbers, so that sums do not depend on the order. */
 TEST(test_places)
 {
@@ -476,7 +481,7 @@ TEST(test_places)
         for (size_t k = 0; k < n; k++) {
             size_t at = below((size_t)2 * MOST);
 
-            power[k] = (float)(1 + below(below(20) == 0 ? 500 : 20)); /* 0: free */
+            power[k] = (float)(1 + below(below(20) == 0 ? 500 : 20)); /* 0 marks a free place */
             while (placed[at] != 0)
                 at = (at + 1) % ((size_t)2 * MOST);
             placed[at] = power[k];
@@ -497,14 +502,15 @@ TEST(test_neighbour_lags)
 {
     const pnr_plan plan = {.n_lags = 1023, .oversample = 2}, tiny = {.n_lags = 5, .oversample = 1};
 
-    assert_int_equal(pnr_search_lag(&plan, 7, 0), 3); /* lag 3.5 */
+    assert_int_equal(pnr_search_lag(&plan, 7, 0), 3); /* cell 7 is lag 3.5 */
     assert_int_equal(pnr_search_lag(&plan, 0, -8), 1015);
     assert_int_equal(pnr_search_lag(&plan, 2044, 8), 7);
     assert_int_equal(pnr_search_lag(&tiny, 1, -8), 3);
     assert_int_equal(pnr_search_lag(&tiny, 4, 8), 2);
 }
 
-/* Noise of 1 and an echo of 10^14: the level after the echo is removed is that of the noise. */
+/* With noise of power 1 and an echo of 10^14, the CFAR level beyond the echo is that of the
+ * noise. */
 TEST(test_beside_a_strong_echo)
 {
     enum { N = 4096, TRAINING = 8 };
@@ -529,7 +535,8 @@ TEST(test_beside_a_strong_echo)
         for (size_t i = 0; i < N; i++)
             power[i] = 1;
         power[1000] = 1e14f;
-        power[1000 + TRAINING + 3] = 1.6f; /* the first cell beyond the reach of the echo */
+        /* the first cell whose training cells do not contain the echo */
+        power[1000 + TRAINING + 3] = 1.6f;
         power[3000] = 1.6f;
         power[4000] = 1.4f;
         pnr_search_dwell(&plan, 1, power, 1, NULL, NULL, &dwell, out);
@@ -537,11 +544,12 @@ TEST(test_beside_a_strong_echo)
         assert_int_equal(out[0].cell, 1000);
         assert_int_equal(out[1].cell, 1000 + TRAINING + 3);
         assert_int_equal(out[2].cell, 3000);
-        assert_true(fabs(dwell.floor - 1) < 0.02); /* the floor does not include the 10^14 */
+        /* the floor does not contain the power of the echo */
+        assert_true(fabs(dwell.floor - 1) < 0.02);
     }
 }
 
-/* If no window is used, nothing is found, whatever powers the map has. */
+/* If no window is used, nothing is found, whatever the powers are. */
 TEST(test_nothing_used)
 {
     const double threshold = 1;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A look at another time scale: tones come out where they should, whole shifts are exact. */
+/* Tests a look at another time scale: tones keep their frequency, and shifts by whole samples are
+ * exact. */
 #include "engine/stretch.h"
 #include "tests/fixture/test.h"
 
 static float table[PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS];
 
-/* Reads a tone of `f` cycles a sample at a place. out: real part, imaginary part. */
+/* Interpolates a tone of `f` cycles a sample. out: real part, imaginary part. */
 static void read_tone(pnr_stretch_place p, double f, double out[2])
 {
     out[0] = out[1] = 0;
@@ -38,12 +39,12 @@ TEST(test_tones)
             }
 }
 
-/* Neighbouring places join without a step, also where the whole sample changes. */
+/* The interpolated tone has no jump between neighbouring times, also where `first` changes. */
 TEST(test_joins)
 {
     double last[2] = {1, 0};
 
-    for (size_t n = 0; n < 5000; n++) { /* 0.05 to 3 samples, in steps of 6e-4 */
+    for (size_t n = 0; n < 5000; n++) { /* shifts from 0.05 to 3 samples, in steps of 6e-4 */
         const pnr_stretch_place p = pnr_stretch_at(-0.0006, 1, n);
         const pnr_stretch_place here = {p.first - (int64_t)n, p.row, p.part};
         double value[2];
@@ -69,7 +70,7 @@ TEST(test_whole_shifts)
     assert_int_equal(none.row, 0);
     assert_true(none.part == 0);
 
-    /* the middle stays, samples before it move away */
+    /* the middle sample stays in place, and samples before it are read earlier */
     const pnr_stretch_place far = pnr_stretch_at(0.01, 2001, 0);
 
     assert_int_equal(far.first, -10 - 15);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scipy 1.10.1: the false-alarm probability at a CFAR factor.
- * Made by tests/golden/cfar.py. */
+/* False-alarm probabilities at given CFAR factors by scipy 1.10.1. Written by
+ * tests/golden/cfar.py. */
 static const struct {
     pnr_cfar_kind kind;
     size_t looks, before, after;

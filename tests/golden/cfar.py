@@ -4,8 +4,8 @@
 
     python3 tests/golden/cfar.py > tests/golden/cfar.h
 
-Integrated the other way round than src/setup/cfar_factor.c does: Pfa = E[G(u / f)] over the tested cell u, G the
-distribution of the training cells' statistic, by adaptive quadrature.
+src/setup/cfar_factor.c integrates over the statistic of the training cells. This script integrates over the tested
+cell u: Pfa = E[G(u / f)], where G is the distribution of that statistic, by adaptive quadrature.
 """
 import numpy as np
 import scipy
@@ -37,7 +37,7 @@ def pfa(kind, looks, before, after, factor):
 
 
 def factor_at(kind, looks, before, after, wanted):
-    low, high = -3.0, 8.0  # of log2
+    low, high = -3.0, 8.0  # limits of log2 of the factor
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (middle, high) if pfa(kind, looks, before, after, 2**middle) > wanted else (low, middle)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* numpy 1.24.2: RandomState(seed).random_sample(10000) = u, chip = exp(1j*2*pi*u).
- * Made by tests/golden/random_phase.py. */
+/* Chips of numpy 1.24.2: u = RandomState(seed).random_sample(10000), chip = exp(1j*2*pi*u). Written
+ * by tests/golden/random_phase.py. */
 enum { GOLDEN_LENGTH = 10000 };
 static const struct {
     size_t seed, chip;

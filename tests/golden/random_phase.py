@@ -10,7 +10,8 @@ import numpy as np
 
 SEEDS = (0, 1, 7, 1234567, 2**32 - 1)
 LENGTH = 10000
-# Around the generator's turns (624 words of 32 bits make 312 numbers), and both ends.
+# Both ends, and the places where the generator makes its next 624 words of 32 bits, which give 312
+# numbers.
 CHIPS = (0, 1, 2, 155, 156, 311, 312, 313, 623, 624, 625, 5000, 9998, 9999)
 
 print("/* SPDX-License-Identifier: MIT */")

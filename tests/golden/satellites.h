@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What interface documents print beside the tables that src/code uses: other forms of the same
- * codes. */
+/* Values that the interface documents print in addition to the tables that src/code uses. They are
+ * other forms of the same codes. */
 #ifndef TEST_GOLDEN_SATELLITES_H
 #define TEST_GOLDEN_SATELLITES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* GPS L1 C/A, octal, from PRN 1 (IS-GPS-200, table 3-Ia): the first ten chips. */
+/* The first ten chips of GPS L1 C/A from PRN 1 on, octal (IS-GPS-200, table 3-Ia). */
 static const uint16_t golden_gps_chips[] = {
     01440, 01620, 01710, 01744, 01133, 01455, 01131, 01454, 01626, 01504, 01642, 01750, 01764,
     01772, 01775, 01776, 01156, 01467, 01633, 01715, 01746, 01763, 01063, 01706, 01743, 01761,
     01770, 01774, 01127, 01453, 01625, 01712, 01745, 01713, 01134, 01456, 01713};
 
-/* The start of G2, octal, for SBAS, from PRN 120, and QZSS, from PRN 193 (PRN assignments of
- * gps.gov; IS-QZSS-PNT): the ones' complement of the first ten chips. */
+/* The first state of G2, octal, of SBAS from PRN 120 on and of QZSS from PRN 193 on (PRN
+ * assignments of gps.gov; IS-QZSS-PNT). It is the ones' complement of the first ten chips. */
 static const uint16_t golden_sbas_g2[] = {
     01106, 01241, 00267, 00232, 01617, 01076, 01764, 00717, 01532, 01250, 00341, 00551, 00520,
     01731, 00706, 01216, 00740, 01007, 00450, 00305, 01653, 01411, 01644, 01312, 01060, 01560,
@@ -22,8 +22,8 @@ static const uint16_t golden_sbas_g2[] = {
 static const uint16_t golden_qzss_g2[] = {01050, 01607, 01747, 01305, 00540,
                                           01363, 00727, 00147, 01206, 01045};
 
-/* GPS L5, stages 1 to 13 of XB at chip 0, by component (I5, Q5) from PRN 1 (IS-GPS-705, tables 3-Ia
- * and 3-Ib). */
+/* Stages 1 to 13 of XB at chip 0 of GPS L5, by component (I5, Q5), from PRN 1 on (IS-GPS-705,
+ * tables 3-Ia and 3-Ib). */
 static const char *const golden_l5_xb[2][37] = {
     {"0101011100100", "1100000110101", "0100000001000", "1011000100110", "1110111010111",
      "0110011111010", "1010010011111", "1011110100100", "1111100101011", "0111111011110",
@@ -42,7 +42,7 @@ static const char *const golden_l5_xb[2][37] = {
      "0101111100101", "1001000101010", "1011001000100", "1111001000100", "0110010110011",
      "0011110101111", "0010011010001"}};
 
-/* BeiDou B3I, stages 1 to 13 of G2 at chip 0, from PRN 1 (BDS-SIS-ICD-B3I-1.0, table 4-1). */
+/* Stages 1 to 13 of G2 at chip 0 of BeiDou B3I, from PRN 1 on (BDS-SIS-ICD-B3I-1.0, table 4-1). */
 static const char *const golden_b3i_g2[] = {
     "1010111111111", "1111000101011", "1011110001010", "1111111111011", "1100100011111",
     "1001001100100", "1111111010010", "1110111111101", "1010000000010", "0010000011011",
@@ -58,8 +58,8 @@ static const char *const golden_b3i_g2[] = {
     "1011001000110", "0111001111000", "0010111001010", "1100111110110", "1001001000101",
     "0111000100000", "0011001000010", "0010001001110"};
 
-/* GPS L2C, the state at the last chip, octal, by component (CM, CL), PRN 1 to 63 and 159 to 210
- * (IS-GPS-200, tables 3-IIa and 3-IIb, section 6.3). */
+/* The state at the last chip of GPS L2C, octal, by component (CM, CL), of PRN 1 to 63 and 159 to
+ * 210 (IS-GPS-200, tables 3-IIa and 3-IIb, section 6.3). */
 static const uint32_t golden_l2c_end[2][115] = {
     {0552566002, 0034445034, 0723443711, 0511222013, 0463055213, 0667044524, 0652322653, 0505703344,
      0520302775, 0244205506, 0236174002, 0654305531, 0435070571, 0630431251, 0234043417, 0535540745,

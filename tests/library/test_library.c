@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* libpnradar gives the results of the program for the same samples, however they are pushed, and
- * explains each failure. */
+/* Tests that libpnradar gives the results of the program for the same samples, however these are
+ * pushed, and that it explains each failure. */
 #include "library/pnradar.h"
 
 #include "tests/fixture/pipeline_fixture.h"
 
 enum { DWELLS = 300 };
 
-/* The text of a stage's configuration. */
+/* Returns the configuration of a stage as text. */
 static char *text_of(const stage *s)
 {
     char *text = NULL;
@@ -54,7 +54,8 @@ static void assert_same_result(const pnradar_result *is, const pnr_report *wante
     }
 }
 
-/* Gets all results that are there, and compares them with the program's from *seen on. */
+/* Gets all results that have arrived, and compares them with those of the program from number *seen
+ * on. */
 static int take_results(pnradar *radar, double patience_s, const outcome *wanted, size_t *seen)
 {
     pnradar_result result;
@@ -67,7 +68,8 @@ static int take_results(pnradar *radar, double patience_s, const outcome *wanted
     return code;
 }
 
-/* Pushes the stage in pieces; gets the results after each piece, or all of them at the end. */
+/* Pushes the samples of a stage, `piece` samples at a time. Gets the results after each push, or
+ * all results at the end. */
 static void assert_same_as_program(const char *setting, size_t piece, bool gets_at_once)
 {
     const char *const settings[] = {"target.2.range_m=12000",
@@ -111,14 +113,14 @@ TEST(test_results_of_pieces)
     assert_same_as_program("source.format=cf64", 1, true);
 }
 
-/* More results than the queue has room for at first, in a ring that holds few dwells. */
+/* The queue grows, because it has more results than its first size. The ring holds few dwells. */
 TEST(test_results_kept_to_the_end)
 {
     assert_same_as_program("ring.bytes=24384", DWELLS * N + 5, false);
     assert_same_as_program("ring.bytes=24384", 50, false);
 }
 
-/* A thread that gets results while the test pushes. */
+/* The state of a thread that gets results while the test pushes samples. */
 typedef struct getter {
     pnradar *radar;
     size_t n;
@@ -153,7 +155,8 @@ TEST(test_two_threads)
     close_stage(&s);
 }
 
-/* Gets results and checks that they chain: adds what was lost, and moves *position on. */
+/* Gets results and checks that each begins where the previous one ended. Adds the lost samples to
+ * *lost, and advances *position. */
 static size_t take_chain(pnradar *radar, double patience_s, uint64_t *position, uint64_t *lost)
 {
     pnradar_result result;
@@ -231,7 +234,7 @@ TEST(test_push_after_finish)
     close_stage(&s);
 }
 
-/* No samples and no finish: nothing waits for long. */
+/* Destroys radars that got no samples or were not finished. No call may wait for long. */
 TEST(test_destroyed_early)
 {
     pnradar_result result;
@@ -245,14 +248,15 @@ TEST(test_destroyed_early)
     assert_int_equal(pnradar_get(radar, 0.01, &result), 0);
     pnradar_destroy(radar);
     radar = create(&s);
-    assert_int_equal(pnradar_push(radar, s.bytes, s.n_positions), 0); /* nobody gets the results */
+    /* no thread gets the results */
+    assert_int_equal(pnradar_push(radar, s.bytes, s.n_positions), 0);
     pnradar_destroy(radar);
     pnradar_destroy(NULL);
     close_stage(&s);
 }
 
-/* The engine is lost at the third submit: the earlier results are there, then pushes and gets say
- * why there are no more. */
+/* The engine is lost at the third submit. The earlier results are still returned. Later calls of
+ * push and get fail and explain why. */
 TEST(test_engine_lost)
 {
     static const char *const settings[] = {"engine.name=fault", "engine.batch=1", NULL};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Text reaches gnuplot as one literal of one line, and a file is replaced by a whole picture only. */
+/* Tests that text reaches gnuplot as one literal on one line, and that only a complete picture
+ * replaces a file. */
 #include "picture/gnuplot.h"
 #include "tests/fixture/test.h"
 
@@ -61,11 +62,11 @@ TEST(test_size)
     }
 }
 
-/* --- a gnuplot of our own --- */
+/* --- a script that takes the place of gnuplot --- */
 
 static char folder[256], path[300];
 
-/* Puts a script of this body on the PATH as gnuplot. */
+/* Writes a script with these commands, which the PATH finds as gnuplot. */
 static void put_gnuplot(const char *body)
 {
     char name[300];
@@ -103,7 +104,7 @@ static int end(void **state)
     return system(command);
 }
 
-/* Draws one point. Returns the code of close. */
+/* Draws one point. Returns the code of pnr_gnuplot_close. */
 static int draw(pnr_error *error)
 {
     const pnr_sheet sheet = {.path = path, .title = {"a\nb", "c"}, .width = 800, .height = 600};
@@ -127,7 +128,7 @@ static size_t read_path(char out[4096])
     return n;
 }
 
-/* Returns how many files the folder has. */
+/* Returns the number of files in the folder. */
 static int count_files(void)
 {
     char command[300], line[16] = "";
@@ -197,7 +198,8 @@ TEST_BETWEEN(test_what_is_no_picture_is_kept, begin, end)
     assert_int_equal(pnr_gnuplot_check(path, &error), PNR_ECONFIG);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(pnr_gnuplot_check(path, &error), PNR_ECONFIG); /* and does not wait */
+    /* refuses the file without waiting */
+    assert_int_equal(pnr_gnuplot_check(path, &error), PNR_ECONFIG);
     assert_int_equal(unlink(path), 0);
     file = fopen(path, "w");
     fputs("\x89PNG\r\n", file);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The echoes of a target become one track, however it moves, and those of two targets become two. */
+/* Tests that the echoes of one target become one track, whatever its motion, and that the echoes of
+ * two targets become two tracks. */
 #include "picture/state.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
@@ -31,11 +32,11 @@ static int end(void **state)
 }
 
 typedef struct target {
-    double range_m, rate_m; /* at the first dwell, and from dwell to dwell */
+    double range_m, rate_m; /* at the first dwell; change from one dwell to the next */
     double snr_db, doppler_hz;
 } target;
 
-/* Adds one dwell with its echoes, each with an error of `sigma_m`. */
+/* Adds one dwell with an echo of each target. The range of each echo has an error of `sigma_m`. */
 static void add_dwell(uint64_t dwell, const target *targets, size_t n, double sigma_m)
 {
     static pnr_report report;
@@ -60,7 +61,7 @@ static size_t find(void)
 
 TEST_BETWEEN(test_still_and_moving, begin, end)
 {
-    /* The first moves 60 km over the run, and crosses the other two. */
+    /* The first target moves 60 km during the run, and crosses the other two. */
     const target targets[] = {{70000, -300, 20, NAN}, {40000, 0, 30, NAN}, {41000, 0, 10, NAN}};
     const double at[] = {70000 - 300 * 77, 40000, 41000};
 
@@ -83,12 +84,12 @@ TEST_BETWEEN(test_gaps, begin, end)
     const target one = {10000, 20, 20, NAN};
 
     for (uint64_t dwell = 0; dwell < N_DWELLS; dwell++)
-        if (dwell % 20 < 12) /* gaps of 9 dwells, within the gate */
+        if (dwell % 20 < 12) /* gaps of 9 dwells, which the gate allows */
             add_dwell(dwell, &one, 1, 20);
     assert_int_equal(find(), 1);
     for (uint64_t dwell = N_DWELLS + 15; dwell < N_DWELLS + 20; dwell++)
         add_dwell(dwell, &one, 1, 20);
-    assert_int_equal(find(), 2); /* after 23 dwells it is another one */
+    assert_int_equal(find(), 2); /* after 23 dwells without echoes a new track begins */
 }
 
 TEST_BETWEEN(test_one_echo_of_a_dwell, begin, end)
@@ -141,7 +142,7 @@ TEST_BETWEEN(test_one_code, begin, end)
 {
     const target one = {10000, 0, 20, NAN};
 
-    picture->options.code = 2; /* the echoes are of code 1 */
+    picture->options.code = 2; /* only code 2 is drawn, and the echoes have code 1 */
     add_dwell(0, &one, 1, 0);
     assert_int_equal(find(), 0);
     assert_true(picture->run.n_results == 1 && picture->run.n_echoes == 0);

@@ -172,6 +172,32 @@ TEST(test_ipc_is_private)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* A status says who may subscribe to results or vectors, the widest of both. */
+TEST(test_access_is_that_of_both_addresses)
+{
+    static const struct {
+        const char *results, *vectors, *clients, *access;
+    } cases[] = {
+        {"", "", "", "nobody"},
+        {"ipc:///tmp/a", "", "", "local"},
+        {"", "tcp://127.0.0.1:5557", "", "local"},
+        {"tcp://127.0.0.1:5510", "tcp://*:5557", "", "everyone"},
+        {"tcp://*:5510", "", "keys.d", "keys"},
+        {"tcp://*:5510", "tcp://127.0.0.1:5557", "keys.d", "keys"},
+        {"tcp://*:5510", "tcp://*:5557", "keys.d", "everyone"},
+        {"tcp://*:5510", "ipc:///tmp/a", "", "everyone"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        pnr_config config = {0};
+
+        strcpy(config.publisher.endpoint, cases[i].results);
+        strcpy(config.publisher.gnuradio, cases[i].vectors);
+        strcpy(config.publisher.curve_clients, cases[i].clients);
+        assert_string_equal(pnr_endpoint_access(&config), cases[i].access);
+    }
+}
+
 /* A file at an ipc path is neither removed nor taken over. */
 TEST(test_ipc_in_the_way)
 {

@@ -23,6 +23,7 @@ static float cells[2 * N_CELLS];
 
 typedef struct wire {
     pnr_config config;
+    pnr_events events;
     pnr_gnuradio *out;
     void *context, *in;
 } wire;
@@ -31,7 +32,14 @@ static int open_out(wire *w, const char *endpoint, const pnr_map_info *info, dou
                     pnr_error *error)
 {
     snprintf(w->config.publisher.gnuradio, sizeof w->config.publisher.gnuradio, "%s", endpoint);
-    return pnr_gnuradio_open(&w->config, info, patience_s, NULL, &w->out, error);
+    w->config.publisher.max_subscribers = 2;
+    pnr_events_begin(&w->events);
+    return pnr_gnuradio_open(&w->config, info, patience_s, NULL, &w->events, &w->out, error);
+}
+
+static void name_endpoint(char endpoint[64])
+{
+    snprintf(endpoint, 64, "ipc://@pnr_test_gnuradio_%d", (int)getpid());
 }
 
 static void open_wire(wire *w, const pnr_map_info *info, double patience_s)
@@ -41,7 +49,7 @@ static void open_wire(wire *w, const pnr_map_info *info, double patience_s)
     pnr_error error;
 
     memset(w, 0, sizeof *w);
-    snprintf(endpoint, sizeof endpoint, "ipc://@pnr_test_gnuradio_%d", (int)getpid());
+    name_endpoint(endpoint);
     assert_int_equal(open_out(w, endpoint, info, patience_s, &error), PNR_OK);
     assert_int_equal(pnr_gnuradio_wait(w->out, 0, NULL), PNR_EAGAIN);
     w->context = zmq_ctx_new();
@@ -209,6 +217,53 @@ TEST(test_a_live_stream_never_waits)
     close_wire(&w);
 }
 
+/* Waits until the guard has refused n peers. Meanwhile nobody subscribes. */
+static void await_refusals(wire *w, uint64_t n)
+{
+    for (int i = 0; pnr_event_count(&w->events, PNR_EVENT_SUBSCRIBER_REFUSED) < n; i++) {
+        assert_true(i < PATIENCE_MS);
+        assert_int_equal(pnr_gnuradio_wait(w->out, 0, NULL), PNR_EAGAIN);
+        usleep(1000);
+    }
+}
+
+TEST(test_a_peer_that_sends_no_subscription_is_disconnected)
+{
+    wire w;
+    void *peer;
+    char endpoint[64];
+
+    open_wire(&w, &map, 0);
+    name_endpoint(endpoint);
+    peer = zmq_socket(w.context, ZMQ_XSUB);
+    assert_int_equal(zmq_connect(peer, endpoint), 0);
+    assert_int_equal(zmq_send(peer, "no subscription", 15, 0), 15);
+    await_refusals(&w, 1);
+    zmq_close(peer);
+    close_wire(&w);
+}
+
+TEST(test_more_peers_than_max_subscribers_are_refused)
+{
+    void *peers[2];
+    char endpoint[64];
+    wire w;
+
+    open_wire(&w, &map, 0);
+    name_endpoint(endpoint);
+    for (size_t i = 0; i < COUNT(peers); i++) {
+        peers[i] = zmq_socket(w.context, ZMQ_SUB);
+        zmq_setsockopt(peers[i], ZMQ_SUBSCRIBE, "", 0);
+        assert_int_equal(zmq_connect(peers[i], endpoint), 0);
+        if (i == 0)
+            assert_int_equal(pnr_gnuradio_wait(w.out, PATIENCE_MS * 1e-3, NULL), PNR_OK);
+    }
+    await_refusals(&w, 1);
+    for (size_t i = 0; i < COUNT(peers); i++)
+        zmq_close(peers[i]);
+    close_wire(&w);
+}
+
 TEST(test_endpoints_that_are_refused)
 {
     static const struct {
@@ -217,7 +272,7 @@ TEST(test_endpoints_that_are_refused)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         pnr_error error;
-        wire w = {.out = NULL};
+        static wire w;
 
         assert_int_equal(open_out(&w, cases[i].endpoint, &map, 0, &error), PNR_ECONFIG);
         assert_null(w.out);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Noise: the generator's published answers, Gaussian moments, whiteness, and independence of
- * blocks. */
+/* Tests of the noise: the published values of the generator, Gaussian moments, whiteness, and equal
+ * samples in any blocks. */
 #include "scene/noise.h"
 #include "tests/fixture/test.h"
 
 enum { N = 1 << 18 };
 
-/* From the authors' own kat_vectors (Random123). */
+/* The values of kat_vectors in Random123, which the authors published. */
 TEST(gives_the_published_answers)
 {
     static const struct {
@@ -29,7 +29,7 @@ TEST(gives_the_published_answers)
     }
 }
 
-/* The same numbers through the C library's log, sin and cos. */
+/* Computes the same samples by log, sin and cos of the C library. */
 TEST(is_box_muller)
 {
     double(*z)[2] = malloc(4096 * sizeof *z);
@@ -68,13 +68,13 @@ TEST(has_gaussian_moments)
         fourth += i2 * i2 + q2 * q2;
         cross += z[i][0] * z[i][1];
         difference += i2 - q2;
-        beyond += i2 > 4.5; /* three sigma */
+        beyond += i2 > 4.5; /* beyond three sigma */
     }
     double s = 5 / sqrt(N), rare = 0.0026998;
     assert_true(fabs(mean[0] / N) < s * sqrt(0.5));
     assert_true(fabs(mean[1] / N) < s * sqrt(0.5));
     assert_true(fabs(power / N - 1) < s);
-    assert_true(fabs(fourth / N - 1.5) < s * sqrt(12)); /* 2 (105 - 9) / 16 */
+    assert_true(fabs(fourth / N - 1.5) < s * sqrt(12)); /* the variance is 2 (105 - 9) / 16 = 12 */
     assert_true(fabs(cross / N) < s * 0.5);
     assert_true(fabs(difference / N) < s);
     assert_true(fabs((double)beyond / N - rare) < s * sqrt(rare));
@@ -92,7 +92,7 @@ static double correlation(const double (*a)[2], const double (*b)[2], size_t n)
     return hypot(re, im) / (double)n;
 }
 
-/* |correlation|^2 N is exponential with mean 1: 25 comes once in 7e10. */
+/* |correlation|^2 N is exponential with mean 1, and exceeds 25 once in 7e10 trials. */
 TEST(is_white_and_independent)
 {
     const double bound = 5 / sqrt(N - 64);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The scene: levels, noise, leak, interference, tuning, chips, channels, blocks, and what is
- * refused. */
+/* Tests of the scene: levels, noise, leak, interference, tuning, chips, channels, blocks, and
+ * refused settings. */
 #include "tests/fixture/scene_fixture.h"
 #include "transmit/wave.h"
 
-/* Noise as configured, the echo snr_db above it: four standard deviations of each estimate. */
+/* The noise and the echo have their configured levels, within four standard deviations of each
+ * estimate. */
 TEST(keeps_the_levels)
 {
     enum { PERIODS = 100 };
@@ -19,7 +20,7 @@ TEST(keeps_the_levels)
         mean[i % s.n][0] += noisy[i][0] / PERIODS;
         mean[i % s.n][1] += noisy[i][1] / PERIODS;
     }
-    double within = 0; /* what varies from period to period is noise, less the mean's share */
+    double within = 0; /* energy of the noise after the mean over the periods is subtracted */
     for (size_t i = 0; i < total; i++) {
         double re = noisy[i][0] - mean[i % s.n][0], im = noisy[i][1] - mean[i % s.n][1];
         within += re * re + im * im;
@@ -40,7 +41,8 @@ TEST(keeps_the_levels)
     close_scene(&s);
 }
 
-/* Leak, two targets and CW together equal the sum of each alone. */
+/* The scene with a leak, two targets and a CW signal equals the sum of scenes with one of these
+ * each. */
 TEST(adds_up)
 {
     static const char *const parts[][4] = {
@@ -83,7 +85,7 @@ TEST(adds_up)
     close_scene(&s);
 }
 
-/* The leak is the code itself at zero range. */
+/* The leak is the code at range zero. */
 TEST(leaks_at_zero)
 {
     stage s;
@@ -137,7 +139,7 @@ TEST(turns_by_the_tune)
     free(inverted);
 }
 
-/* The second time with every imperfection of a receiver, and a slip. */
+/* The first scene is plain. The second scene has every imperfection of a receiver, and a slip. */
 TEST(is_the_same_in_any_blocks)
 {
     static const uint64_t first = (UINT64_C(1) << 40) + 77;
@@ -182,8 +184,9 @@ TEST(is_the_same_in_any_blocks)
     free(part);
 }
 
-/* Rectangular chips, of which the band ends at half of the rate: GPS's 1023 in 4000 samples, late by
- * 2.6 samples, still and with a drift of nearly nothing. Inside of a chip they ripple. */
+/* Rectangular chips whose band ends at half of the rate: 1023 chips of a GPS code in 4000 samples,
+ * delayed by 2.6 samples. One target is at rest, one moves very slowly. The band limit makes the
+ * chips ripple. */
 TEST(has_square_chips)
 {
     const char *settings[] = {"code.type=gps-l1ca",
@@ -269,7 +272,8 @@ TEST(refuses_nonsense)
     }
 }
 
-/* Targets of two codes are the sum of two scenes with one code each; one stands still, one moves */
+/* The scene of targets with two codes, of which one is at rest and one moves, equals the sum of two
+ * scenes with one code each. */
 TEST(each_target_has_its_code)
 {
     static const char *const both[] = {

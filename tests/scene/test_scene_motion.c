@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Targets of the scene against first principles: delay, stretch, Doppler, and the truth file. */
+/* Tests the targets of the scene against first principles: delay, stretch, Doppler, and the
+ * truth. */
 #include "tests/fixture/scene_fixture.h"
 
-/* a(u) by the direct sum over harmonics, N odd. */
+/* Computes a(u) as a sum over the harmonics; N is odd. */
 static void direct_at(const double (*c)[2], size_t n, long double u, double value[2])
 {
     value[0] = value[1] = 0;
@@ -16,8 +17,8 @@ static void direct_at(const double (*c)[2], size_t n, long double u, double valu
     }
 }
 
-/* The delay tau, where the wave met r = range - velocity t' on its way: by iteration, not by
- * formula. */
+/* Computes the delay tau by iteration. The wave meets the target at the time t' of its reflection,
+ * where the range is range_m - velocity_mps t'. */
 static long double delay_of(const pnr_config *config, const pnr_target *target, long double t)
 {
     long double speed = config->radar.speed_mps, back = 0;
@@ -27,8 +28,8 @@ static long double delay_of(const pnr_config *config, const pnr_target *target, 
     return config->radar.path == PNR_PATH_TWO_WAY ? 2 * back : back;
 }
 
-/* Every harmonic of a still echo is the code's, turned by -2 pi m d / N: at any fraction, beyond
- * N/2 too. */
+/* Each harmonic m of an echo at rest is that of the code, turned by -2 pi m d / N. The delay d may
+ * be a fraction or beyond N/2. */
 TEST(delays_by_fractions)
 {
     static const double delays[] = {0, 0.5, 3.25, 510.999, 511.5, 777.123456, 1022.75};
@@ -80,7 +81,8 @@ static void moving_matches_the_wave(const char *const *settings)
         pnr_scene_generate(s.scene, 0, positions[k], 1, x);
         double re = target->amplitude * (a[0] * cos(phase) - a[1] * sin(phase));
         double im = target->amplitude * (a[0] * sin(phase) + a[1] * cos(phase));
-        /* The waveform's 1e-8; at 1e12 samples the test's own rounding of t and of the phase. */
+        /* The waveform has an error of 1e-8. At 1e12 samples the rounding of t and of the phase in
+         * this test adds to it. */
         assert_true(hypot(x[0][0] - re, x[0][1] - im) < 1e-6);
         if (k < 6)
             assert_true(hypot(x[0][0] - re, x[0][1] - im) < 3e-8);
@@ -101,16 +103,17 @@ TEST(moves_like_a_real_wave)
     moving_matches_the_wave((const char *const[]){"radar.path=one-way", "target.1.range_m=12000",
                                                   "target.1.velocity_mps=900",
                                                   "target.1.amplitude=1", NULL});
-    /* sound: v / c is no longer small */
+    /* a sonar, for which v / c is not small */
     moving_matches_the_wave((const char *const[]){
         "radar.speed_mps=343", "source.rate_hz=48000", "radar.carrier_hz=8000",
         "target.1.range_m=1.234", "target.1.velocity_mps=20", "target.1.amplitude=1", NULL});
-    /* only the clock is off: the code stretches, the carrier stays */
+    /* the receiver's clock has an error, which stretches the code but not the carrier */
     moving_matches_the_wave((const char *const[]){"echo.clock_ppm=-40", "target.1.range_m=100",
                                                   "target.1.amplitude=1", NULL});
 }
 
-/* Towards the radar: Doppler + 2 v f / (c - v), the phase of the peak grows by that times Tr. */
+/* An approaching target has the Doppler 2 v f / (c - v), and the phase of its peak grows by 2 pi
+ * times this times Tr. */
 TEST(approach_turns_forward)
 {
     stage s;
@@ -135,8 +138,8 @@ TEST(approach_turns_forward)
     close_scene(&s);
 }
 
-/* The truth of a period is what a correlation of its samples measures: at once, later, with a wrong
- * clock. */
+/* The truth of a period is the delay that the correlation of its samples shows: at the start,
+ * later, and with an error of the clock. */
 TEST(tells_the_truth)
 {
     static const uint64_t periods[] = {0, 1, 1000, 50000};
@@ -164,8 +167,8 @@ TEST(tells_the_truth)
         double lag = measured_delay(&s, (const double(*)[2])c, x, guess, amplitude);
         double error = remainder(lag - 2.5 - truth.delay_samples, (double)s.n);
         assert_true(fabs(error) < 1e-4);
-        /* It is also the delay of that range, except for the clock: 0.25e-6 of the samples so
-         * far. */
+        /* This is also the delay of the true range, plus 0.25e-6 of the elapsed samples, which is
+         * the error of the clock. */
         double ideal = truth.range_m * 2 / 299792458.0 * s.rate + 0.25e-6 * time * s.rate;
         assert_true(fabs(remainder(ideal - truth.delay_samples, (double)s.n)) < 1e-3);
         free(x);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks: every format there and back, the ADC, pipes and FIFOs, and outputs that fail. */
+/* Tests of sinks: every format is written and read back; the ADC; pipes and FIFOs; outputs that
+ * fail. */
 #include "scene/sink.h"
 #include "tests/fixture/test.h"
 
@@ -30,7 +31,7 @@ static void set_all(pnr_config *config, const char *const *settings)
             fail_msg("%s", error.text);
 }
 
-/* A spiral inside full scale, also of 4 bits: all samples are different. */
+/* Makes a spiral inside full scale, also for 4 bits. All samples are different. */
 static void spiral(double (*x)[2], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -134,7 +135,7 @@ TEST(writes_every_sound_file)
                                 SF_FORMAT_FLAC};
     static const struct {
         const char *format, *layout, *channels;
-        int n_sound; /* channels of the file */
+        int n_sound; /* channels of the sound file */
         pnr_format reads;
         double most;
     } cases[] = {
@@ -193,7 +194,7 @@ TEST(writes_every_sound_file)
         }
 }
 
-/* Two files of the same samples have the same bytes: they contain no time. */
+/* Two files of the same samples have the same bytes, because they contain no time of day. */
 TEST(writes_the_same_file_twice)
 {
     static double x[N][2];
@@ -316,8 +317,8 @@ TEST(refuses_what_cannot_be)
     assert_true(file_size(path) == (size_t)-1);
 }
 
-/* A refusal leaves the file unchanged; a failure removes the file that was begun. */
-/* A configuration, a table or a code file is no recording: it stays. So does what a link names. */
+/* A refused output leaves the file unchanged. Configurations, tables and code files are refused,
+ * and so is a link. */
 TEST(replaces_no_text_and_no_input)
 {
     char path[256], link[256], setting[300];
@@ -367,7 +368,7 @@ TEST(leaves_no_half_files)
     assert_int_equal(pnr_sink_open(&config, path, 1, NULL, &sink, &error), PNR_OK);
     assert_int_equal(pnr_sink_write(sink, x, 1, &error), PNR_OK);
     assert_int_equal(pnr_sink_close(sink, false, &error), PNR_OK);
-    assert_int_equal(file_size(path), 3); /* as before */
+    assert_int_equal(file_size(path), 3); /* the file is unchanged */
     assert_int_equal(pnr_sink_open(&config, path, 1, NULL, &sink, &error), PNR_OK);
     assert_int_equal(pnr_sink_write(sink, x, 1, &error), PNR_OK);
     assert_int_equal(file_size(path), 3);
@@ -377,7 +378,7 @@ TEST(leaves_no_half_files)
 
     assert_int_equal(pnr_sink_open(&config, path_of("new.ci8", path), 1, NULL, &sink, &error),
                      PNR_OK);
-    assert_true(file_size(path) == (size_t)-1); /* it has no name yet */
+    assert_true(file_size(path) == (size_t)-1); /* the new file has no name yet */
     assert_int_equal(pnr_sink_close(sink, false, &error), PNR_OK);
     assert_true(file_size(path) == (size_t)-1);
     assert_int_equal(pnr_sink_close(NULL, true, &error), PNR_OK);
@@ -447,7 +448,7 @@ TEST(feeds_a_fifo)
         pthread_join(thread, NULL);
         assert_int_equal(r.got, leaves ? 10 : 20 * N);
         assert_true(r.last[0] == x[leaves ? 9 : N - 1][0] && r.last[1] == x[leaves ? 9 : N - 1][1]);
-        assert_int_equal(unlink(r.path), 0); /* close has left it */
+        assert_int_equal(unlink(r.path), 0); /* close must not remove the FIFO */
     }
     pnr_config_clear(&config);
 }
@@ -461,7 +462,7 @@ static void *stop_soon(void *argument)
     return argument;
 }
 
-/* Neither a FIFO without a reader nor one whose reader sleeps blocks the program. */
+/* The program does not block on a FIFO that has no reader, or whose reader sleeps. */
 TEST(stops_while_it_waits)
 {
     static double x[N][2];
@@ -504,7 +505,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    return rmdir(folder); /* fails when a test has left a file */
+    return rmdir(folder); /* fails if a test has left a file there */
 }
 
 TESTS_BETWEEN(set_up, tear_down)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR factors against closed forms, another way of integration, and noise that is drawn. */
+/* Tests CFAR factors against closed forms, against another method of integration, and against
+ * random noise. */
 #include "setup/cfar_factor.h"
 
 #include "setup/threshold.h"
@@ -17,7 +18,7 @@ static void near(double got, double want, double relative)
         fail_msg("%.17g, not %.17g", got, want);
 }
 
-/* One look: (1 + f / m)^-m = Pfa. */
+/* With one look and the mean of m cells, Pfa = (1 + f / m)^-m. */
 TEST(test_mean_of_one_look)
 {
     for (size_t p = 0; p < N_PFAS; p++)
@@ -28,7 +29,7 @@ TEST(test_mean_of_one_look)
         }
 }
 
-/* Any looks: the ratio of two gammas is a Beta variable. */
+/* With any number of looks, the ratio of two gamma variables gives a Beta variable. */
 TEST(test_mean_of_looks)
 {
     static const size_t looks[] = {1, 2, 7, 31, 1000, 65535};
@@ -39,13 +40,14 @@ TEST(test_mean_of_looks)
                 const double f = pnr_cfar_factor(PNR_CFAR_CA, pfas[p], looks[l], m, 0);
                 const double k = (double)looks[l], share = 1 / (1 + f / (double)m);
 
-                /* lgamma's rounding in the Beta function: the judge is the coarser one there */
+                /* lgamma in pnr_beta_i has the greater rounding error */
                 near(pnr_beta_i((double)m * k, k, share), pfas[p],
                      fmax(1e-9, 1e-13 * k * (double)m));
             }
 }
 
-/* One look, rank k of m: the product over i < k of (m - i)/(m - i + f) (H. Rohling 1983). */
+/* With one look and rank k of m cells, Pfa is the product over i < k of (m - i) / (m - i + f) (H.
+ * Rohling 1983). */
 TEST(test_rank_of_one_look)
 {
     for (size_t p = 0; p < N_PFAS; p++)
@@ -60,9 +62,9 @@ TEST(test_rank_of_one_look)
         }
 }
 
-/* sum over k < n of C(n - 1 + k, k) (2 + f/n)^-(n + k): half of the lesser's Pfa for one look, n
- * cells a side (M. Weiss 1982; the greater's is 2 (1 + f/n)^-n less, V. G. Hansen and J. H. Sawyers
- * 1980). */
+/* Returns sum over k < n of C(n - 1 + k, k) (2 + f/n)^-(n + k). This is half of the Pfa of SO for
+ * one look and n cells on each side (M. Weiss 1982). The Pfa of GO is 2 (1 + f/n)^-n minus that of
+ * SO (V. G. Hansen and J. H. Sawyers 1980). */
 static double half_of_lesser(double n, double f)
 {
     double sum = 0;
@@ -81,13 +83,14 @@ TEST(test_sides_of_one_look)
             const double side = pow(1 + go / (double)n, -(double)n);
 
             near(2 * half_of_lesser((double)n, so), pfas[p], 1e-9);
-            /* a difference: it loses digits where both sides agree */
+            /* the difference loses digits if both terms are nearly equal */
             near(2 * side - 2 * half_of_lesser((double)n, go), pfas[p],
                  1e-9 + 1e-13 * side / pfas[p]);
         }
 }
 
-/* Many looks, and sides of unequal numbers, see golden/cfar.py. */
+/* Factors for many looks, and for different numbers of cells on the two sides; see
+ * golden/cfar.py. */
 TEST(test_golden)
 {
     for (size_t i = 0; i < sizeof golden_cfar / sizeof golden_cfar[0]; i++) {
@@ -117,7 +120,8 @@ TEST(test_mirror_and_no_cells)
          1e-13);
 }
 
-/* The table has exactly the pairs that a line's cells have, counted cell by cell. */
+/* The table has a factor for exactly those pairs of numbers that the cells of a line have. The test
+ * counts them cell by cell. */
 TEST(test_table)
 {
     enum { TRAINING = 5, SIDE = TRAINING + 1, LOOKS = 3 };
@@ -167,7 +171,7 @@ TEST(test_table)
     }
 }
 
-/* Between the exact ones. */
+/* Most factors above 32 looks are interpolated, with an error of at most 2e-4. */
 TEST(test_many_looks)
 {
     enum { TRAINING = 8, SIDE = TRAINING + 1, LOOKS = 2000 };
@@ -190,8 +194,8 @@ TEST(test_many_looks)
     free(factor);
 }
 
-/* One look, the mean of m cells: S = (pfa^(-1/m) - 2^(1/m)) / (2^(1/m) - 1), against
- * log(pfa)/log(1/2) - 1. */
+/* With one look and the mean of m cells, the required SNR is S = (pfa^(-1/m) - 2^(1/m)) / (2^(1/m)
+ * - 1). At known noise it is log(pfa) / log(1/2) - 1. */
 TEST(test_loss)
 {
     for (double m = 8; m <= 128; m *= 2) {
@@ -200,7 +204,7 @@ TEST(test_loss)
         near(pnr_cfar_loss_db(PNR_CFAR_CA, 1e-6, 1, (size_t)m / 2),
              10 * log10(snr / (log(1e-6) / log(0.5) - 1)), 1e-4);
     }
-    /* the order of the book, and more looks know their noise better */
+    /* The kinds have the order of the textbook, and more looks reduce the loss. */
     const double ca = pnr_cfar_loss_db(PNR_CFAR_CA, 1e-6, 1, 16);
     const double go = pnr_cfar_loss_db(PNR_CFAR_GO, 1e-6, 1, 16);
     const double os = pnr_cfar_loss_db(PNR_CFAR_OS, 1e-6, 1, 16);
@@ -245,8 +249,8 @@ static double statistic(pnr_cfar_kind kind, size_t looks, size_t before, size_t 
                                : fmin(sum_before / (double)before, sum_after / (double)after);
 }
 
-/* 200 false alarms expected of each: 5.5 standard deviations of 12 cases are one failure in two
- * million runs. */
+/* Each case expects 200 false alarms. With a limit of 5.5 standard deviations, the 12 cases fail
+ * once in two million runs. */
 TEST(test_drawn)
 {
     enum { TRIALS = 20000 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of hypothesis.c: every row once, at its nearest rotation; and the stretch that a moving
- * target of the synthetic scene really has. */
+/* Tests of hypothesis.c. Every row occurs once, at its nearest rotation. The stretch is that of a
+ * moving target in the synthetic scene. */
 #include "setup/hypothesis.h"
 
 #include "code/code.h"
@@ -20,7 +20,7 @@ typedef struct rows {
     int code;
 } rows;
 
-/* 1 Msample/s, N = 1000 chips of a random code: Tr = 1 ms. */
+/* Makes the rows for 1 Msample/s and N = 1000 chips of a random code, so that Tr = 1 ms. */
 static rows make(const char *text)
 {
     static const char base[] = "[source]\nrate_hz = 1e6\n[code]\ntype = random\nlength = 1000\n";
@@ -51,7 +51,7 @@ static void refused(const char *text, const char *word)
     drop(&r);
 }
 
-/* Without a search there is one hypothesis, the one of a plan without a list. */
+/* Without a search there is one hypothesis, the default of a plan. */
 TEST(nothing_is_searched_by_default)
 {
     static const char *const texts[] = {
@@ -73,7 +73,7 @@ TEST(rotations_cover_both_ends)
 {
     static const struct {
         const char *text;
-        int first, last, step; /* quarters */
+        int first, last, step; /* in quarter bins */
     } cases[] = {
         {"[doppler]\nmin_hz = -10e3\nmax_hz = 10e3\nstep = half\n", -40, 40, 2},
         {"[doppler]\nmin_hz = -14e3\nmax_hz = 14e3\n", -56, 56, 1},
@@ -97,7 +97,8 @@ TEST(rotations_cover_both_ends)
     }
 }
 
-/* Every j / K once and ascending; the rotation no farther than half a step. */
+/* Checks that every row j / K occurs once, in ascending order, and that its rotation is at most
+ * half a step away. */
 static void check_rows(const rows *r, int64_t first, int64_t last)
 {
     static const double step_of[] = {1, 0.5, 0.25};
@@ -128,10 +129,11 @@ TEST(rows_are_those_of_the_range)
         {16, "min_hz = 0\n", -8, 7},
         {4, "min_hz = 0\n", -2, 1},
         {512, "min_hz = -4000\nmax_hz = 4000\n", -2048, 2048},
-        {16, "min_hz = 100\nmax_hz = 400\n", 2, 6},      /* 62.5 Hz a row */
-        {16, "min_hz = 130\nmax_hz = 180\n", 2, 2},      /* no row: 155 / 62.5 */
-        {16, "min_hz = -500\nmax_hz = 437.5\n", -8, 7},  /* the ends are rows */
-        {20, "min_hz = -1234\nmax_hz = 777\n", -24, 15}, /* 50 Hz a row */
+        {16, "min_hz = 100\nmax_hz = 400\n", 2, 6}, /* rows of 62.5 Hz */
+        /* no row lies in the range, and 155 / 62.5 is nearest to row 2 */
+        {16, "min_hz = 130\nmax_hz = 180\n", 2, 2},
+        {16, "min_hz = -500\nmax_hz = 437.5\n", -8, 7},  /* both ends of the range are rows */
+        {20, "min_hz = -1234\nmax_hz = 777\n", -24, 15}, /* rows of 50 Hz */
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -147,7 +149,8 @@ TEST(rows_are_those_of_the_range)
         }
 }
 
-/* Rows that would not meet those of the next rotation are refused; where one will do, it does. */
+/* K is refused if the rows of two rotations would not coincide. If one rotation serves all rows,
+ * any K is accepted. */
 TEST(periods_must_fit_the_step)
 {
     refused("[dwell]\nperiods = 10\ncombine = doppler\n", "multiple of 4");
@@ -161,7 +164,8 @@ TEST(periods_must_fit_the_step)
     refused("[doppler]\nmin_hz = -9e11\nmax_hz = 9e11\n", "rows");
 }
 
-/* 77 GHz: an echo of 10 kHz walks 0.0083 samples in 64 periods, at 1 GHz 0.64. */
+/* During 64 periods an echo of 10 kHz Doppler walks 0.0083 samples at a carrier of 77 GHz, and 0.64
+ * samples at 1 GHz. */
 TEST(the_code_is_stretched_where_it_counts)
 {
     static const char dwell[] =
@@ -179,7 +183,7 @@ TEST(the_code_is_stretched_where_it_counts)
     snprintf(text, sizeof text, "%s[radar]\ncarrier_hz = 1e9\n", dwell);
     r = make(text);
     check_rows(&r, -640, 640);
-    assert_int_equal(r.n, 81); /* of one rotation the walk is the same to 0.016 samples */
+    assert_int_equal(r.n, 81); /* the walks of the rows of one rotation differ by 0.016 samples */
     for (size_t h = 0; h < r.n; h++) {
         const double middle_hz =
             1e3 * (r.items[h].quarters / 4.0 +
@@ -189,13 +193,14 @@ TEST(the_code_is_stretched_where_it_counts)
     }
     drop(&r);
 
-    /* 1 MHz: 1 sample of walk from row to row; each row is a separate hypothesis. */
+    /* At 1 MHz the walks of two rows differ by 1 sample, so each row has its own hypothesis. */
     snprintf(text, sizeof text, "%s[radar]\ncarrier_hz = 1e6\n", dwell);
     r = make(text);
     check_rows(&r, -640, 640);
     assert_int_equal(r.n, 1281);
     drop(&r);
-    /* 5 MHz: 0.2 samples a row, so three of them. */
+    /* At 5 MHz the walks of two rows differ by 0.2 samples, so a hypothesis has at most three
+     * rows. */
     snprintf(text, sizeof text, "%s[radar]\ncarrier_hz = 5e6\n", dwell);
     r = make(text);
     check_rows(&r, -640, 640);
@@ -207,7 +212,7 @@ TEST(the_code_is_stretched_where_it_counts)
 
 /* --- against the scene --- */
 
-/* P of one row of a whole look, as engine.h defines it, the greatest of all lags, over that of the
+/* Returns the greatest power P (see plan.h) of one row over all lags, divided by the power of the
  * whole echo. */
 static double strength(const pnr_scene *scene, const pnr_plan *plan, const pnr_hypothesis *h,
                        int64_t s, double stretch)
@@ -254,14 +259,16 @@ static double strength(const pnr_scene *scene, const pnr_plan *plan, const pnr_h
     return best / ((double)n_look * (double)n_look);
 }
 
-/* A sonar of 10 kHz and a target that comes nearer: positive Doppler, and the code comes faster. In
- * its row, with that row's stretch, nearly the whole echo is there; with the opposite nothing. */
+/* A sonar of 10 kHz and an approaching target: the Doppler is positive, and the code is shortened.
+ * The row of the target, with the stretch of this row, contains nearly the whole echo. With the
+ * opposite stretch the row contains nearly nothing. */
 TEST(a_moving_target_has_the_stretch_of_its_row)
 {
     enum { DEGREE = 9, SAMPLES = 2, N = ((1 << DEGREE) - 1) * SAMPLES, K = 16, J = 26 };
     const double carrier = 10e3, rate = 48e3, speed = 1500;
     const double period = N / rate;
-    /* The row's Doppler is that after the stretch: J / (K Tr carrier) = gain / (1 + gain). */
+    /* The Doppler of a row is measured in the stretched look: J / (K Tr carrier) = gain / (1 +
+     * gain). */
     const double share = J / (K * period * carrier), gain = share / (1 - share);
     const double velocity = gain * speed / (2 + gain);
     char text[512];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The least-squares filter: its solution, its loss, its refusals, and the shape of an echo after
- * it. */
+/* Tests of the least-squares filter: its solution, its loss, its refusals, and the shape of a
+ * filtered echo. */
 #include "setup/least_squares.h"
 
 #include "base/complex.h"
@@ -50,7 +50,7 @@ static pnr_least_squares *solve(const value *code, size_t n, size_t n_gates)
     return ls;
 }
 
-/* c[k] = sum_n x[n + k] conj(a[n]), cyclic, k = 0 .. n_gates - 1; over R(0) */
+/* Computes c[k] = sum_n x[n + k] conj(a[n]) / R(0), cyclic, k = 0 .. n_gates - 1. */
 static value *correlate(const value *x, const value *a, size_t n, size_t n_gates)
 {
     value *c = calloc(n_gates, sizeof *c);
@@ -78,7 +78,7 @@ static value *filtered(const pnr_least_squares *ls, const value *c)
     return out;
 }
 
-/* Echoes at whole delays are recovered, 60 dB apart, and all other gates are zero. */
+/* Echoes at whole delays are recovered even 60 dB apart, and all other gates are zero. */
 TEST(test_echoes)
 {
     enum { N = 700, GATES = 150 };
@@ -116,7 +116,7 @@ TEST(test_echoes)
     free(code);
 }
 
-/* White noise has R(k - j) as its covariance in the correlation, and F R F^H after the filter. */
+/* White noise has the covariance R(k - j) in the correlation, and F R F^H after the filter F. */
 TEST(test_noise)
 {
     enum { N = 400, GATES = 60 };
@@ -138,8 +138,8 @@ TEST(test_noise)
     dissolve(ls);
 }
 
-/* 1000 of 10,000 gates with random phases cost 0.44 dB, where the circular spectral inverse, which
- * solves for all of them, costs 9 to 12 dB and more. */
+/* With random phases, 1000 gates of 10,000 lags cost 0.44 dB. The circular inverse of the spectrum,
+ * which solves for all lags, costs at least 9 to 12 dB. */
 TEST(test_loss)
 {
     enum { N = 10000, GATES = 1000 };
@@ -151,7 +151,7 @@ TEST(test_loss)
     print_message("%d of %d gates: %.3f dB, at worst %.3f, condition %.3g, %.2f s\n", GATES, N,
                   ls->mean_loss_db, ls->worst_loss_db, ls->condition,
                   (double)(clock() - start) / CLOCKS_PER_SEC);
-    assert_true(fabs(ls->mean_loss_db - 0.45) < 0.12); /* 0.02 from code to code */
+    assert_true(fabs(ls->mean_loss_db - 0.45) < 0.12); /* varies by 0.02 dB from code to code */
 
     assert_int_equal(pnr_transform_forward((double(*)[2])code, N), PNR_OK);
     for (size_t m = 0; m < N; m++)
@@ -162,15 +162,15 @@ TEST(test_loss)
     dissolve(ls);
 }
 
-/* Over all lags it is the spectral inverse:
- * the loss is the mean of 1/|spectrum|^2, at every gate. */
+/* With all lags as gates, the filter is the inverse of the spectrum. The loss of every gate is the
+ * mean of 1/|spectrum|^2. */
 TEST(test_all_lags)
 {
     enum { N = 257 };
     value *code = NULL, spectrum[N];
     double inverse, least, most;
 
-    do { /* one code in 600 has so little power somewhere that it is refused */
+    do { /* one code in 600 has so little power at some frequency that it is refused */
         free(code);
         code = random_phases(N);
         memcpy(spectrum, code, sizeof spectrum);
@@ -195,7 +195,8 @@ TEST(test_all_lags)
     dissolve(ls);
 }
 
-/* An m-sequence over all its lags: 2 N / (N + 1), 3 dB, condition N + 1. */
+/* For an m-sequence and all its lags, the loss is 2 N / (N + 1), about 3 dB, and the condition is N
+ * + 1. */
 TEST(test_m_sequence)
 {
     enum { DEGREE = 9, N = (1 << DEGREE) - 1 };
@@ -235,20 +236,21 @@ TEST(test_refused)
     enum { N = 5000 };
     value *held = random_phases(N), *even = random_phases(N);
 
-    for (size_t i = 0; i < N; i++) /* chips of four samples have no power at rate / 4 */
+    for (size_t i = 0; i < N; i++) /* held chips of four samples have no power at rate / 4 */
         held[i] = held[i / 4 * 4];
     refuse(held, N, 2000, "condition number ");
     refuse(held, N, PNR_MAX_FILTER_GATES + 1, "4097 range gates; at most 4096");
 
-    for (size_t i = N / 2; i < N; i++) /* twice in a period: two gates have the same code */
+    /* the code repeats after N / 2 samples, so two gates have the same code */
+    for (size_t i = N / 2; i < N; i++)
         even[i] = even[i - N / 2];
     refuse(even, N, N / 2 + 1, "condition number");
     free(held);
     free(even);
 }
 
-/* An echo at any delay, from its samples through the correlation and the filter, is what the
- * response says. */
+/* Checks pnr_least_squares_response: an echo at any delay is correlated and filtered, and must
+ * equal the response. */
 static void respond(size_t n, size_t n_gates, size_t step)
 {
     value *code = random_phases(n), *x = calloc(n, sizeof *x);
@@ -289,12 +291,12 @@ static void respond(size_t n, size_t n_gates, size_t step)
 TEST(test_response)
 {
     respond(301, 90, 11);
-    respond(67, 67, 3); /* all lags: the last is next to the first */
+    respond(67, 67, 3); /* all lags are gates, so the last gate is next to the first */
 }
 
-/* Between two gates an echo is the band-limited pulse sin(pi t) / (pi t), for any code; it
- * decreases with the distance. The sidelobes of the pulse beyond the gates, some thousandths,
- * remain. */
+/* Between two gates a filtered echo is the band-limited pulse sin(pi t) / (pi t), whatever the code
+ * is. The sidelobes of the pulse outside the gates are missing, which changes the echo by some
+ * thousandths. */
 TEST(test_between)
 {
     enum { N = 2047, GATES = 400 };
@@ -316,9 +318,9 @@ TEST(test_between)
     free(code);
 }
 
-/* Behind the filter the 17 values are those of the correlation again: the fit finds the echo to a
- * few thousandths of a sample, and with what is missing put back to rounding; noise is that of the
- * correlation, times the loss. */
+/* After pnr_least_squares_restore the 17 values are those of the correlation. The fit finds the
+ * echo to a hundredth of a sample. When the missing part is added, it finds the echo within
+ * rounding errors. */
 TEST(test_restored)
 {
     enum { N = 1023, GATES = 300 };

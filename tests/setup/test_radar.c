@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of radar.c: exact lengths, epochs between samples, and gates that hold every echo. */
+/* Tests of radar.c: exact lengths, epochs between samples, and gates that contain every wanted
+ * echo. */
 #include "setup/radar.h"
 
 #include "base/clock.h"
@@ -8,7 +9,7 @@
 
 static const double light_mps = 299792458;
 
-/* 1 Msample/s, one sample a chip, two-way light. */
+/* Sets 1 Msample/s, one sample a chip, and two-way propagation of light. */
 static void fill(pnr_config *config)
 {
     memset(config, 0, sizeof *config);
@@ -103,7 +104,7 @@ TEST(rates_that_are_fractions)
     pnr_radar r = derive(&config, 127);
     assert_int_equal(r.n_samples, 1270);
     assert_near(r.period_s, 1270 * 3 / 40e6, 1e-15);
-    /* Five sixths of a sample a chip, six chips: 5 samples. */
+    /* Six chips of five sixths of a sample make 5 samples. */
     config.code.chip_rate_hz = (pnr_rational){16000000, 1};
     assert_int_equal(derive(&config, 6).n_samples, 5);
 }
@@ -117,10 +118,10 @@ TEST(a_broken_length_names_the_good_rates)
     config.code.chip_rate_hz = (pnr_rational){1023000, 1};
     refused(&config, 1023, "4000.5 samples");
     refused(&config, 1023, "4000000 and 4001000");
-    /* Less than one sample: only the rate above is good. */
+    /* A period would be shorter than one sample, so the message names only a higher rate. */
     config.source.rate_hz = (pnr_rational){999, 1};
     refused(&config, 1023, "rates: 1000");
-    /* A rate without a finite decimal. */
+    /* This rate has no finite decimal. */
     config.code.chip_rate_hz = (pnr_rational){1000000, 3};
     config.source.rate_hz = (pnr_rational){100000, 1};
     refused(&config, 7, "not a whole number");
@@ -163,7 +164,7 @@ TEST(the_good_rates_are_good_and_next_to_it)
         assert_int_equal(pnr_rational_parse(high, &config.source.rate_hz), PNR_OK);
         assert_int_equal(derive(&config, n_chips).n_samples, below + 1);
         assert_true(pnr_rational_double(config.source.rate_hz) > given);
-        /* The same numbers of samples, by the chip rate. */
+        /* The chip rates that the message names give the same numbers of samples. */
         assert_int_equal(pnr_rational_parse(fast, &other.code.chip_rate_hz), PNR_OK);
         assert_int_equal(derive(&other, n_chips).n_samples, below);
         assert_int_equal(pnr_rational_parse(slow, &other.code.chip_rate_hz), PNR_OK);
@@ -232,7 +233,7 @@ TEST(numbers_that_make_no_radar)
     refused(&config, 100, "too large");
 }
 
-/* 1 m a sample makes gates easy to read: speed 2e6 m/s two-way at 1 Msample/s. */
+/* Derives a gate in which a sample is one metre: speed 2e6 m/s, two-way, 1 Msample/s. */
 static pnr_radar gate(double min_m, double max_m, double zero_delay_s, size_t n)
 {
     pnr_config config;
@@ -262,7 +263,7 @@ TEST(gates)
     assert_gate(gate(10.5, 10.5, 0, 1000), 10, 2);
     assert_gate(gate(990, 1010, 0, 1000), 990, 21);
     assert_gate(gate(2010, 2020, 0, 1000), 10, 11);
-    /* The delay of the cables moves the gate, cyclically. */
+    /* The delay of the cables moves the gate, which wraps. */
     assert_gate(gate(10, 20, 7e-6, 1000), 17, 11);
     assert_gate(gate(10, 20, -15e-6, 1000), 995, 11);
     assert_gate(gate(10, 20, 0.1e-6, 1000), 10, 12);
@@ -270,11 +271,13 @@ TEST(gates)
     assert_gate(gate(0, 998, 0, 1000), 0, 999);
     assert_gate(gate(3, 1001.7, 0, 1000), 0, 1000);
     assert_gate(gate(3, 1003, 0, 1000), 0, 1000);
-    assert_gate(gate(-7, 0, 0, 1000), 0, 1000); /* 0: the unambiguous range above -7 */
+    /* max_range_m = 0 means the whole unambiguous range from -7 m on */
+    assert_gate(gate(-7, 0, 0, 1000), 0, 1000);
     assert_gate(gate(0, 0, 0, 1), 0, 1);
 }
 
-/* Cells of the gate: their delays are those of their lags, all are inside, and none is missing. */
+/* Checks the cells of a gate: each delay is that of its lag, every cell is inside the gate, and no
+ * cell is missing. */
 static void assert_cells(double min_m, double max_m, double zero_delay_s, size_t oversample)
 {
     pnr_config config;
@@ -307,24 +310,24 @@ static void assert_cells(double min_m, double max_m, double zero_delay_s, size_t
     }
 }
 
-/* The gate holds the direct path and the distance by which it may move; the wanted ranges and their
- * cells do not change. */
+/* The gate contains the direct path and the distance by which the direct path may move. The wanted
+ * ranges and their cells do not change. */
 TEST(gate_with_direct_path)
 {
     static const struct {
         double min_m, max_m, search_m;
         size_t first, count;
     } cases[] = {
-        {20, 50, 0, 993, 72},   /* 3.3 - 10 .. 53.3 + 10 */
-        {20, 50, 4, 999, 60},   /* 3.3 - 4 .. 53.3 + 4 */
-        {-30, -20, 5, 968, 42}, /* -30 + 3.3 - 5 .. 3.3 + 5 */
+        {20, 50, 0, 993, 72},   /* the gate is 3.3 - 10 .. 53.3 + 10 samples */
+        {20, 50, 4, 999, 60},   /* the gate is 3.3 - 4 .. 53.3 + 4 samples */
+        {-30, -20, 5, 968, 42}, /* the gate is -30 + 3.3 - 5 .. 3.3 + 5 samples */
         {20, 1000, 0, 0, 1000}, {20, 0, 5, 0, 1000},
     };
     pnr_config config;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fill(&config);
-        config.radar.speed_mps = 2e6; /* a metre is a sample */
+        config.radar.speed_mps = 2e6; /* one sample is a metre */
         config.radar.min_range_m = cases[i].min_m;
         config.radar.max_range_m = cases[i].max_m;
         config.radar.zero_delay_s = 3.3e-6;
@@ -367,7 +370,8 @@ TEST(edges_on_a_sample_stay_there)
         config.radar.min_range_m = (k - 1000) * light_mps / 2 / 1.023e6;
         config.radar.max_range_m = (k - 990) * light_mps / 2 / 1.023e6;
         config.radar.zero_delay_s = 990 / 1.023e6;
-        if (config.radar.max_range_m != 0) /* 0 would be the whole */
+        /* max_range_m = 0 would mean the whole unambiguous range */
+        if (config.radar.max_range_m != 0)
             assert_gate(derive(&config, 3000), (size_t)(k + 2990) % 3000, 11);
     }
 }
@@ -380,7 +384,8 @@ TEST(delays_of_the_gate)
     assert_near(r.max_delay_s, 30e-6, 1e-14);
     r = gate(-20, 0, 0, 1000);
     assert_near(r.max_delay_s, 980e-6, 1e-14);
-    r = gate(100, 1100.4, 0, 1000); /* half a sample too many is the whole period */
+    /* a gate that exceeds the period by less than half a sample is the whole period */
+    r = gate(100, 1100.4, 0, 1000);
     assert_near(r.max_delay_s, 1100e-6, 1e-14);
 }
 
@@ -443,7 +448,8 @@ TEST(every_echo_in_range_is_inside_the_gate)
             double share = j / 20.0;
             double delay = r.min_delay_s + share * (r.max_delay_s - r.min_delay_s);
             double lag = lag_of(&config, &r, delay);
-            /* Both whole lags next to it: its peak is at one of them. */
+            /* The gate must contain the whole lags on both sides, because the peak is at one of
+             * them. */
             assert_true(in_gate(&r, floor(lag + 1e-5)) && in_gate(&r, ceil(lag - 1e-5)));
         }
         double width = (r.max_delay_s - r.min_delay_s) * pnr_rational_double(r.rate_hz);
@@ -501,7 +507,8 @@ TEST(rounding_does_not_make_the_nearest_the_farthest)
         double lag = lag_of(&config, &r, r.min_delay_s);
         double got = pnr_radar_delay_s(&r, &config, lag + (double)r.n_samples);
         assert_true(fabs(got - r.min_delay_s) < 1e-6 / pnr_rational_double(r.rate_hz));
-        /* A hundredth of a sample before it is really the other end. */
+        /* A delay that is a hundredth of a sample smaller wraps to the other end of the
+         * interval. */
         got = pnr_radar_delay_s(&r, &config, lag - 0.01);
         assert_true(got > r.min_delay_s + r.period_s * 0.5);
     }
@@ -557,7 +564,8 @@ TEST(epoch_in_utc)
     r = epoch_after(5, (pnr_rational){40000000, 3});
     assert_true(r.epoch_sample == 0);
     assert_near(r.epoch_fraction, 1.0 / 15, 1e-16);
-    /* 200 years: 8.4e16 samples and two thirds. In double, fractions end at 9e15. */
+    /* 200 years are 8.4e16 samples and two thirds of a sample. A double has no fractions above
+     * 9e15. */
     r = epoch_after(INT64_C(6311433600) * PNR_NS_PER_S + 50, (pnr_rational){40000000, 3});
     assert_true(r.epoch_sample == INT64_C(6311433600) / 3 * 40000000);
     assert_near(r.epoch_fraction, 2.0 / 3, 1e-15);
@@ -565,7 +573,7 @@ TEST(epoch_in_utc)
 
 TEST(the_fraction_stays_below_one)
 {
-    /* A rate of almost 2^63 over 2^62: the fraction is a hair below 1. */
+    /* The rate is 1 / (2^63 - 1), so the fraction is slightly below 1. */
     pnr_radar r = epoch_after(-1, (pnr_rational){1, INT64_MAX});
     assert_true(r.epoch_sample == -1);
     assert_true(r.epoch_fraction < 1 && r.epoch_fraction > 0.9999999999999997);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of radar.c for linear correlation: windows that begin where the gates do, delays that are
- * not wrapped. */
+/* Tests of radar.c for linear correlation: windows begin where the gate begins, and delays are not
+ * wrapped. */
 #include "setup/radar.h"
 
 #include "tests/fixture/config_fixture.h"
@@ -10,7 +10,7 @@
 
 static const double half_light_mps = 299792458 / 2.0;
 
-/* 1 Msample/s, a sample a chip. */
+/* Sets 1 Msample/s and one sample a chip. */
 static void fill(pnr_config *config, int64_t epoch, double min_s, double max_s, double zero_s)
 {
     accept_text(config, "[source]\nrate_hz = 1e6\n[window]\ncorrelation = linear\n");
@@ -33,7 +33,8 @@ TEST(the_gate_begins_eight_lags_into_the_window)
     assert_int_equal(r.n_lags, 116);
     assert_int_equal(r.first_window, 992); /* 8 samples before the second period */
     assert_true(fabs(pnr_radar_delay_s(&r, &config, 8)) < 1e-15);
-    assert_true(fabs(pnr_radar_delay_s(&r, &config, 7.5) + 0.5e-6) < 1e-15); /* not wrapped */
+    /* the delay is not wrapped */
+    assert_true(fabs(pnr_radar_delay_s(&r, &config, 7.5) + 0.5e-6) < 1e-15);
 
     /* A delay beyond the period is not wrapped. */
     fill(&config, 100, 2500e-6, 2600e-6, 0);
@@ -43,8 +44,8 @@ TEST(the_gate_begins_eight_lags_into_the_window)
     pnr_config_clear(&config);
 }
 
-/* The echo of a code that began at the epoch, in any period, is at a lag of the gate of some
- * window, and has the right delay. */
+/* The echo of a code that began at the epoch, in any period, lies in the gate of some window, and
+ * has the right delay. */
 TEST(every_delay_is_seen)
 {
 
@@ -99,7 +100,7 @@ static void refused(double min_s, double max_s, const char *word)
     pnr_config_clear(&config);
 }
 
-/* The next window finds what a longer gate would add. */
+/* A gate must end within a period, because the next window finds later echoes. */
 TEST(gates_need_an_end_within_a_period)
 {
     refused(0, 0, "max_range_m");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of setup.c: the plan of a map from the configuration's keys, and its false alarms. */
+/* Tests of setup.c: the plan of a map that follows from the keys of the configuration, and its
+ * false alarms. */
 #include "setup/setup.h"
 
 #include "base/available.h"
@@ -10,7 +11,7 @@
 
 #include <math.h>
 
-/* 1 Msample/s, N = 1000: Tr = 1 ms. */
+/* 1 Msample/s and N = 1000, so that Tr = 1 ms. */
 static const char base[] =
     "[source]\nrate_hz = 1e6\nformat = cf32\n[code]\ntype = random\nlength = 1000\n";
 
@@ -26,7 +27,7 @@ static pnr_setup *make(const char *text)
     if (pnr_config_check(&config, &error) != PNR_OK ||
         pnr_setup_create(&config, PNR_FORMAT_CF32, 1, &setup, &error) != PNR_OK)
         fail_msg("%s", error.text);
-    setup->plan.method = "auto"; /* the configuration's own goes */
+    setup->plan.method = "auto"; /* the method of the configuration is freed below */
     if (pnr_plan_check(&setup->plan, "test", &error) != PNR_OK)
         fail_msg("%s", error.text);
     pnr_config_clear(&config);
@@ -64,7 +65,7 @@ TEST(plain_dwells_are_plain)
     }
 }
 
-/* A label is what tells the codes from each other. */
+/* A label has the words that distinguish a code from the others. */
 TEST(labels_of_codes)
 {
     static const struct {
@@ -75,7 +76,7 @@ TEST(labels_of_codes)
         {"[code.1]\nseed = 3\n[code.2]\nseed = 3\ninvert = yes\n[code.3]\nseed = 4\n",
          {"seed 3", "seed 3 inverted", "seed 4"}},
         {"[code.1]\nseed = 3\ntune_hz = 1e3\n[code.2]\nseed = 4\ntune_hz = -462e3\n",
-         {"", ""}}, /* too long */
+         {"", ""}}, /* the label would be too long */
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -103,7 +104,7 @@ TEST(a_doppler_dwell)
     assert_int_equal(plan->exclusion_rows, 2);
     for (size_t p = 0; p < 16; p++)
         sum += plan->taper[p] * plan->taper[p];
-    assert_true(fabs(sum - 16) < 1e-12); /* so that the floor is that of 16 windows */
+    assert_true(fabs(sum - 16) < 1e-12); /* the floor is then that of 16 windows */
     pnr_setup_destroy(setup);
 }
 
@@ -131,8 +132,8 @@ TEST(linear_gates)
     pnr_setup_destroy(setup);
 }
 
-/* A search is over all cells of the map: 64 rows, each as good as independent, need about 64 times
- * less of a cell. */
+/* A search covers all cells of the map. The 64 rows are nearly independent, so the false-alarm
+ * probability of a cell is about 64 times smaller. */
 TEST(the_search_is_the_whole_map)
 {
     pnr_setup *row = make(""), *map = make("[dwell]\nperiods = 64\ncombine = doppler\n");
@@ -143,12 +144,12 @@ TEST(the_search_is_the_whole_map)
     pnr_setup_destroy(map);
 }
 
-/* Drawn: looks of exponential noise, and the floor as engine.h takes it, from the N K samples of
- * each look. The share of cells above is the cell's, also where windows are lost. */
+/* Draws looks of exponential noise over a floor of 1. The share of cells above the threshold must
+ * be the false-alarm probability of a cell. */
 TEST(thresholds_hold_their_pfa)
 {
     enum { LOOKS = 4, K = 2, TRIALS = 400000 };
-    /* A search of one cell, so that both probabilities are equal. */
+    /* The search has one cell, so that the probabilities of a cell and of a search are equal. */
     pnr_setup *setup = make("[dwell]\nperiods = 2\nlooks = 4\ncombine = coherent\n[radar]\n"
                             "min_range_m = 0\nmax_range_m = 1\n[detector]\npfa = 0.01\n");
     const pnr_plan *plan = &setup->plan;
@@ -166,9 +167,10 @@ TEST(thresholds_hold_their_pfa)
 
     const double wanted = setup->pfa_cell * TRIALS;
 
-    /* 4 standard deviations, and 2 % for a floor that is not drawn */
+    /* 4 standard deviations, and 2 % because the floor is taken as exact */
     assert_true(fabs((double)above - wanted) < 4 * sqrt(wanted) + 0.02 * wanted);
-    /* 7 windows of 8 are three whole looks and a part: judged as three. */
+    /* Seven of eight windows are three whole looks and a part, and get the threshold of three
+     * looks. */
     assert_true(plan->threshold[6] == plan->threshold[5] &&
                 plan->threshold[5] > plan->threshold[7]);
     assert_true(plan->threshold[0] == plan->threshold[2] &&
@@ -183,19 +185,21 @@ TEST(cfar_trains_on_cells_apart)
 
     assert_int_equal(setup->plan.cfar.kind, PNR_CFAR_GO);
     assert_int_equal(setup->plan.cfar.axis, PNR_CFAR_ALONG_LAGS);
-    assert_int_equal(setup->plan.cfar.stride, 3); /* 2.5 samples a chip */
-    assert_int_equal(setup->plan.cfar.guard, 5);  /* one chip; the first training cell follows */
+    assert_int_equal(setup->plan.cfar.stride, 3); /* a chip has 2.5 samples */
+    /* one chip, so that the first training cell is beyond the main lobe */
+    assert_int_equal(setup->plan.cfar.guard, 5);
     assert_true(setup->plan.cfar.factor[8 * 9 + 8] > 1);
     pnr_setup_destroy(setup);
 
     setup = make("[dwell]\nperiods = 64\ncombine = doppler\ntaper = hann\n[detector]\ncfar = ca\n"
                  "cfar_axis = doppler\ncfar_training = 8\n");
     assert_int_equal(setup->plan.cfar.axis, PNR_CFAR_ALONG_ROWS);
-    assert_int_equal(setup->plan.cfar.stride, 3); /* rows of hann's main lobe */
+    assert_int_equal(setup->plan.cfar.stride, 3); /* rows in the main lobe of hann */
     assert_int_equal(setup->plan.cfar.guard, 2);
-    assert_true(isfinite(setup->plan.cfar.factor[0 * 9 + 8])); /* the lowest row has one side */
+    /* the lowest row has training cells on one side only */
+    assert_true(isfinite(setup->plan.cfar.factor[0 * 9 + 8]));
     pnr_setup_destroy(setup);
-    /* Rows that are rotations by a quarter of a bin. */
+    /* Each row is a rotation by a quarter of a bin. */
     setup = make("[doppler]\nmin_hz = -10e3\nmax_hz = 10e3\n[detector]\ncfar = ca\n"
                  "cfar_axis = doppler\ncfar_training = 4\n");
     assert_int_equal(setup->plan.cfar.stride, 4);
@@ -222,7 +226,7 @@ TEST(a_filter_is_of_the_gates_of_one_code)
             "one code; there are 2");
 }
 
-/* 512 rows of 1000 lags are 2 MB: 128 of them. */
+/* The powers of a submit have at most 256 MiB, and a map of 997 rows and 1000 lags has 4 MB. */
 TEST(maps_bound_the_batch)
 {
     pnr_setup *setup = make("[doppler]\nmin_hz = -125e3\nmax_hz = 124e3\n");
@@ -232,7 +236,8 @@ TEST(maps_bound_the_batch)
     pnr_setup_destroy(setup);
 }
 
-/* 8 MiB of maps in flight, at least two. The ring stays as long as without them. */
+/* The maps in flight have at most 8 MiB, but there are at least two. The ring is as long as without
+ * published maps. */
 TEST(published_maps_bound_the_submits)
 {
     static const struct {
@@ -274,7 +279,8 @@ TEST(published_maps_bound_the_submits)
     }
 }
 
-/* The samples of each code, in order, all with the same energy. */
+/* The set-up has the samples of each code in the order of the codes, and all codes have the same
+ * energy. */
 TEST(codes_stand_in_order)
 {
     pnr_setup *setup = make("seed = 1\n[code.1]\n[code.2]\nseed = 2\n[code.3]\ntype = p4\n"
@@ -301,11 +307,13 @@ TEST(more_periods_than_fit_are_refused)
     refused("[dwell]\nperiods = 65535\nlooks = 65535\ncombine = coherent\n", "looks");
 }
 
-/* Refused before the first waveform is made; the text has what is needed and what there is. */
+/* The codes are refused before the first waveform is made. The message has the needed and the
+ * available memory. */
 TEST(codes_beyond_the_memory_are_refused)
 {
     enum { CODES = 32 };
-    const double each = 144.0 * 0x1p24; /* bytes of one code in one reference */
+    /* bytes that one code keeps: its reference, its waveform and its autocorrelation */
+    const double each = 144.0 * 0x1p24;
     char text[4096], needed[32];
     size_t at = (size_t)snprintf(text, sizeof text,
                                  "[source]\nrate_hz = 1e6\nformat = ci8\n[code]\ntype = random\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of taper.c: scipy's values, sidelobes where they must be, losses and correlation of rows */
+/* Tests of taper.c: the weights of scipy, the sidelobes, the losses, and the correlation of
+ * rows. */
 #include "setup/taper.h"
 
 #include "base/error.h"
@@ -14,8 +15,9 @@ static double *fill(pnr_taper kind, double sidelobe_db, size_t n)
     return w;
 }
 
-/* The first half; scipy.signal.windows, hann and blackmanharris periodic of 16 at the odd points,
- * chebwin of 8 and 7, each times sqrt(n / sum of squares). */
+/* The first half of the weights by scipy.signal.windows: hann and blackmanharris, periodic, of 16
+ * points at the odd points; chebwin of 8 and 7 points. Each is scaled by sqrt(n / sum of
+ * squares). */
 TEST(weights_are_scipys)
 {
     static const struct {
@@ -61,8 +63,8 @@ TEST(one_period_weighs_one)
     }
 }
 
-/* The highest lobe beyond `main` rows (of n) from the middle, dB below the middle; the response is
- * taken at `finer` points a row. */
+/* Returns how far, in dB, the highest lobe lies below the main lobe. Searches from `from_row` rows
+ * on, at FINER points a row. */
 static double sidelobe_db(const double *w, size_t n, double from_row)
 {
     enum { FINER = 16 };
@@ -99,11 +101,11 @@ TEST(sidelobes_are_as_asked)
         for (size_t i = 0; i < sizeof asked_db / sizeof asked_db[0]; i++) {
             const double at = asked_db[i];
             double *w = fill(PNR_TAPER_DOLPH_CHEBYSHEV, at, n);
-            /* The main lobe is down to the ripple at b cos(pi x / n) = 1. */
+            /* The main lobe has fallen to the ripple at b cos(pi x / n) = 1. */
             const double b = cosh(acosh(pow(10, at / 20)) / (double)(n - 1));
             const double edge = (double)n / M_PI * acos(1 / b);
 
-            /* Equal ripple: none is higher, and one is as high. */
+            /* All sidelobes have the same height. */
             if (!(fabs(sidelobe_db(w, n, edge + 0.07) - at) < 0.15))
                 fail_msg("%zu weights, %g dB: %g dB", n, at, sidelobe_db(w, n, edge + 0.07));
             free(w);
@@ -111,7 +113,7 @@ TEST(sidelobes_are_as_asked)
     }
 }
 
-/* Harris 1978, table 1: equivalent noise bandwidth 1.50 and 2.00 bins. */
+/* The equivalent noise bandwidths of F. J. Harris (1978), table 1: 1.50 and 2.00 bins. */
 TEST(losses_are_those_of_the_books)
 {
     double *hann = fill(PNR_TAPER_HANN, 0, 512);

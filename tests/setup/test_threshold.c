@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Thresholds against closed forms, and against noise that is drawn and counted. */
+/* Tests thresholds against closed forms, and against random noise. */
 #include "setup/threshold.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
@@ -16,12 +16,12 @@ TEST(test_gamma)
     near(pnr_gamma_q(3, 10), exp(-10) * (1 + 10 + 50), 1e-12);
     near(pnr_gamma_q(3, 0.1), exp(-0.1) * (1 + 0.1 + 0.005), 1e-12);
     near(pnr_gamma_q(0.5, 2), erfc(sqrt(2)), 1e-12);
-    near(pnr_gamma_q(400, 400), 0.49335087016121, 1e-12); /* scipy.special.gammaincc */
+    near(pnr_gamma_q(400, 400), 0.49335087016121, 1e-12); /* by scipy.special.gammaincc */
     assert_true(pnr_gamma_q(4, 0) == 1);
 }
 
-/* Values that underflow, or for which lgamma's terms would cancel; by scipy.special.gammainc and
- * gammaincc. */
+/* Values that underflow, or in which the terms of lgamma cancel, by gammainc and gammaincc of
+ * scipy.special. */
 TEST(test_gamma_log)
 {
     near(pnr_gamma_log(1, 800).q, -800, 1e-15);
@@ -30,7 +30,7 @@ TEST(test_gamma_log)
     near(exp(pnr_gamma_log(4000, 3500).p), 7.525652166073827e-17, 1e-11);
     near(exp(pnr_gamma_log(4000, 4300).q), 1.7846744015788043e-06, 1e-11);
     near(exp(pnr_gamma_log(3e7, 3.003e7).q), 2.1818610808820703e-08, 1e-8);
-    for (double a = 15; a <= 17; a += 0.5) /* where two ways meet */
+    for (double a = 15; a <= 17; a += 0.5) /* near 16, where the method of computation changes */
         assert_true(fabs(pnr_gamma_log(a, 20).density - (a * log(20) - 20 - lgamma(a))) < 1e-13);
 }
 
@@ -43,7 +43,7 @@ TEST(test_beta)
     assert_true(pnr_beta_i(2, 2, 0) == 0 && pnr_beta_i(2, 2, 1) == 1);
 }
 
-/* Independent cells: the search's probability is n times a cell's, nearly. */
+/* With independent cells the probability of a search is nearly n times that of a cell. */
 TEST(test_cell)
 {
     for (double pfa = 1e-8; pfa < 0.1; pfa *= 10) {
@@ -52,15 +52,15 @@ TEST(test_cell)
         /* n (p - p^2) = -log(1 - pfa) */
         near(1023 * (cell - cell * cell), -log1p(-pfa), 1e-9);
     }
-    /* more correlation means fewer independent cells, so the same search may have a lower
-     * threshold */
+    /* Correlated cells count as fewer independent cells, so each cell may have a higher false-alarm
+     * probability. */
     assert_true(pnr_threshold_cell_pfa(1e-3, 2046, 0.405, 1) >
                 pnr_threshold_cell_pfa(1e-3, 2046, 0, 1));
     assert_true(pnr_threshold_cell_pfa(1e-3, 2046, 0.9, 4) >
                 pnr_threshold_cell_pfa(1e-3, 2046, 0.5, 4));
 }
 
-/* One look of n samples: P(P/floor > t) = (1 - t/n)^(n-1), so t = n (1 - p^(1/(n-1))). */
+/* With one look of n samples, P(P/floor > t) = (1 - t/n)^(n-1), so t = n (1 - p^(1/(n-1))). */
 TEST(test_ratio)
 {
     for (double n = 13; n < 1e6; n *= 3)
@@ -68,17 +68,18 @@ TEST(test_ratio)
             near(pnr_threshold_ratio(p, 1, n), -n * expm1(log(p) / (n - 1)), 1e-9);
     near(pnr_threshold_ratio(1e-6, 1, 1e8), -log(1e-6), 1e-5);
     assert_true(pnr_threshold_ratio(1e-3, 1, 1) ==
-                1); /* a single cell never stands out: P = floor */
+                1); /* a single cell is its own floor, so it never exceeds the floor */
     assert_true(pnr_threshold_ratio(1e-6, 16, 1000) < pnr_threshold_ratio(1e-6, 4, 1000));
-    /* The mean of n others: P(x > t s / n) = (1 + t / n)^-n. */
+    /* If the floor is the mean of n other samples, P(P/floor > t) = (1 + t/n)^-n. */
     for (double n = 13; n < 1e6; n *= 3)
         for (double p = 1e-9; p < 0.2; p *= 10)
             near(pnr_threshold_ratio_apart(p, 1, n), n * expm1(-log(p) / n), 1e-9);
     assert_true(pnr_threshold_ratio_apart(1e-6, 4, 100) > pnr_threshold_ratio(1e-6, 4, 100));
 }
 
-/* Correlated cells, drawn: a moving average over w white values gives |rho| = (w - 1)/w between
- * neighbours. The share of searches with any cell above must be what was asked for. */
+/* Draws correlated cells: a moving average over w white values gives the correlation |rho| = (w -
+ * 1)/w of neighbours. The share of searches with a cell above the threshold must be the wanted
+ * probability. */
 TEST(test_correlated)
 {
     static const struct {
@@ -124,7 +125,8 @@ TEST(test_correlated)
                 above |= power[i] > low;
             found += above;
         }
-        /* 400 expected: 4 standard deviations are 20 %; the formula itself is within 3 % */
+        /* 400 searches are expected; 20 % is 4 standard deviations, and the formula has an error
+         * below 3 % */
         if (fabs(found / (asked * SEARCHES) - 1) > 0.2)
             fail_msg("width %d, looks %zu: %d of %d searches, %g asked", w, cases[c].looks, found,
                      SEARCHES, asked);

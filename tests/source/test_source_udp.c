@@ -609,7 +609,8 @@ TEST(test_padding_of_vita49)
     close_wire(&w);
 }
 
-TEST(test_senders_that_restart)
+/* Sends one packet, and then 256 from `first` on, which end the stream. */
+static void restart_at(uint64_t first)
 {
     const form *f = &forms[0];
     uint64_t lost;
@@ -620,13 +621,19 @@ TEST(test_senders_that_restart)
     assert_int_equal(read_all(&w, &lost), 10);
     for (uint64_t i = 0; i < 256; i++) {
         assert_int_equal(w.end, PNR_EAGAIN);
-        send_packet(&w, f, i);
+        send_packet(&w, f, first + i);
         if (i % 50 == 0 || i > 253)
             assert_int_equal(read_all(&w, &lost), 0);
     }
     assert_int_equal(w.end, PNR_EDATA);
     assert_non_null(strstr(w.error.text, "restarted"));
     close_wire(&w);
+}
+
+TEST(test_senders_that_restart)
+{
+    restart_at(0);
+    restart_at(UINT64_C(9000) * RATE); /* of ten samples: more than a day ahead */
 }
 
 /* --- context --- */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The cpu engine against scipy.fft: the same int16 samples, the same peaks, measured in turns.
+"""Compares the speed of the cpu engine with scipy.fft. Both correlate the same int16 samples in turns, and must
+find the same peaks.
 
 usage: bench_numpy.py BIN_FOLDER [--runs N] [--threads N] [--check]
 --check: exit status 1 when a ratio is above its limit.
@@ -21,12 +22,12 @@ except ImportError as missing:
     print(f"bench_numpy: left out, {missing} (Debian: python3-scipy)")
     sys.exit(0)
 
-# log2 N, windows a submit, the most that the cpu engine's time may be of scipy's
+# Cases: log2 N; windows a submit; greatest time of the cpu engine divided by the time of scipy.
 CASES = ((13, 64, 0.35), (16, 8, 0.40), (20, 1, 0.45))
 
 
 class Engine:
-    """pnradar-bench serve: one measured correlation for each line."""
+    """Runs pnradar-bench serve, which measures one correlation for each line of input."""
 
     def __init__(self, folder, log2_n, batch, threads, dump):
         self.process = subprocess.Popen(
@@ -39,7 +40,7 @@ class Engine:
             sys.exit("bench_numpy: pnradar-bench serve did not start")
 
     def run(self):
-        """Nanoseconds from submit to collected result, and the lag of each window's echo."""
+        """Returns the nanoseconds from submit to collected result, and the lag of each window's echo."""
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
         words = self.process.stdout.readline().split()
@@ -53,7 +54,7 @@ class Engine:
 
 
 def correlate(raw, spectrum, threads):
-    """The lag of each row's peak: int16 [batch][N][2] in, complex64 throughout."""
+    """Returns the lag of each row's peak. raw: int16 [batch][N][2]; all values are complex64."""
     samples = raw.astype(np.float32).view(np.complex64)[..., 0]
     bins = fft.fft(samples, axis=1, workers=threads, overwrite_x=True)
     bins *= spectrum
@@ -62,7 +63,8 @@ def correlate(raw, spectrum, threads):
 
 
 def measure(folder, log2_n, batch, threads, runs):
-    """Milliseconds: medians of ours and theirs, run in turns; the first of each is discarded."""
+    """Returns two medians in milliseconds, of the cpu engine and of scipy, which run in turns. Discards the first run
+    of each."""
     n = 1 << log2_n
     with tempfile.TemporaryDirectory() as work:
         dump = os.path.join(work, "samples")

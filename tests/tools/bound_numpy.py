@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The Cramer-Rao bounds that pnradar-bench accuracy prints against numpy's own: the Fisher
-information of amplitude, phase and delay from finite differences of the samples themselves.
+"""Compares the Cramer-Rao bounds of pnradar-bench accuracy with those of numpy. numpy computes the Fisher
+information of amplitude, phase and delay from finite differences of the samples.
 
 usage: bound_numpy.py CODE N TABLE.csv; CODE begins with float64 [N][2], as serve --dump writes it.
 Prints TAP.
@@ -12,26 +12,26 @@ import sys
 import numpy as np
 
 STEP = 1e-4
-LIMIT = 1e-6  # of the bounds: the differences' own error is about STEP squared
+LIMIT = 1e-6  # greatest relative difference; finite differences have errors of about STEP^2
 RMS = 1.06
 
 
 def shifted(code, delay):
-    """a(n - delay), N odd."""
+    """Returns a(n - delay); N is odd."""
     frequency = np.fft.fftfreq(len(code))
     return np.fft.ifft(np.fft.fft(code) * np.exp(-2j * np.pi * frequency * delay))
 
 
 def bounds(code, snr):
-    """Standard deviations of relative amplitude, phase and delay, each with the others unknown."""
+    """Returns the standard deviations of relative amplitude, phase and delay, when all three are unknown."""
     def echo(amplitude, phase, delay):
         return amplitude * np.exp(1j * phase) * shifted(code, delay)
 
-    # In the middle between two samples, as good as anywhere.
+    # The delay is half-way between two samples; the bounds are the same at any delay.
     at = np.array([1.0, 0.7, 0.5])
     slopes = np.array([(echo(*(at + STEP * unit)) - echo(*(at - STEP * unit))) / (2 * STEP)
                        for unit in np.eye(3)])
-    noise = np.sum(np.abs(code) ** 2) / snr  # of a complex sample
+    noise = np.sum(np.abs(code) ** 2) / snr  # power of the noise of one complex sample
     information = 2 / noise * np.real(slopes.conj() @ slopes.T)
     return np.sqrt(np.diag(np.linalg.inv(information)))
 
@@ -48,7 +48,7 @@ def main():
         got = np.array([float(row[name]) for name in ("bound_amp", "bound_phase_rad",
                                                       "bound_samples")])
         worst = max(worst, np.max(np.abs(got / want - 1)))
-        if snr_db >= 20:  # 5000 dwells: one standard deviation of the rms is 1 percent
+        if snr_db >= 20:  # with 5000 dwells one standard deviation of the rms is 1 percent
             good &= float(row["rms_samples"]) <= (RMS + 0.04) * want[2]
             good &= float(row["rms_samples"]) >= 0.96 * want[2]
     print(f"# the bounds differ by {worst:.1e} at most")

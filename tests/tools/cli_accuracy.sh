@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pnradar-bench accuracy: its table, and its bounds against numpy's.
+# Tests the table of pnradar-bench accuracy, and compares its bounds with those of numpy.
 # usage: cli_accuracy.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"

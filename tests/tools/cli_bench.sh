@@ -1,31 +1,32 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pnradar-bench from the command line, at tiny sizes: what it prints is complete and adds up; no time is judged.
+# Tests pnradar-bench at tiny sizes: its output is complete and consistent. No time is judged.
 # usage: cli_bench.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
 export TMPDIR="$work"
 bench=$bin/pnradar-bench
 
-# column NAME FILE: this column of a CSV with comments, without its head
+# column NAME FILE: prints the cells of this column of a CSV file, without comments and head
 column() {
     awk -F, -v name="$1" '/^#/ { next }
         !at { for (i = 1; i <= NF; i++) if ($i == name) at = i; if (!at) exit 1; next }
         { print $at }' "$2"
 }
 
-# csv ROWS FILE: this many rows, each as long as the head
+# csv ROWS FILE: succeeds if the CSV file has this many rows, and each row has as many cells as the
+# head
 csv() {
     awk -F, -v want="$1" '/^#/ { next } !width { width = NF; next } NF != width { bad = 1 } { rows++ }
         END { exit !(rows == want && !bad) }' "$2"
 }
 
-# part TITLE FILE: of several CSV tables the one whose comment begins so
+# part TITLE FILE: writes the CSV table whose comment begins with TITLE to $work/part
 part() {
     awk -v title="# $1" '/^#/ { on = (index($0, title) == 1); next } on' "$2" >"$work/part"
 }
 
-# all_positive COLUMN FILE
+# all_positive COLUMN FILE: succeeds if all numbers of the column are above 0
 all_positive() {
     column "$1" "$2" | awk '!($1 > 0) { bad = 1 } END { exit !(NR > 0 && !bad) }'
 }
@@ -153,7 +154,7 @@ status 0 "$bench" --csv publish -n 63 --seconds 0.1 $reference && csv 4 "$work/o
     all_positive publish_ns "$work/out" && all_positive results_ps "$work/out" && all_positive received_ps "$work/out"
 report $? "publish: what a result costs, by pack"
 
-# result_bytes FILE: of a message with one result
+# result_bytes FILE: prints the bytes of a message with one result
 result_bytes() {
     awk -F, '/^#/ { next } !head++ { next } $3 == 1 { print int(1e6 * $9 / $7) }' "$1"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pnradar-echo from the command line: files, pipes, truth, losses, real time, and every way to fail.
+# Tests pnradar-echo: files, pipes, truth, losses, real time, and every kind of failure.
 # usage: cli_echo.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -11,7 +11,6 @@ program() {
     "$echo_" -c "$work/scene.conf" "$@"
 }
 
-# bytes FILE
 bytes() {
     wc -c <"$1" | tr -d ' '
 }
@@ -145,7 +144,7 @@ else
     skip "a full disk: 74, and no half file stays" "no /dev/full"
 fi
 
-# left_after COUNT: its status when the reader leaves after some bytes
+# left_after PERIODS: prints the exit status of pnradar-echo when the reader stops after 10000 bytes
 left_after() {
     {
         "$echo_" -c "$work/scene.conf" -s "echo.periods=$1" 2>"$work/err"

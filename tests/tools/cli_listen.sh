@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pnradar-listen from the command line: every form, packs, truth, losses, timeouts, a run from Python's view.
+# Tests pnradar-listen: every form of output, packs, truth, losses, timeouts, and a run that Python
+# receives.
 # usage: cli_listen.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -101,7 +102,7 @@ report $? "a count that is no number is refused"
 ! "$bin/pnradar-listen" --curve-key short tcp://127.0.0.1:5999 >"$work/out" 2>"$work/err" && says short
 report $? "a key that is none is refused"
 
-# deaf ARGUMENT...: a listener that hears nothing of its stream for four seconds
+# deaf ARGUMENT...: runs a listener that receives nothing of its stream for four seconds
 deaf() {
     PNR_LOG=info "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 4 "$@" >"$work/out" 2>"$work/err"
     [ $? -eq 69 ] && [ ! -s "$work/out" ]

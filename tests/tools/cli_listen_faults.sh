@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pnradar-listen against what goes wrong: bad arguments, bad truth, gaps, restarts, bad messages.
+# Tests the failures of pnradar-listen: bad arguments, bad truth, gaps, restarts, bad messages.
 # usage: cli_listen_faults.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -13,7 +13,6 @@ program() {
     $measure "$listen" "$@"
 }
 
-# lines FILE
 lines() {
     wc -l <"$1" | tr -d ' '
 }
@@ -47,7 +46,7 @@ report $? "a truth file of another shape is bad data"
 status 65 --truth "$work/bad.csv" "ipc://$work/s" && says "bad.csv:3:"
 report $? "a bad row of the truth is named"
 
-# --- a whole run, to judge what the listener says of it ---
+# --- a whole run, which the listener must report correctly ---
 
 scene="-s code.type=m-sequence -s code.degree=8 -s source.rate_hz=1e6 -s source.format=ci16
        -s radar.path=two-way -s engine.name=reference -s echo.periods=40 -s echo.noise_rms=0.1
@@ -69,12 +68,13 @@ status 0 $scene --timeout 30 --strict --truth "$work/truth.csv" "ipc://$work/run
     head -n 1 "$work/out" | grep -q 'time s .*range m.*target.*error m.*true m'
 report $? "a clean run is status 0 with --strict, its truth in the table"
 wait "$radar"
-# sigma = 0.390 / sqrt(S) samples of 149.9 m; S = 255 * 4: 1.8 m. Within half to double of it.
+# The expected rms error is 0.390 / sqrt(S) samples of 149.9 m, 1.8 m for the SNR S = 255 * 4. The
+# measured error must lie between half and twice this value.
 awk '/^target/ { rms = $(NF - 1); if (rms < 0.9 || rms > 3.7) bad = 1; n++ }
      END { exit bad || n != 2 }' "$work/err"
 report $? "the rms error is what the signal-to-noise ratio allows"
 
-# --- a publisher that misbehaves ---
+# --- a publisher that sends wrong messages ---
 
 find_python zmq
 
@@ -116,7 +116,8 @@ socket.close()
 context.term()
 EOF
 
-# fake SCENE EXPECTED LISTENER_ARGUMENT...
+# fake SCENE EXPECTED LISTENER_ARGUMENT...: a script publishes the messages of SCENE, and the
+# listener must end with the status EXPECTED
 fake() {
     runs=$((runs + 1))
     scene_text=$1
@@ -167,7 +168,7 @@ end(13)' 3 --stream demo --strict
     fake 'dwell(3, stream="a"); dwell(9, stream="b"); end(4, stream="a"); end(10, stream="b")' 0 \
         --all && says "^a run" && says "^b run"
     report $? "--all counts each stream for itself"
-    # The memory that the listener took at most, in MiB.
+    # Prints the greatest memory of the listener, in MiB.
     cat >"$work/measure.py" <<'EOF'
 import resource, subprocess, sys
 status = subprocess.call(sys.argv[2:])
@@ -208,12 +209,12 @@ send("end", b"\xff\x00"); dwell(1); dwell(1); end(2)' 3 --stream demo --strict &
         says "2 results received, 0 lost" && says "5 messages could not be read"
     report $? "what cannot be read is told and passed over"
 
-    # SIGINT: a clean end with the summary.
+    # SIGINT ends the listener cleanly, with its summary.
     runs=$((runs + 1))
     "$python" "$work/fake.py" "ipc://$work/run$runs" 'dwell(0); dwell(1); time.sleep(2)' &
     faker=$!
     : >"$work/out" # the lines of the listener before do not count
-    # A shell starts background jobs with SIGINT ignored: python gives it back.
+    # A shell starts background jobs with SIGINT ignored, so python restores the default.
     "$python" -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$listen" --stream demo "ipc://$work/run$runs" \
@@ -230,7 +231,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$listen" --stream demo "ipc://$work/run$ru
     wait "$faker"
 fi
 
-# --- the packed array in numpy ---
+# --- numpy reads the packed array ---
 
 if [ -n "$python" ] && "$python" -c 'import numpy' 2>/dev/null; then
     runs=$((runs + 1))

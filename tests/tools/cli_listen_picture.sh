@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pnradar-listen's pictures: what gnuplot is given against the truth, PNGs, and the terminal as a screen.
+# Tests the pictures of pnradar-listen: the data for gnuplot against the truth, PNG files, and the
+# terminal.
 # usage: cli_listen_picture.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -11,7 +12,8 @@ program() {
     "$bin/pnradar-listen" -c "$work/radar.conf" "$@"
 }
 
-# plot EXPECTED PNG LISTENER_ARGUMENT... -- PUBLISHER_ARGUMENT...
+# plot EXPECTED PNG LISTENER_ARGUMENT... -- PUBLISHER_ARGUMENT...: a publisher runs, and the listener draws
+# the picture PNG and must end with the status EXPECTED
 plot() {
     expected=$1
     png=$2
@@ -49,7 +51,7 @@ END
 "$bin/pnradar-echo" -c "$work/radar.conf" --truth "$work/truth.csv" "$work/echo.ci16" 2>"$work/err"
 report $? "a recording is made"
 
-# --- what is refused ---
+# --- refused arguments ---
 
 mkdir "$work/empty" "$work/stub"
 bad=0
@@ -76,9 +78,9 @@ report $? "--live needs a terminal"
 status 64 --live --format csv && says format
 report $? "--live prints no results"
 
-# --- what gnuplot is given ---
+# --- the data for gnuplot ---
 
-# The map's strongest cell of each column, and every mark or echo, against the truth of its time.
+# Compares the strongest cell of each column, and every mark or echo, with the truth at its time.
 cat >"$work/check.py" <<'END'
 import csv, re, sys
 
@@ -135,7 +137,9 @@ print(seen)
 assert sys.argv[7:] == [] or [seen[1], seen[2]] == [int(a) for a in sys.argv[7:]], seen
 END
 
-# checks COLUMNS EMPTY TOLERANCE_M ECHOES_1 ECHOES_2
+# checks COLUMNS EMPTY TOLERANCE_M ECHOES_1 ECHOES_2: succeeds if the picture has COLUMNS columns,
+# EMPTY of them without power, if each strongest cell is within TOLERANCE_M of the truth, and if
+# targets 1 and 2 have these numbers of echoes or marks
 checks() {
     "$python" "$work/check.py" "$work/commands" "$work/truth.csv" 511 "$@" >"$work/checked" 2>&1 ||
         { sed 's/^/# /' "$work/checked" "$work/err"; false; }
@@ -174,7 +178,7 @@ plot 65 "$work/stub.png" -- -s detector.pfa=1e-12 -s radar.min_range_m=60000 \
     -s radar.max_range_m=61000 && says 'nothing came to draw'
 report $? "a run without echoes and profiles is no picture"
 
-# 4500 dwells are 1125 columns of four.
+# 4500 dwells make 1125 columns of four dwells.
 mv "$work/echo.ci16" "$work/short.ci16"
 mv "$work/truth.csv" "$work/short.csv"
 "$bin/pnradar-echo" -c "$work/radar.conf" -s code.degree=5 -s echo.periods=4500 -s echo.noise_rms=0.01 \
@@ -187,7 +191,7 @@ report $? "a long run is decimated in time"
 
 # --- maps ---
 
-# 20 maps of 16 periods: a Doppler of 1 / (16 Tr) is a row of 18.3 m/s.
+# In these 20 maps of 16 periods a row is a Doppler of 1 / (16 Tr), which is 18.3 m/s.
 cat >"$work/map.py" <<'END'
 import re, sys
 
@@ -249,7 +253,7 @@ mv "$work/short.ci16" "$work/echo.ci16"
 
 PATH=$real_path
 if command -v gnuplot >/dev/null 2>&1; then
-    # png FILE: 1800 x 1000, and of a size that holds a picture
+    # png FILE: succeeds if the file is a PNG of 1800 x 1000 pixels and not nearly empty
     png() {
         [ "$(od -An -tx1 -N24 "$1" | tr -d ' \n')" = 89504e470d0a1a0a0000000d4948445200000708000003e8 ] &&
             [ "$(wc -c <"$1")" -gt 10000 ]
@@ -338,7 +342,7 @@ def publish(*arguments, pace="real-time", recording="/echo.ci16"):
         [binaries + "/pnradar", "-c", conf, "-s", "publisher.wait_s=30", "-s", "source.pace=" + pace,
          *arguments, work + recording], stderr=subprocess.DEVNULL)
 
-# A whole run.
+# Draws a whole run.
 t, p = Terminal(), publish("-s", "publisher.profile=power")
 drawn = t.read(20, rb"threshold \d+\.\d dB")
 status = t.finish()
@@ -367,7 +371,7 @@ tell(4 <= frames <= 10 * t.seconds + 2, "at most ten frames a second", (frames, 
 last = t.out.split(LEAVE)[1].decode()
 tell("threshold" in last and "seq 2999" in last and "\x1b" not in last, "the last frame stays", last)
 
-# How it may be left.
+# Ends the program by each key and by each signal.
 for how, want in (("q", 0), ("ctrl-c", 0), ("term", 0), ("hang up", 0), ("quit", -signal.SIGQUIT), ("twice", 130)):
     t, p = Terminal(), publish("-s", "publisher.profile=power")
     t.read(20, rb"threshold")
@@ -390,7 +394,7 @@ for how, want in (("q", 0), ("ctrl-c", 0), ("term", 0), ("hang up", 0), ("quit",
     tell((status in want if how == "twice" else status == want) and t.restored(), "left by " + how,
          (status, t.err, t.out[-200:], t.out.count(LEAVE), termios.tcgetattr(t.slave) == t.before))
 
-# Other terminals.
+# Draws on other kinds of terminal.
 t, p = Terminal(locale="C"), publish("-s", "publisher.profile=complex")
 t.read(20, rb"threshold")
 os.write(t.master, b"q")
@@ -422,7 +426,7 @@ status = t.finish()
 p.kill(); p.wait()
 tell(none and table and status == 0, "without profiles the echoes are a table, and it is said", t.rows())
 
-# A map.
+# Draws a map.
 def show_map(locale, *arguments, size=(30, 100)):
     t = Terminal(locale=locale, size=size)
     p = publish("-s", "engine.name=reference", "-s", "publisher.profile=power", "-s", "dwell.combine=doppler",
@@ -441,7 +445,8 @@ tell(re.search(r" 0  ·░░▒▒▓█ \d+ dB", text) and re.search(r"^m/s +[
      and re.search(rb"\x1b\[0;38;5;(155|226)m", t.out), "its scale, its axes and its colours", last)
 columns = [7 + (r / 0.149896229 + 0.5) / 400 * 93 for r in (20.0005, 40)]
 places = [[(i, row.find(mark, 7)) for i, row in enumerate(rows) if row.find(mark, 7) > 0] for mark in "12"]
-# A row is 18.3 m/s, and 0 is the ninth from below: 60 m/s is the row 3 above, -90 the row 5 below.
+# A row is 18.3 m/s, and the ninth row from below is 0. So 60 m/s is 3 rows above it, and -90 m/s is
+# 5 rows below it.
 tell(all(len(found) == 1 and abs(found[0][1] - column) <= 1.5 and abs(found[0][0] - row) <= 1
          for found, column, row in zip(places, columns, (7 - 3, 7 + 5))), "echoes are marked on it", (places, columns, last))
 listed = re.findall(r"^ ?([12]) +([\d.]+) km .* (-?[\d.]+) m/s$", text, re.M)
@@ -454,7 +459,7 @@ text = "\n".join(last)
 tell(status == 0 and all(c < 128 for c in t.out) and "0  .:-=+%# " in text and re.search(r"^Hz +[-+]+$", text, re.M),
      "a map in plain characters, by Doppler", last)
 
-# Round ticks, and nothing cut, at any width.
+# The ticks are round numbers, and no label is cut, at any width.
 for width in (60, 80, 200):
     t, status, last = show_map("C.UTF-8", "-s", "radar.carrier_hz=1e9", "-s", "radar.zero=direct-path", "-s",
                                "radar.zero_search_m=100", size=(24, width))
@@ -483,7 +488,8 @@ status = t.finish()
 p.wait()
 tell(status == 3 and "2999 results received, 0 lost" in t.err, "a loss is told as ever", (status, t.err))
 
-# Two results arrive before the profile of the first: its echoes are shown with it, not those of the second.
+# Two results arrive before the profile of the first result. The profile must be drawn with the
+# echoes of the first result.
 try:
     import json, zmq
 except ImportError:
@@ -527,7 +533,7 @@ print("1..%d" % n)
 END
 
 if [ -n "$python" ]; then
-    # 3000 periods are a second and a half.
+    # 3000 periods take one and a half seconds.
     "$bin/pnradar-echo" -c "$work/radar.conf" -s echo.periods=3000 -s target.1.velocity_mps=0 "$work/echo.ci16" 2>"$work/err"
     "$python" "$work/live.py" "$bin" "$work" >"$work/live" 2>"$work/err" || echo "not ok - the terminal's tests" >>"$work/live"
     while read -r line; do

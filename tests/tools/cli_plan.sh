@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pnradar-plan from the command line: its numbers against the formulas, its refusals, its measurement.
+# Tests pnradar-plan: its numbers against the formulas, its refusals, and its measurement.
 # usage: cli_plan.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
 plan=$bin/pnradar-plan
 
-# near KEY FILE EXPECTED TOLERANCE: within this much
+# near KEY FILE EXPECTED TOLERANCE: succeeds if the value of KEY is within TOLERANCE of EXPECTED
 near() {
     awk -v got="$(value "$1" "$2")" -v want="$3" -v by="$4" \
         'BEGIN { exit !(got != "" && got - want <= by && want - got <= by) }'
@@ -36,12 +36,13 @@ near span_hz "$work/json" 488.758553 1e-5 && near resolution_hz "$work/json" 977
 report $? "Doppler span is 1 / (2 Tr), its resolution 1 / (K Tr)"
 near wavelength_m "$work/json" 9.99308193 1e-7 && near span_mps "$work/json" 2442.1021 1e-3
 report $? "radial velocity is Doppler times half the wavelength"
-# A flat spectrum: sigma = 0.390 / sqrt(S) samples of 149.9 m.
+# A flat spectrum gives sigma = 0.390 / sqrt(S) samples of 149.9 m at the SNR S.
 near sigma_15db_m "$work/json" 10.395 0.06 && near sigma_30db_m "$work/json" 1.8486 0.011
 report $? "sigma of range follows the bandwidth of a flat spectrum"
 near pfa_search "$work/json" 1.023e-3 1e-12 && near pfa_cell "$work/json" 1e-6 2e-8
 report $? "the cell's false-alarm probability is the search's, shared by the cells"
-# A constant echo, one look, Pfa 1e-6: 11.2 dB for half, 13.2 dB for nine of ten (J. Marcum, 1947).
+# An echo of constant amplitude, one look, Pfa 1e-6: probability 0.5 needs 11.2 dB, and 0.9 needs
+# 13.2 dB (J. Marcum, 1947).
 near snr_50_db "$work/json" 11.2 0.1 && near snr_90_db "$work/json" 13.2 0.1
 report $? "SNR for detection as in Marcum's tables"
 near link_bytes_per_s "$work/json" 4e6 0
@@ -74,7 +75,7 @@ status 0 "$plan" "$@" -s dwell.combine=doppler -s dwell.periods=16 -s dwell.tape
     -s dwell.clutter=remove -s doppler.min_hz=-4e3 -s doppler.max_hz=4e3 --json
 report $? "a Doppler search is planned"
 cp "$work/out" "$work/doppler"
-# 61.095 Hz a row: 65 of them fit into 4 kHz.
+# A row is 61.095 Hz, and 65 rows fit into 4 kHz.
 near n_rows "$work/doppler" 131 0 && near last_row_hz "$work/doppler" 3971.163 1e-3 &&
     near n_hypotheses "$work/doppler" 33 0 && near n_cells "$work/doppler" 134013 0 &&
     near map_bytes "$work/doppler" 536052 0
@@ -85,7 +86,7 @@ report $? "losses of quarter bins and of Hann's window"
 near blind_hz "$work/doppler" 977.517107 1e-5 && near blind_mps "$work/doppler" 4884.204 1e-2 &&
     near last_row_mps "$work/doppler" 19842.08 0.01
 report $? "velocities are Doppler times half the wavelength"
-# 299792458 / (4 16 1023)
+# c / (4 * 16 periods * 1023 samples), in m/s
 near half_sample_mps "$work/doppler" 4578.9415 1e-3 && near walk_samples "$work/doppler" 2.16667 1e-4 &&
     grep -q '"resampled": "yes"' "$work/doppler" && grep -q '"resampled": "no"' "$work/json"
 report $? "the speed that stretches the code by half a sample"
@@ -97,7 +98,7 @@ status 0 "$plan" "$@" -s radar.speed_mps=1500 -s radar.carrier_hz=10e3 -s dwell.
     grep -q '"resampled": "yes"' "$work/out" && near walk_samples "$work/out" 28.8 1e-6 &&
     near n_hypotheses "$work/out" "$(value n_rows "$work/out")" 0
 report $? "a sonar's codes are resampled, row by row"
-# By numpy: sum over p of exp(i pi x) sinc(2.4 x), x = (p + 0.5) / 16 - 0.5
+# The value is from numpy: sum over p of exp(i pi x) sinc(2.4 x), x = (p + 0.5) / 16 - 0.5.
 near row_loss_db "$work/out" 7.507 0.02
 report $? "half-way between its rows an echo walks, too"
 status 0 "$plan" "$@" -s dwell.combine=incoherent -s dwell.periods=4 -s doppler.min_hz=-14e3 \

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Pictures of pnradar in one process: formats, options, marks, text, and files that nothing else may touch.
+# Tests the pictures of pnradar --plot: formats, options, marks, text, and the protection of other
+# files.
 # usage: cli_plot.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
 find_python sys
 
-# 14 lines describe the radar.
+# These 14 lines describe the radar.
 cat >"$work/radar.conf" <<END
 [source]
 rate_hz = 1e6
@@ -43,7 +44,7 @@ doppler="-s dwell.combine=doppler -s dwell.periods=16 -s dwell.taper=blackman-ha
 program() {
     PNR_LOG=info "$pnradar" -c "$work/radar.conf" "$@" "$work/echo.ci16"
 }
-# only FILE...: the folder of the pictures holds these files and no other
+# only FILE...: succeeds if the folder of pictures has these files and no others
 pictures=$work/pictures
 mkdir "$pictures"
 only() {
@@ -53,12 +54,12 @@ only() {
         [ -f "$pictures/$name" ] || return 1
     done
 }
-# begins FILE TEXT
+# begins FILE TEXT: succeeds if the first four bytes of the file are TEXT
 begins() {
     [ "$(head -c 4 "$1" | od -An -c | tr -d ' \n')" = "$2" ]
 }
 
-# --- what is refused ---
+# --- refused arguments ---
 
 mkdir "$work/empty" "$work/stub"
 PATH=$work/empty status 69 --plot "$pictures/a.png" && says 'gnuplot-nox'
@@ -80,7 +81,7 @@ status 64 --size 800x600 && says plot && status 64 --plot "$pictures/a.png" --si
     status 64 --plot "$pictures/a.png" --code 2 && says 'there are 1'
 report $? "options that draw nothing are refused"
 
-# --- names and text are data ---
+# --- file names and text are never commands ---
 
 cd "$pictures" || exit 1
 if command -v gnuplot >/dev/null 2>&1; then
@@ -104,7 +105,7 @@ system 'touch q'
         [ "$(od -An -tx1 -j16 -N8 a.png | tr -d ' \n')" = 00000280000001e0 ]
     report $? "--size is that of the file"
 
-    # A full disk, as a limit of the file's size whose signal is ignored.
+    # A limit of the file size, whose signal is ignored, acts as a full disk.
     cp a.png before.png
     # shellcheck disable=SC2016
     (trap '' XFSZ && ulimit -f 48 && PNR_LOG=quiet "$pnradar" -c "$work/radar.conf" --quiet --plot a.png --size 4000x3000 \
@@ -118,7 +119,7 @@ else
     done
 fi
 
-# --- what gnuplot is given ---
+# --- the commands for gnuplot ---
 
 cat >"$work/stub/gnuplot" <<END
 #!/bin/sh
@@ -128,14 +129,14 @@ END
 chmod +x "$work/stub/gnuplot"
 real_path=$PATH
 PATH=$work/stub:$PATH
-# draws PATTERN ARGUMENT...: the commands have a line of this pattern
+# draws PATTERN ARGUMENT...: succeeds if a command for gnuplot matches PATTERN
 draws() {
     pattern=$1
     shift
     status 0 --quiet --plot a.png "$@" || return 1
     grep -q -e "$pattern" "$work/commands" || { echo "# no '$pattern':" && grep -v '^[-0-9]' "$work/commands" | sed 's/^/# /'; false; }
 }
-# marks: the number of rings
+# marks: prints the number of rings
 marks() {
     awk '/^\$marks/ { inside = 1; next } /^end_of_block/ { inside = 0 } inside { n++ } END { print n + 0 }' "$work/commands"
 }
@@ -171,7 +172,7 @@ PATH=$real_path
 
 # --- text ---
 
-# Every line of a title is as wide as it may be.
+# Every line of a title has the greatest width that fits.
 long="WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW"
 if command -v gnuplot >/dev/null 2>&1 && [ -n "$python" ]; then
     sed -i 's/^\[code\]/[code]\ntype = gold\ndegree = 9\nindex = 0/' "$work/radar.conf"

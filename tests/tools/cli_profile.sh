@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# pnradar --profile: the array in the file is what is published, also after the program was killed.
+# Tests pnradar --profile: the array in the file equals the published profiles, also after the
+# program was killed.
 # usage: cli_profile.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"

@@ -97,6 +97,8 @@ client echoes "$url" 400 "$work/results.csv"
 report $? "the echoes are those that pnradar printed, and so is the CSV"
 client picture "$url" 400 "$work/cells.npy"
 report $? "the picture is the greatest power of the profiles, at any size"
+client hoard "$url"
+report $? "clients that read nothing do not fill the memory"
 client headers "$url"
 report $? "the page and its parts are served with a policy that lets nothing else in"
 run=$("$python" -c "import json, urllib.request as u; print(json.load(u.urlopen('${url}api/streams'))['streams'][0]['run'])")

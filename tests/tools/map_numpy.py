@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A map of incoherently added dwells, linear correlation, against numpy's own in double precision.
+"""Compares a map of several looks, with linear correlation, with a map that numpy computes in double precision.
 
 usage: map_numpy.py FOLDER DEGREE TAPS LAGS PERIODS LOOKS ROWS
 FOLDER has samples (int16 I, Q) and map (float32 [rows][lags]); ROWS is quarters:first_bin:n_rows,...
 of each hypothesis. The m-sequence begins with ones, a = 1 - 2 bit. Prints TAP.
 
-Cell by cell |P - p| <= 1e-5 max(p, mean p): noise cells, of which some are nearly 0, to the mean of
-the map; an echo, whose rounding is its own, to itself.
+The power P of each cell and the power p of numpy must satisfy |P - p| <= 1e-5 max(p, mean p). So weak cells are
+compared with the mean of the map, and echoes with their own power.
 """
 import sys
 
@@ -24,8 +24,8 @@ def m_sequence(degree, taps):
 
 
 def dwell_map(samples, code, n_lags, periods, looks, rows):
-    """Sum over looks |c|^2, c[k] = sum_p exp(-2 pi i F p) sum_n x_p[n + k] exp(-2 pi i f (n + k) / N)
-    conj(a[n]), for each (f, F) of rows."""
+    """Returns the sum of |c|^2 over the looks for each (f, F) of rows:
+    c[k] = sum_p exp(-2 pi i F p) sum_n x_p[n + k] exp(-2 pi i f (n + k) / N) conj(a[n])."""
     n = len(code)
     window = n + n_lags - 1
     length = 2 ** int(np.ceil(np.log2(window + n)))

@@ -1,7 +1,7 @@
-"""Judges the text of pictures: none is cut, and none overlaps other text.
+"""Checks the text of pictures: no text is cut, and no text overlaps other text.
 
-usage: picture_text.py FILE...; a PNG must have a white margin all round, and an SVG must have the boxes of its
-text apart and inside. The width of text is that of DejaVu Sans, a wide font."""
+usage: picture_text.py FILE...; a PNG must have a white margin on all sides. In an SVG, the rectangles around the
+texts must lie inside the picture and apart. The width of text is that of DejaVu Sans, a wide font."""
 import re
 import struct
 import sys
@@ -11,7 +11,7 @@ MARGIN_PX = 2
 
 
 def png_pixels(data):
-    """Width, height, bytes a pixel and the rows of a PNG of 8 bits a channel."""
+    """Returns width, height, bytes a pixel and the rows of a PNG with 8 bits a channel."""
     at, packed, header = 8, b"", None
     while at < len(data):
         length, kind = struct.unpack(">I4s", data[at:at + 8])
@@ -59,7 +59,7 @@ def width_em(character):
 
 
 def svg_boxes(text):
-    """Left, top, right, bottom and the string of each text. A line of a title has its own dy or place."""
+    """Yields left, top, right, bottom and the string of each text. Each line of a title has its own dy or place."""
     pattern = (r'<g transform="translate\(([-\d.]+),([-\d.]+)\)(?: rotate\(([-\d.]+)\))?"[^>]*font-size="([\d.]+)"'
                r'\s+text-anchor="(\w+)">\s*<text>(.*?)</text>')
     for x, y, angle, size, anchor, inside in re.findall(pattern, text, re.S):
@@ -68,7 +68,7 @@ def svg_boxes(text):
         width = float(size) * sum(map(width_em, words))
         from_x = {"start": 0, "middle": -width / 2, "end": -width}[anchor]
         x, y, up, down = float(x), float(y), 0.72 * float(size), 0.2 * float(size)
-        if angle and abs(float(angle)) > 45:  # upwards
+        if angle and abs(float(angle)) > 45:  # the text runs upwards
             yield x - up, y - from_x - width, x + down, y - from_x, words
         else:
             yield x + from_x, y - up, x + from_x + width, y + down, words

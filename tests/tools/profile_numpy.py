@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The array that pnradar --profile writes, against the profiles or maps of the same run's messages.
+"""Compares the array that pnradar --profile writes with the profiles or maps in the messages of the same run.
 
 usage: profile_numpy.py PNRADAR FOLDER [OPTION...]
 FOLDER has radar.conf and echo.ci16. A second run reads a pipe that does not end, and is killed: its
@@ -16,7 +16,7 @@ import zmq
 
 
 def published(command, folder):
-    """The parts of all messages of cells of one run."""
+    """Runs the command and returns its profile and map messages, each as a list of its parts."""
     endpoint = f"ipc://{folder}/profile"
     socket = zmq.Context().socket(zmq.SUB)
     socket.setsockopt(zmq.RCVTIMEO, 30000)
@@ -32,14 +32,14 @@ def published(command, folder):
 
 
 def read(folder):
-    """The array, and the axes of each of its results."""
+    """Returns the array, and the axes of each of its results."""
     array = np.load(f"{folder}/cells.npy", mmap_mode="r")
     with open(f"{folder}/cells.jsonl", encoding="ascii") as lines:
         return array, [json.loads(line) for line in lines]
 
 
 def killed(command, folder, n_results):
-    """The array of a program that is killed while it waits for more samples."""
+    """Returns the array of a program that is killed while it waits for more samples."""
     with open(f"{folder}/echo.ci16", "rb") as samples, \
             subprocess.Popen(command + ["-"], stdin=subprocess.PIPE) as program:
         program.stdin.write(samples.read())
@@ -49,7 +49,7 @@ def killed(command, folder, n_results):
             try:
                 if len(read(folder)[0]) == n_results:
                     break
-            except (OSError, ValueError):  # no result yet
+            except (OSError, ValueError):  # no result has been written yet
                 pass
             time.sleep(0.05)
         program.kill()
@@ -69,8 +69,8 @@ def main():
         for one in own, header:
             one.pop("latency_us", None)
         assert own == header, (own, header)
-    array = np.array(array)  # of the first run
-    again, axes = killed(start + options, folder, len(array))  # publishes nothing
+    array = np.array(array)  # keeps the array of the first run
+    again, axes = killed(start + options, folder, len(array))  # a run that publishes nothing
     assert len(axes) == len(array) and np.array_equal(again, array)
     print(array.shape, array.dtype)
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The receiver of pnradar-echo's scene against numpy: filtered noise, the image of real samples, DC, IQ
+"""Compares the receiver in the scene of pnradar-echo with numpy: filtered noise, the image of real samples, DC, IQ
 imbalance, phase noise, data bits and slips.
 
 usage: scene_numpy.py BIN_FOLDER; prints TAP.
-Statistics of noise are held to five standard deviations of their estimates, exact values to 1e-12.
+Statistics of noise may differ by five standard deviations of their estimates, exact values by 1e-12.
 """
 import csv
 import io
@@ -22,7 +22,7 @@ done = 0
 
 
 def scene(*parts, **kept):
-    """The samples of a scene, complex; with truth=True also the rows of its truth."""
+    """Returns the complex samples of a scene; with truth=True also the rows of its truth."""
     settings = dict(BASE)
     for part in parts:
         settings.update(part)
@@ -47,7 +47,7 @@ def near(a, b, limit=1e-12):
 
 
 def firwin(width, centre):
-    """scipy.signal.firwin(101, width) of unit energy, moved to `centre` cycles a sample."""
+    """Returns scipy.signal.firwin(101, width), scaled to unit energy and moved to `centre` cycles a sample."""
     t = np.arange(101) - 50.0
     h = width * np.sinc(width * t) * (0.54 + 0.46 * np.cos(np.pi * t / 50))
     return h / np.sqrt(np.sum(h ** 2)) * np.exp(2j * np.pi * centre * t)

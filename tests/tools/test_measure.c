@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Measuring: its samples hold the stated echo, and a wrong result is never timed. */
+/* Tests the measurements: the samples have the stated echo, and a wrong result is never timed. */
 #include "tests/fixture/test.h"
 #include "tools/common/measure.h"
 
@@ -52,7 +52,7 @@ TEST(test_configure)
     pnr_config_clear(&base);
 }
 
-/* c[lag] / E_a is the echo's amplitude; the rest of x is the noise. */
+/* c[lag] / E_a is the amplitude of the echo. The rest of x is noise. */
 static void check_echo(const pnr_setup *setup, const int16_t (*samples)[2], size_t first)
 {
     const size_t n = setup->plan.n_samples, lag = pnr_measure_lag(setup);
@@ -70,10 +70,10 @@ static void check_echo(const pnr_setup *setup, const int16_t (*samples)[2], size
     }
     re /= code_energy;
     im /= code_energy;
-    /* The noise of the mean is 0.2 / sqrt(N) rms: six times that. */
+    /* The error of this mean is 0.2 / sqrt(N) rms. The limit is six times this value. */
     assert_true(fabs(re - 0.2) < 1.2 / sqrt((double)n));
     assert_true(fabs(im) < 1.2 / sqrt((double)n));
-    /* |x|^2 is 0.08 on average, its spread at most 0.08 a sample. */
+    /* |x|^2 has the mean 0.08 and a standard deviation of at most 0.08. */
     assert_true(fabs(energy / (double)n - 0.08) < 6 * 0.08 / sqrt((double)n));
 }
 
@@ -100,7 +100,7 @@ TEST(test_fill)
     pnr_config_clear(&base);
 }
 
-/* A fill of more than one tile continues without a seam. */
+/* Samples that need several tiles continue without a seam. */
 TEST(test_fill_repeats)
 {
     const size_t n_samples = 100003, n = 12 * n_samples;
@@ -130,7 +130,7 @@ TEST(test_time)
     size_t lags[3];
 
     pnr_config_init(&base);
-    /* Everything that the engine undoes: an offset of the carrier, I - jQ, two periods. */
+    /* The engine undoes an offset of the carrier, conjugation, and the sum of two periods. */
     pnr_measure_configure(&base, 127, &sized);
     sized.source.tune_hz = (pnr_rational){12345, 1};
     sized.source.spectrum = PNR_SPECTRUM_INVERTED;
@@ -158,7 +158,7 @@ TEST(test_time)
     pnr_config_clear(&base);
 }
 
-/* --- an engine that answers at once: with `cell`, or with nothing --- */
+/* --- an engine that answers at once, with one candidate at `cell` or with none --- */
 
 typedef struct liar {
     pnr_dwell dwell;
@@ -265,7 +265,7 @@ TEST(test_wrong_answers)
     pnr_config_clear(&base);
 }
 
-/* The echo of every window is at its place, also in a real format. */
+/* The echo of every dwell is found at its lag, also in a real format. */
 TEST(test_scatter)
 {
     static const pnr_format formats[] = {PNR_FORMAT_CI16, PNR_FORMAT_CU8, PNR_FORMAT_CF32,

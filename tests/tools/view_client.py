@@ -190,6 +190,27 @@ def case_crowd():
         s.close()
 
 
+def case_hoard():
+    """Clients that ask for large pictures and read nothing fill no memory."""
+    peers, kept = [], []
+    for _ in range(9):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.settimeout(20)
+        s.connect(host)
+        s.sendall(b"GET /api/past?width=4096&height=4096&from=0&to=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        kept.append(b" 200 " in s.recv(20))
+        peers.append(s)
+    assert kept[0] and not kept[-1], kept
+    for s in peers:
+        s.close()
+    for _ in range(200):
+        if ask("/api/past?width=4096&height=4096&from=0&to=1")[0].status == 200:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the memory does not come back")
+
+
 def read_events(s, seconds, kinds):
     """Yields (kind, data) of server-sent events until some seconds have passed."""
     file, end, kind = s.makefile("rb"), time.monotonic() + seconds, None

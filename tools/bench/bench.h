@@ -42,7 +42,7 @@ typedef struct bench_subject {
     pnr_setup *setup; /* the caller destroys it; NULL after an error */
     const pnr_engine_ops *ops;
     pnr_engine_choice choice;
-    char engine[64]; /* "cuda/fused" */
+    char engine[64]; /* such as "cuda/fused" */
 } bench_subject;
 
 /* Prepares one size. n_samples 0: code and rate are those of config; else pnr_measure_configure
@@ -97,9 +97,9 @@ typedef struct bench_picture {
         const char *column, *label; /* label "": the value of the series names the curve */
         bool is_line;               /* a line without points, for computed values */
     } curves[BENCH_MAX_CURVES + 1]; /* the first curve without a column ends the list */
-    const char *series;             /* column; NULL: none */
-    const char *series_label;       /* text before the value of the series, as "batch " */
-    const char *only_column; /* only rows where this text column reads only_text; NULL: all */
+    const char *series;       /* column whose values are the series; NULL: there is one series */
+    const char *series_label; /* text before the value of the series, as "batch " */
+    const char *only_column;  /* only rows where this text column reads only_text; NULL: all */
     const char *only_text;
     bench_x_scale x_scale;
 } bench_picture;

@@ -30,7 +30,7 @@ static int enter_methods(contest *c, const char *const *methods, size_t n, pnr_e
 
         plan->method = methods[i];
         rc = s->ops->describe(plan, &e->choice, &reason);
-        if (rc == PNR_ECONFIG) /* a method of another engine */
+        if (rc == PNR_ECONFIG) /* the method belongs to another engine */
             continue;
         if (rc == PNR_OK)
             rc = resident_create(s->ops, plan, RESIDENT_SETS, &e->resident, &reason);

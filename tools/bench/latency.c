@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Long windows need more time. The default pace does not exceed default_samples_per_s. */
+/* A long window takes longer than default_every_s, so the default pace is at most
+ * default_samples_per_s. */
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { DWELLS = 64, WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
 enum { CHUNKS = 16 /* in each window, unless source.chunk is set */, HIGH_WATER = 100000 };
@@ -224,7 +225,7 @@ static void add_histogram(bench_table *table, size_t n_samples, const double *ns
     }
 }
 
-/* Adds the times of one whole window as the engine measures them. */
+/* Adds a row with the times of one whole window, as the engine measures them. */
 static int add_alone(const bench_subject *subject, size_t runs, bench_table *table,
                      pnr_error *error)
 {

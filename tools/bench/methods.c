@@ -40,15 +40,15 @@ static const bench_picture picture = {
 
 /* The load of one submit: one dwell or many. */
 typedef struct load {
-    const char *name; /* "one", "full" */
+    const char *name; /* "one" or "full" */
     double copy_rate; /* bytes a second; NAN on the host */
     bench_table *kernels;
 } load;
 
-/* --- answers --- */
+/* --- comparison of results --- */
 
-/* The greatest deviation that is allowed between two methods. The tests allow half of it between a
- * method and the reference. */
+/* The greatest deviation that is allowed between two methods. The tests allow half of this
+ * deviation between a method and the reference. */
 static const double deviation_limit = 4.0;
 
 /* Returns the unit in which the deviation of a floor is counted. The floor is a mean, from the sum

@@ -12,15 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETS = 16 /* scenes */, CHUNK = 4096, MOST_SAMPLES = 1 << 22 };
-static const double weakest_db = 20;       /* SNR of one look */
-static const double leak_db = 10;          /* above the strongest echo */
+enum { SETS = 16 /* number of scenes */, CHUNK = 4096, MOST_SAMPLES = 1 << 22 };
+static const double weakest_db = 20;       /* dB; SNR of the weakest echo in one look */
+static const double leak_db = 10;          /* dB; level of the leak above the strongest echo */
 static const double most_noise_rms = 1e-3; /* full scale = 1 */
-static const double most_amplitude = 0.4;  /* of the strongest echo */
+static const double most_amplitude = 0.4;  /* amplitude of the strongest echo, full scale = 1 */
 static const double gap_chips = 2;         /* least distance of two echoes */
-static const double room_chips = 8;        /* least chips an echo, so that random places fit */
-static const double doppler_share = 0.8;   /* targets use this share of the searched Doppler */
-static const double spread_db = 40;        /* span_db of planted_begin */
+/* least number of chips for each echo, so that random places are found */
+static const double room_chips = 8;
+static const double doppler_share = 0.8; /* targets use this share of the searched Doppler */
+static const double spread_db = 40;      /* dB; planted_begin sets span_db to this value */
 
 /* The scene that is being made. */
 typedef struct making {

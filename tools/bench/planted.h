@@ -18,15 +18,16 @@ enum { PLANTED_MAX = 32 };
 /* An echo in one dwell. */
 typedef struct planted_echo {
     uint32_t code;
-    bool found; /* set by the user of the truth */
+    bool found; /* set by the code that compares echoes with the truth */
     double delay_samples, velocity_mps, amplitude;
 } planted_echo;
 
 /* What is planted. A zeroed struct has no memory. */
 typedef struct planted {
     size_t n_echoes; /* 1 .. PLANTED_MAX; planted_fill lowers it to what the code has room for */
-    double span_db;  /* strongest above weakest echo; the weakest has an SNR of 20 dB in a look */
-    double max_doppler_hz; /* end of the search; 0: no Doppler */
+    /* dB; level of the strongest echo above the weakest, whose SNR is 20 dB in a look */
+    double span_db;
+    double max_doppler_hz; /* greatest Doppler of the search, Hz; 0: no Doppler */
     bool leaks; /* the first of several echoes is a direct path, 10 dB above the others */
 
     const pnr_engine_ops *ops; /* owner of the samples */
@@ -48,7 +49,7 @@ int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
                  const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error);
 /* Returns `wanted`, but at most as many dwells as have 2^22 samples, and at least one. */
 size_t planted_dwells(const pnr_plan *plan, size_t wanted);
-/* Copies the dwells, in turn and again, until memory, [n_samples], is full. */
+/* Copies the dwells in turn, as often as needed to fill memory, [n_samples]. */
 void planted_copy(const planted *p, const pnr_plan *plan, void *memory, size_t n_samples);
 void planted_clear(planted *p);
 

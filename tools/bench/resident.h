@@ -26,7 +26,7 @@ double resident_copy_rate(const pnr_resident_ops *device, size_t index);
 int resident_create(const pnr_engine_ops *ops, const pnr_plan *plan, size_t n_sets, resident **out,
                     pnr_error *error);
 void resident_destroy(resident *r);
-/* These do what the functions of pnr_resident_ops do, also for an engine on the host. */
+/* These functions do what the functions of pnr_resident_ops do, also for an engine on the host. */
 int resident_fill(resident *r, size_t set, uint64_t seed, const uint32_t *lags, pnr_error *error);
 int resident_run(resident *r, size_t set, pnr_result *result, pnr_error *error);
 size_t resident_kernels(const resident *r, pnr_kernel_note *notes, size_t capacity);

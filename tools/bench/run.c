@@ -21,7 +21,7 @@
  * twice this time. */
 static const double hiccup_s = 0.1;
 static const double patience_s = 5.0;
-enum { RING_SAMPLES = 1 << 22 /* in the smallest ring */, LIVE_SUBMITS = 32, POLL_MS = 50 };
+enum { RING_SAMPLES = 1 << 22 /* samples of the smallest ring */, LIVE_SUBMITS = 32, POLL_MS = 50 };
 enum { RECEIVE_HIGH_WATER = 1000000 };
 static const char *const topics[] = {"range", "end", NULL};
 
@@ -203,7 +203,8 @@ int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
     fed.ring.bytes = ring_bytes(config, &setup->plan, rate_hz);
     if (rate_hz > 0) {
         fed.source.pace = PNR_PACE_REAL_TIME;
-        if (fed.engine.deadline == 0) /* the time in which the ring becomes full */
+        /* the deadline is then the time in which the ring becomes full */
+        if (fed.engine.deadline == 0)
             fed.engine.deadline =
                 (double)fed.ring.bytes / (rate_hz * (double)pnr_plan_sample_bytes(&setup->plan));
     }

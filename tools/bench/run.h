@@ -20,7 +20,7 @@ typedef struct bench_received {
     uint64_t results;
     uint64_t bytes;   /* bytes of the received messages */
     uint64_t last_ns; /* time of the last message */
-    bool ended;       /* the end message came */
+    bool ended;       /* the end message has arrived */
 } bench_received;
 
 /* Called in the subscriber's thread: results first_seq .. first_seq + n - 1 arrived at now_ns. */
@@ -37,8 +37,8 @@ void bench_subscriber_finish(bench_subscriber *subscriber, double patience_s, be
 
 /* The functions of one run; all functions get the same context. */
 typedef struct bench_run_hooks {
-    pnr_pipeline_feed feed; /* in the acquisition thread */
-    pnr_pipeline_tap tap;   /* in the processing thread, for each result */
+    pnr_pipeline_feed feed; /* runs in the acquisition thread */
+    pnr_pipeline_tap tap;   /* runs in the processing thread, for each result */
     bench_seen seen;        /* may be NULL */
     void *context;
     size_t high_water; /* lower limit of publisher.high_water */

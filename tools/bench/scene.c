@@ -66,7 +66,7 @@ static const char columns[] =
     "whole_us Msps link_pct busy_pct found_pct false_a_result delay_variance velocity_variance "
     "amp_variance account:";
 
-/* Sums over the echoes found: delay, velocity and amplitude sum (error / sigma)^2. */
+/* Sums over the echoes found. delay, velocity and amplitude are sums of (error / sigma)^2. */
 typedef struct tally {
     double n_found, n_false, delay, velocity, amplitude;
 } tally;

@@ -136,7 +136,7 @@ static void *monitor(void *argument)
     return NULL;
 }
 
-/* --- the verdict --- */
+/* --- losses and drift --- */
 
 static double mean_p99_us(const watch *w, size_t first, size_t n)
 {

@@ -64,7 +64,7 @@ typedef struct path {
     uint64_t first_ns, last_ns;
     uint64_t first_sample, last_sample;   /* positions at first_ns and last_ns */
     uint64_t first_busy_ns, last_busy_ns; /* processor time at first_ns and last_ns */
-    pnr_pipeline_tap also;                /* may be NULL */
+    pnr_pipeline_tap also; /* another function that is called for each result; may be NULL */
     void *also_context;
 } path;
 
@@ -266,7 +266,7 @@ static int stream_file_rate(const stream_subject *s, uint64_t n_samples, double 
     return rc;
 }
 
-/* --- the table --- */
+/* --- the table of results --- */
 
 static void add_row(bench_table *table, const stream_subject *s, const char *way,
                     const stream_result *r, double ceiling_bytes_per_s, double file_samples_per_s)
@@ -297,7 +297,7 @@ static int choose_pack(stream_subject *s, pnr_error *error)
     int rc;
 
     if (s->config.publisher.pack > 1)
-        return PNR_OK; /* the user has chosen */
+        return PNR_OK; /* the user has chosen publisher.pack */
     rc = pnr_measure_time(s->engine.ops, s->engine.setup, PNR_MEASURE_PINNED, PNR_MEASURE_MIN_RUNS,
                           &timing, error);
     if (rc != PNR_OK)

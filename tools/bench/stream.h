@@ -24,7 +24,7 @@ typedef struct stream_subject {
     pnr_config config;
     bench_subject engine;
     double sample_bytes;
-    double link_bytes_per_s; /* of the engine's link to its device; 0: no link */
+    double link_bytes_per_s; /* rate of the engine's link to its device; 0: no link */
     planted echoes;          /* its dwells fill the ring */
 } stream_subject;
 

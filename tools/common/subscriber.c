@@ -141,7 +141,7 @@ int pnr_subscriber_watch(void *context, void *socket, const char *name, void **o
     return PNR_OK;
 }
 
-/* Judges an event of the monitor: 16 bits of its number, 32 bits of its value. */
+/* Interprets an event of the monitor: 16 bits of its number, 32 bits of its value. */
 static pnr_contact judge_event(const char *data, size_t bytes)
 {
     uint16_t event;

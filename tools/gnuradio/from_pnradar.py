@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A flow graph of GNU Radio 3.10 that receives profiles of pnradar: from_pnradar.py ENDPOINT CELLS FILE.f32 [COUNT]
 The other end: pnradar -s publisher.profile=power -s publisher.gnuradio=ENDPOINT ...
-CELLS is the length of a vector, as pnradar logs it; prints the tags. after COUNT vectors the graph ends."""
+CELLS is the length of a vector, as pnradar logs it; prints the tags. After COUNT vectors the graph ends."""
 import sys
 import time
 

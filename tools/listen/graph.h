@@ -11,8 +11,8 @@
 
 enum { LISTEN_GRAPH_COLUMNS = 400, LISTEN_GRAPH_ROWS = 120 };
 
-/* A place on the screen. Its columns go to the right from `left`, and its rows up from `bottom`.
- * The scale of a map is at the right end of the row `scale`. */
+/* A rectangle of the screen. Its columns go to the right from `left`, and its rows up from
+ * `bottom`. The scale of a map is at the right end of the row `scale`. */
 typedef struct listen_place {
     int left, columns, bottom, rows, scale;
 } listen_place;
@@ -20,7 +20,7 @@ typedef struct listen_place {
 /* power: the greatest power over the floor for each Doppler bin and column; NAN: no cell. A struct
  * of zeros: no profile has arrived. */
 typedef struct listen_graph {
-    pnr_map_info info;        /* of the last profile or map */
+    pnr_map_info info;        /* header of the last profile or map */
     pnr_doppler_bins doppler; /* a bin has one row or more; a profile has one bin */
     size_t n_columns;
     float power[LISTEN_GRAPH_ROWS][LISTEN_GRAPH_COLUMNS]; /* [doppler.n_bins][n_columns] */

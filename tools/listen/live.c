@@ -16,7 +16,7 @@ enum {
     MIN_HEIGHT = 12,
     MARGIN = 7,      /* columns of the scale, to the left of the graph */
     HEAD = 2,        /* least number of rows above the graph */
-    MAX_LISTED = 12, /* echoes below the graph */
+    MAX_LISTED = 12, /* most echoes that are listed below the graph */
     MAX_RECENT = 64  /* results that may arrive before the profile of the first of them */
 };
 static const uint64_t frame_ns = 100 * 1000 * 1000;

@@ -348,6 +348,6 @@ bool listen_screen_quits(listen_screen *s)
         return false;
     n = read(s->keys, keys, sizeof keys);
     if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-        s->keys = -1; /* the keyboard is gone */
+        s->keys = -1; /* no more keys can be read */
     return n > 0 && (memchr(keys, 'q', (size_t)n) != NULL || memchr(keys, 'Q', (size_t)n) != NULL);
 }

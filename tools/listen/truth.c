@@ -22,7 +22,7 @@ typedef struct row {
 /* The statistics of one target. */
 typedef struct tally {
     uint64_t n_dwells, n_detected;
-    double sum_m, sum_squares_m2; /* sums over the errors */
+    double sum_m, sum_squares_m2; /* sums of the errors and of their squares */
 } tally;
 
 struct listen_truth {

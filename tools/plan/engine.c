@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine in pnradar-plan. Shows which engine would run and why, the link, and the memory. */
+/* The part of pnradar-plan about the machine. Shows which engine would run and why, the link, and
+ * the memory. */
 #include "tools/plan/sheet.h"
 
 #include "base/format.h"

@@ -33,7 +33,7 @@ void plan_sheet_row(plan_sheet *sheet, const char *key, json_t *row);
 /* Prints a line. For JSON it prints nothing. */
 void plan_sheet_line(const plan_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Prints the JSON object, if this sheet is one. PNR_OK or PNR_EIO. */
+/* Prints the JSON object of a JSON sheet; a text sheet is printed already. PNR_OK or PNR_EIO. */
 int plan_sheet_finish(const plan_sheet *sheet, pnr_error *error);
 /* Writes a value with five significant digits and an SI prefix, as "62 ms". Returns `out`. */
 char *plan_format_si(double value, const char *unit, char out[48]);

@@ -225,19 +225,21 @@ static thinning thinning_of(const view_stream *s, const view_query *q)
 {
     const double to_s = isnan(q->to_s) ? view_stream_end_s(s) : q->to_s;
     const double from_s = isnan(q->from_s) ? fmax(0, to_s - 60) : q->from_s;
+    const size_t most = VIEW_THINNED_PIXELS / q->height, width = q->width < most ? q->width : most;
     thinning t = {from_s,    (to_s - from_s) / (double)q->height,
                   q->from_m, 0,
-                  q->width,  q->height,
+                  width,     q->height,
                   NULL,      s->n_echoes > VIEW_ECHOES ? s->n_echoes - VIEW_ECHOES : 0};
+    const bool is_open = isnan(q->from_m) || isnan(q->to_m);
     double least_m = INFINITY, most_m = -INFINITY;
 
-    for (uint64_t e = t.first; e < s->n_echoes; e++) {
+    for (uint64_t e = t.first; is_open && e < s->n_echoes; e++) {
         least_m = fmin(least_m, s->echoes[e % VIEW_ECHOES].range_m);
         most_m = fmax(most_m, s->echoes[e % VIEW_ECHOES].range_m);
     }
     if (isnan(q->from_m))
         t.first_m = least_m;
-    t.pixel_m = ((isnan(q->to_m) ? most_m : q->to_m) - t.first_m) / ((double)q->width - 0.5);
+    t.pixel_m = ((isnan(q->to_m) ? most_m : q->to_m) - t.first_m) / ((double)width - 0.5);
     t.pixel_m = t.pixel_m > 0 ? t.pixel_m : 1;
     return t;
 }
@@ -252,7 +254,7 @@ void view_api_echoes(const view_stream *s, const view_query *q, view_buffer *out
         const uint64_t from = result_from(s, t.from_s);
         const uint64_t to = result_from(s, t.from_s + t.row_s * (double)t.height);
 
-        t.strongest = t.row_s > 0 ? calloc(q->width * q->height, sizeof *t.strongest) : NULL;
+        t.strongest = t.row_s > 0 ? calloc(t.width * t.height, sizeof *t.strongest) : NULL;
         if (t.strongest != NULL) {
             find_strongest(s, &t, from, to);
             n = add_strongest(s, &t, from, to, out);

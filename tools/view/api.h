@@ -10,7 +10,8 @@
 enum {
     VIEW_MOST_WIDTH = 4096, /* pixels that a client may ask for */
     VIEW_MOST_HEIGHT = 4096,
-    VIEW_MOST_ECHOES = 20000, /* echoes in one answer */
+    VIEW_MOST_ECHOES = 20000,      /* echoes in one answer */
+    VIEW_THINNED_PIXELS = 1 << 22, /* among which they are chosen */
 };
 
 /* Part of the history or of a map, and the size of the canvas that shows it. A limit is NAN if the
@@ -27,7 +28,8 @@ void view_api_streams(view_store *store, view_buffer *out);
 /* The lines of the picture, reduced to the canvas by their maximum, and the losses. A null stream
  * gives an empty picture. */
 void view_api_past(const view_stream *stream, const view_query *query, view_buffer *out);
-/* The results and echoes of a time. Of the echoes on one pixel the strongest is sent. */
+/* The results and echoes of a time. Of the echoes on one pixel the strongest is sent; of more than
+ * VIEW_THINNED_PIXELS, several pixels beside each other count as one. */
 void view_api_echoes(const view_stream *stream, const view_query *query, view_buffer *out);
 /* The newest profile or map, reduced to the canvas by its maximum. */
 void view_api_map(const view_stream *stream, const view_query *query, view_buffer *out);

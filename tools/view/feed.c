@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,19 +71,14 @@ static int take_summary(view_feed *f, const char *text, size_t length, bool is_e
     return code;
 }
 
-/* Stores an event, of which only the run and the stream are read here. */
 static int take_event(view_feed *f, const char *text, size_t length, pnr_error *error)
 {
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-    const char *run = json_string_value(json_object_get(root, "run"));
-    const char *stream = json_string_value(json_object_get(root, "stream"));
-    const bool is_good = run != NULL && stream != NULL && strlen(stream) < PNR_TEXT_LEN;
+    pnr_event_summary event;
+    const int code = pnr_message_read_event(text, length, &event, error);
 
-    if (is_good)
-        view_store_event(f->store, stream, run, text, length);
-    json_decref(root);
-    return is_good ? PNR_OK
-                   : pnr_error_set(error, PNR_EDATA, "event: no JSON with a run and a stream");
+    if (code == PNR_OK)
+        view_store_event(f->store, event.stream, event.run, text, length);
+    return code;
 }
 
 /* Makes the queue as long as queue_bytes allow for maps of this size. */

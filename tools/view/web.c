@@ -20,11 +20,12 @@
 
 enum {
     TOKEN_LEN = 32,
-    TIMEOUT_S = 20,        /* a connection that moves nothing for so long is closed */
-    PATIENCE_S = 10,       /* a connection that has asked for nothing is closed after this */
-    REQUEST_BYTES = 16384, /* of a connection: the longest request line with its headers */
-    FRAME_BYTES = 8192,    /* of a live client, handed over at once */
-    SEND_BYTES = 8192,     /* of a live client, not yet sent: what is old when it arrives */
+    TIMEOUT_S = 20,         /* a connection that moves nothing for so long is closed */
+    PATIENCE_S = 10,        /* a connection that has asked for nothing is closed after this */
+    REQUEST_BYTES = 16384,  /* of a connection: the longest request line with its headers */
+    FRAME_BYTES = 8192,     /* of a live client, handed over at once */
+    SEND_BYTES = 8192,      /* of a live client, not yet sent: what is old when it arrives */
+    ANSWER_BYTES = 1 << 27, /* of answers that are not sent yet, before more are refused */
     HOST_LEN = 256,
 };
 static const char cookie_name[] = "pnradar_token";
@@ -39,6 +40,13 @@ typedef struct view_peer {
     uint64_t opened_ns;
     bool has_asked;
 } view_peer;
+
+/* An answer that is not sent yet. */
+typedef struct view_held {
+    struct view_web *web;
+    char *data;
+    size_t n;
+} view_held;
 
 /* A client that follows a stream, or reads CSV. */
 typedef struct view_client {
@@ -59,6 +67,7 @@ struct view_web {
     view_client *clients;
     size_t n_clients;
     bool is_closing;
+    size_t n_held;             /* bytes of answers that are not sent yet; of the server's thread */
     char token[TOKEN_LEN + 1]; /* "": none is needed */
     char host[HOST_LEN];       /* the host of the address, as the browser names it */
 };
@@ -100,16 +109,34 @@ static enum MHD_Result send_text(struct MHD_Connection *connection, unsigned sta
     return send_response(connection, status, "text/plain; charset=utf-8", response);
 }
 
-/* Sends a buffer and takes it over. */
-static enum MHD_Result send_buffer(struct MHD_Connection *connection, const char *type,
-                                   view_buffer *b)
+static void free_held(void *context)
 {
-    if (b->is_failed || b->data == NULL) {
+    view_held *held = context;
+
+    held->web->n_held -= held->n;
+    free(held->data);
+    free(held);
+}
+
+/* Sends a buffer and takes it over. */
+static enum MHD_Result send_buffer(view_web *web, struct MHD_Connection *connection,
+                                   const char *type, view_buffer *b)
+{
+    view_held *held = calloc(1, sizeof *held);
+    struct MHD_Response *response;
+
+    if (b->is_failed || b->data == NULL || held == NULL) {
         free(b->data);
+        free(held);
         return send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
     }
-    return send_response(connection, MHD_HTTP_OK, type,
-                         MHD_create_response_from_buffer(b->n, b->data, MHD_RESPMEM_MUST_FREE));
+    *held = (view_held){web, b->data, b->n};
+    web->n_held += b->n;
+    response =
+        MHD_create_response_from_buffer_with_free_callback_cls(b->n, b->data, free_held, held);
+    if (response == NULL)
+        free_held(held);
+    return send_response(connection, MHD_HTTP_OK, type, response);
 }
 
 /* --- clients that follow --- */
@@ -296,7 +323,7 @@ static const view_argument numbers[] = {
     {"from_hz", offsetof(view_query, from_hz)}, {"to_hz", offsetof(view_query, to_hz)},
 };
 
-/* Reads a whole number from 1 to `most`; a larger one becomes `most`. False: it is none. */
+/* Reads a whole number from `least` to `most`; a larger one becomes `most`. False: it is none. */
 static bool read_size(struct MHD_Connection *connection, const char *name, size_t least,
                       size_t most, size_t *out)
 {
@@ -391,6 +418,9 @@ static enum MHD_Result answer_route(view_web *web, struct MHD_Connection *connec
         return send_events(web, connection, &q);
     if (route->kind == VIEW_CSV)
         return send_csv(web, connection, &q);
+    /* Clients that ask for much and read nothing must not fill the memory. */
+    if (web->n_held > ANSWER_BYTES)
+        return send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many unread answers\n");
     pthread_mutex_lock(&web->store->mutex);
     s = view_store_find(web->store, q.stream);
     if (route->kind == VIEW_STREAMS)
@@ -402,7 +432,7 @@ static enum MHD_Result answer_route(view_web *web, struct MHD_Connection *connec
     else
         route->answer(s, &q, &b);
     pthread_mutex_unlock(&web->store->mutex);
-    return send_buffer(connection, type, &b);
+    return send_buffer(web, connection, type, &b);
 }
 
 static enum MHD_Result send_asset(struct MHD_Connection *connection, const view_asset *asset)
@@ -493,13 +523,24 @@ static enum MHD_Result answer_path(view_web *web, struct MHD_Connection *connect
     return send_text(connection, MHD_HTTP_NOT_FOUND, "no such page\n");
 }
 
+static void note_request(view_web *web, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    view_peer *peer = info != NULL ? info->socket_context : NULL;
+
+    if (peer == NULL)
+        return;
+    pthread_mutex_lock(&web->store->mutex);
+    peer->has_asked = true;
+    pthread_mutex_unlock(&web->store->mutex);
+}
+
 static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection,
                                       const char *path, const char *method, const char *version,
                                       const char *upload, size_t *n_upload, void **state)
 {
     view_web *web = context;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     const char *token = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
     const char *refusal;
 
@@ -507,8 +548,7 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
     (void)upload;
     (void)n_upload;
     (void)state;
-    if (info != NULL && info->socket_context != NULL)
-        ((view_peer *)info->socket_context)->has_asked = true;
+    note_request(web, connection);
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return send_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET alone\n");
     if ((refusal = refusal_of(web, connection)) != NULL)

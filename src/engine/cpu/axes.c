@@ -117,7 +117,8 @@ static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
 }
 
 /* Puts the rows of one spectrum next to each other, so that the spectrum stays in the cache. */
-static void order_rows(pnr_cpu_axes *axes, uint32_t *first) /* [n_spectra + 1], zeros */
+/* [n_spectra + 1], zeroed by the caller */
+static void order_rows(pnr_cpu_axes *axes, uint32_t *first)
 {
     for (size_t row = 0; row < axes->n_rows; row++)
         first[axes->rows[row].spectrum + 1]++;

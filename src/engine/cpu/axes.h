@@ -38,7 +38,7 @@ typedef struct pnr_cpu_spectrum {
 typedef struct pnr_cpu_set {
     double stretch;
     unsigned quarters;   /* r when 4 does not divide K; else 0 */
-    size_t first, count; /* its spectra: first .. first + count - 1 */
+    size_t first, count; /* the spectra of the set: first .. first + count - 1 */
     bool is_summed;      /* each bin is a sum, because the bins are few */
 } pnr_cpu_set;
 
@@ -46,7 +46,7 @@ typedef struct pnr_cpu_row {
     uint32_t spectrum;
     uint32_t shift;   /* m mod N if the index is rotated, else 0 */
     uint32_t variant; /* index into axes.variants */
-    uint32_t phase;   /* m mod N of the factor that c lacks; 0: none is missing */
+    uint32_t phase;   /* m mod N of the phase factor that c lacks; 0: no factor is missing */
 } pnr_cpu_row;
 
 typedef struct pnr_cpu_axes {
@@ -56,8 +56,9 @@ typedef struct pnr_cpu_axes {
     uint32_t *order; /* [n_rows] row numbers; the rows of one spectrum are next to each other */
     pnr_cpu_set *sets;
     pnr_cpu_spectrum *spectra; /* the spectra of a set are next to each other */
-    int32_t *rotations;        /* quarters of a bin: x exp(-2 pi i rotation i / (4 N)) */
-    int32_t *variants;         /* m of each variant */
+    /* quarters of a bin; sample x[n] is multiplied by exp(-2 pi i rotation n / (4 N)) */
+    int32_t *rotations;
+    int32_t *variants; /* m of each variant */
 } pnr_cpu_axes;
 
 /* PNR_OK, PNR_ENOMEMORY; call destroy in either case. */

@@ -47,7 +47,7 @@ bool pnr_cpu_columns_can(size_t n)
     return split(n, radix) > 0;
 }
 
-/* Returns how many roots fit in the table. The table has the roots of all stages but the last. The
+/* Returns the number of roots in the table, which has the roots of all stages but the last. The
  * first stage has n roots. The second has n / R0 <= n / 8, where R0 is the radix of the first. */
 static size_t roots_of(size_t n)
 {
@@ -197,7 +197,7 @@ INLINE void butterfly(size_t radix, float *re, float *im)
         eight(re, im);
 }
 
-/* Returns the place of output p. */
+/* Returns the index at which a transform of `radix` values leaves output p. */
 INLINE size_t place(size_t radix, size_t p)
 {
     return radix == 16 ? p % 4 * 4 + p / 4 : p % 4 * 2 + p / 4;

@@ -26,7 +26,7 @@ enum { PNR_CPU_LANES = 16, PNR_CPU_COLUMN_STAGES = 3, PNR_CPU_COLUMN_MAX = 4096 
 typedef float pnr_cpu_line[2][PNR_CPU_LANES];
 
 typedef struct pnr_cpu_columns {
-    size_t n; /* 0: there is no such transform */
+    size_t n; /* length; 0: the struct holds no transform */
     size_t n_stages;
     size_t radix[PNR_CPU_COLUMN_STAGES]; /* 8 or 16 */
     float (*roots)[2];                   /* roots of stage 0, then of stage 1: [j][p] W^(jp) */

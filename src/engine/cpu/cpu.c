@@ -16,7 +16,8 @@
 struct pnr_engine {
     pnr_plan *plan;
     pnr_cpu cpu;
-    pnr_cpu_memory memory[PNR_CPU_MAX_THREADS]; /* memory of the dwell of each leader */
+    /* memory of the dwell that each leading thread computes */
+    pnr_cpu_memory memory[PNR_CPU_MAX_THREADS];
     pnr_cpu_team team;
 };
 
@@ -41,7 +42,6 @@ static bool is_named(const pnr_plan *plan, const char *method)
     return strcmp(plan->method, method) == 0;
 }
 
-/* Checks the plan and its method. */
 static int check_plan(const pnr_plan *plan, pnr_error *error)
 {
     const int code = pnr_plan_check(plan, "cpu", error);

@@ -60,12 +60,14 @@ typedef struct pnr_cpu {
     pnr_cpu_scratch scratch[PNR_CPU_MAX_THREADS];
 
     /* members of the way `fused` */
-    pnr_cpu_walsh walsh;  /* degree 0: another method */
+    pnr_cpu_walsh walsh;  /* tables of method walsh; degree 0: the engine uses another method */
     size_t in_values;     /* values of y; 0: y lies in the profile */
     size_t profile_pitch; /* values from one profile to the next */
     size_t n_spectra;     /* spectra that are computed at the same time */
-    size_t n_places;      /* number of powers in the order of places of walsh; 0: order of lags */
-    bool is_ordered;      /* these powers are put into the order of lags before the search */
+    /* number of powers in the order of method walsh; 0: powers are in the order of lags */
+    size_t n_places;
+    /* powers in the order of walsh are put into the order of lags before the search */
+    bool is_ordered;
 
     /* members of the way `kept` */
     size_t x_pitch; /* values from one window to the next */
@@ -74,8 +76,10 @@ typedef struct pnr_cpu {
     size_t line;               /* samples that a stretched window needs; 0: no stretch */
     bool is_transformed_late;  /* each spectrum serves one line, whose thread transforms it */
     pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
-    pnr_cpu_value **weights; /* [n_sets]; summed sets [count / 4][K][4], others [K]; NULL: all 1 */
-    pnr_cpu_value *filter;   /* filter[k][j] of the plan at [j][k]; row j has filter_pitch values */
+    /* [n_sets] weights of a set; a summed set has [count / 4][K][4], others have [K]; NULL: all
+     * 1 */
+    pnr_cpu_value **weights;
+    pnr_cpu_value *filter; /* filter[k][j] of the plan at [j][k]; row j has filter_pitch values */
     size_t filter_pitch;
     float (*kernel)[PNR_STRETCH_TAPS]; /* the table of stretch.h; NULL: nothing is stretched */
     fftwf_plan slow;
@@ -83,7 +87,7 @@ typedef struct pnr_cpu {
 
 /* The counts of one window. */
 typedef struct pnr_cpu_window {
-    double energy; /* after the mean is removed */
+    double energy; /* energy after the mean is removed */
     uint64_t n_nonfinite, n_lost;
     bool is_used;
 } pnr_cpu_window;

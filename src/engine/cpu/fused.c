@@ -71,7 +71,8 @@ static void correlate_whole(pnr_cpu_step *s)
                                     cpu->plan->n_lags, powers_at(s, h), s->n_used > 0,
                                     s->dwell->stage_ns);
     }
-    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since); /* the calls measured the times */
+    /* adds no time: the called functions have added theirs */
+    pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since);
 }
 
 static void whole_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
@@ -143,7 +144,7 @@ static void correlate_split(pnr_cpu_step *s)
     for (s->h = 0; s->h < s->cpu->plan->oversample; s->h++)
         pnr_cpu_do(s, inverse_block, split->n_blocks);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
-                &s->since); /* the blocks have measured their times */
+                &s->since); /* adds no time: the blocks have added theirs */
 }
 
 static void split_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)
@@ -159,9 +160,9 @@ static bool suits_walsh(const pnr_plan *plan, size_t n_transform)
     return strcmp(plan->method, "library") != 0 && pnr_cpu_walsh_refusal(plan) == NULL;
 }
 
-/* At one sample per chip, c and its powers stay in the order of places of walsh. To put them into
- * the order of lags would take as long as to transform the columns. CFAR needs the order of lags
- * for its training cells. */
+/* At one sample per chip, c and its powers stay in the order in which the Walsh-Hadamard transform
+ * returns them. To sort them by lag would take as long as to transform the columns. For CFAR they
+ * are sorted by lag, because its training cells are neighbours in lag. */
 static void shape_walsh(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
@@ -269,7 +270,7 @@ static void walsh_value(const pnr_cpu *cpu, const value *profile, size_t lag, va
         whole_value(cpu, profile, lag, c);
 }
 
-/* --- the table --- */
+/* --- the table of ways --- */
 
 /* The ways to compute the line, the fastest first. Additions alone are faster than transforms at
  * every length. */

@@ -14,7 +14,8 @@ typedef struct pnr_cpu_reading {
     const pnr_rotation *rotation;
     const pnr_removal *removals;
     size_t n_removals;
-    size_t look; /* the first sample of the look in the view; removals count from here */
+    /* index in the view of the first sample of the look; removals count from this sample */
+    size_t look;
     bool keeps_marks;
 } pnr_cpu_reading;
 

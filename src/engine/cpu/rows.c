@@ -148,7 +148,7 @@ static void compute_line(void *context, size_t task, size_t worker)
         }
     }
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &since);
-    if (!is_along_rows(plan)) /* the line is still in the cache */
+    if (!is_along_rows(plan)) /* scans now, because the line is still in the cache */
         scan_line(context, code * cpu->axes.n_rows + row, worker);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_PEAK, &since);
 }
@@ -159,7 +159,7 @@ void pnr_cpu_rows(pnr_cpu_step *s)
 
     pnr_cpu_do(s, compute_line, n_lines);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
-                &s->since); /* the lines have measured their times */
+                &s->since); /* adds no time: the lines have added theirs */
     if (is_along_rows(s->cpu->plan))
         pnr_cpu_do(s, scan_line, n_lines);
 }

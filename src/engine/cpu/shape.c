@@ -15,7 +15,7 @@ typedef pnr_cpu_value value;
 
 enum {
     SMALL_BYTES = 1 << 21, /* bytes of a dwell that the cache of one core holds */
-    SLOW_BYTES = 1 << 18,  /* part of that cache for the slow-time columns of a thread */
+    SLOW_BYTES = 1 << 18,  /* bytes of that cache for a thread's slow-time columns */
     FEWEST_COLUMNS = 16,
     MOST_COLUMNS = 64,
     READ_BYTES = 1 << 24 /* bytes of samples that are read at once when looks are short */
@@ -282,7 +282,7 @@ int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engi
     double bytes;
     int code;
 
-    if (power > available) /* refused before the rows are arranged */
+    if (power > available) /* such a plan is refused before its rows are arranged */
         return refuse(plan, power, available, error);
     if ((code = arrange_sizes(plan, n_threads, cpu)) != PNR_OK)
         return pnr_error_set(error, code, "engine cpu: no memory to arrange %zu rows of a map",

@@ -43,7 +43,7 @@ typedef struct pnr_cpu_split {
     pnr_cpu_value *coarse;        /* [N1][n_blocks]; is_wide: [n_blocks][N1] */
     pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: NULL */
     pnr_cpu_line *lines;          /* is_wide: [N1] the powers of W_L, in place of `fine` */
-    pnr_cpu_columns columns;      /* only if is_wide */
+    pnr_cpu_columns columns;      /* transform of the columns; only if is_wide */
     fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: `column` is unused */
 } pnr_cpu_split;
 
@@ -53,8 +53,9 @@ bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
 /* True if three passes by one thread are faster than a whole transform. This is also true at some
  * L that pnr_cpu_split_factors refuses, if the columns are computed in lanes. */
 bool pnr_cpu_split_pays(size_t length);
-/* pnr_cpu_split_shape sets the sizes that follow from L. The others return sizes: the bytes of the
- * tables, the number of values of Z (H has as many), of c, and of the tile of a thread. */
+/* pnr_cpu_split_shape sets the sizes that follow from L. The four functions after it return the
+ * bytes of the tables, and the number of values of Z (H has as many), of c, and of the tile of a
+ * thread. */
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
 size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
 size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
@@ -72,7 +73,7 @@ static inline size_t pnr_cpu_pitch(size_t n_values)
     return ((n_values + 7) / 8 | 1) * 8;
 }
 
-/* The place of lag k in c. */
+/* Returns the index of lag k in c. */
 static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)
 {
     return k % split->n2 * split->next2 + k / split->n2 * split->next1;

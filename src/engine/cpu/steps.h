@@ -23,11 +23,11 @@ typedef struct pnr_cpu_step {
     size_t worker;              /* number of the leading thread */
     size_t first_look, n_looks; /* the looks that are read at once */
     size_t n_used;              /* used looks so far */
-    float *power;               /* all lines in the order of lags; NULL: the powers are in the order
-                                 * of places, see n_places */
-    uint64_t since;             /* when the lap of the stopwatch began */
-    size_t number;              /* index in the dwell of the first window that is read now */
-    pnr_cpu_value *to;          /* memory for that window; NULL: its samples are only counted */
+    /* all lines in the order of lags; NULL: the powers are in the order of method walsh */
+    float *power;
+    uint64_t since;    /* when the lap of the stopwatch began */
+    size_t number;     /* index in the dwell of the first window that is read now */
+    pnr_cpu_value *to; /* memory for window `number`; NULL: its samples are only counted */
 
     /* members of the way `fused` */
     pnr_cpu_walsh_input input; /* method walsh reads y from here */

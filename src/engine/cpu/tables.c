@@ -10,7 +10,7 @@
 
 typedef pnr_cpu_value value;
 
-/* exp(-2 pi i rotation i / (4 N)) */
+/* Fills the table of each rotation q with exp(-2 pi i q n / (4 N)), n = 0, 1, ... */
 static void fill_rotations(const pnr_cpu *cpu)
 {
     for (size_t r = 0; r < cpu->axes.n_rotations; r++)
@@ -20,7 +20,7 @@ static void fill_rotations(const pnr_cpu *cpu)
                 cpu->rotations[r][i]);
 }
 
-/* w_p exp(-2 pi i (r/4 + s/K) p), with s = 0 for a set that is transformed. */
+/* Fills the weights w_p exp(-2 pi i (r/4 + s/K) p), with s = 0 for a set that is transformed. */
 static void fill_weights(const pnr_cpu *cpu, size_t number)
 {
     const pnr_cpu_set *set = &cpu->axes.sets[number];

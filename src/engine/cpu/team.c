@@ -138,7 +138,8 @@ static void leave_core(pnr_cpu_team *team, int cpu)
         return;
     CPU_CLR((size_t)cpu, &rest);
     for (size_t i = 0; i < team->n_started; i++)
-        (void)pthread_setaffinity_np(team->threads[i], sizeof rest, &rest); /* a hint: may fail */
+        /* only a hint, so that a failure is ignored */
+        (void)pthread_setaffinity_np(team->threads[i], sizeof rest, &rest);
     team->waiter_cpu = cpu;
 }
 

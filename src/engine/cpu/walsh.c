@@ -15,7 +15,7 @@
 enum {
     LANES = 8,            /* values of a vector, which is a cache line */
     ROW_BITS = 15,        /* a row of 256 KiB fits the second-level cache of a core */
-    CHUNK = 4096 / LANES, /* vectors of 32 KiB fit the first-level cache */
+    CHUNK = 4096 / LANES, /* vectors of a chunk: 32 KiB, which fit the first-level cache */
     STRIP = 2,            /* vectors of each row in a tile of columns: a pair of cache lines */
     TASK = 1024,          /* columns of a task */
     WORDS = 512,          /* samples that are fetched before they are converted */

@@ -27,8 +27,8 @@
  *     c[q k + s] = sum_(r = s .. q-1) W_r[k] + sum_(r = 0 .. s-1) W_r[k + 1]   (k mod 2^n - 1).
  */
 typedef struct pnr_cpu_walsh {
-    unsigned degree;       /* n */
-    size_t n_parts;        /* q */
+    unsigned degree;       /* n: the period has 2^n - 1 chips */
+    size_t n_parts;        /* q, samples of a chip */
     size_t rows, columns;  /* 2^(n - m), 2^m */
     size_t row;            /* values from one row to the next */
     size_t n_column_tasks; /* number of tasks of pnr_cpu_walsh_columns */
@@ -52,7 +52,7 @@ void pnr_cpu_walsh_destroy(pnr_cpu_walsh *walsh);
 /* The samples of a window or of one part of it. */
 typedef struct pnr_cpu_walsh_input {
     const void *data;  /* sample i begins at byte i * stride */
-    size_t stride;     /* bytes */
+    size_t stride;     /* bytes from one sample to the next */
     pnr_format format; /* cf32 if the samples are converted already; else ci16 or ci8 */
     bool conjugate;    /* true: samples are I - jQ; unused for cf32 */
 } pnr_cpu_walsh_input;

@@ -87,7 +87,8 @@ static void read_block(void *context, size_t task, size_t worker)
     }
 }
 
-/* Counts window i of those that are read. Samples after its first N count for the next window. */
+/* Counts the samples of window i of the windows that are read. Samples after its first N count for
+ * the next window. */
 static bool count_window(const pnr_cpu_step *s, size_t i)
 {
     const size_t number = s->number + i, n = s->cpu->plan->n_samples;
@@ -125,7 +126,7 @@ static void add_look(const pnr_cpu_step *s, size_t look)
     }
 }
 
-/* --- fused --- */
+/* --- way `fused`: the sum of the used windows --- */
 
 static void add_block(void *context, size_t block, size_t worker)
 {
@@ -261,7 +262,7 @@ static void add_energies(const pnr_cpu_step *s, size_t look)
     }
 }
 
-/* --- kept --- */
+/* --- way `kept`: the looks --- */
 
 /* Lists a look that has enough used windows: one, or two when the mean is removed. */
 static void list_look(pnr_cpu_step *s, size_t look)

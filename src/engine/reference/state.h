@@ -13,8 +13,9 @@ typedef struct pnr_reference_work {
     double complex *look;    /* [n_look] the converted samples */
     unsigned char *flags;    /* [n_look] flags of each sample */
     double complex *mean;    /* [n_window]; zeros without remove_mean */
-    double complex *own;     /* [n_look] samples; remove_mean: without their mean */
-    double complex *stretched; /* [n_look] stretched for one hypothesis; NULL: no stretch */
+    double complex *own;     /* [n_look] the samples; with remove_mean, their mean is subtracted */
+    /* [n_look] the samples at the time scale of one hypothesis; NULL: no stretch */
+    double complex *stretched;
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
     double complex *sum;      /* [2 n_samples or n_window]: the sum of the windows of a row */

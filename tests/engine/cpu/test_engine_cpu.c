@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Long transforms of the cpu engine: every cell against double precision, and the same bits by one
- * thread or several. */
+/* Tests long transforms of the cpu engine: compares every cell with double precision, and the bits
+ * of one thread with those of several threads. */
 #include "base/transform.h"
 #include "tests/fixture/answer.h"
 
 static const struct {
     size_t n_samples, n_periods, n_looks, oversample;
-    const char *why; /* what describe must say */
+    const char *why; /* words that describe must give */
 } shapes[] = {
     {16384, 1, 1, 1, "64 x 256 in three passes"},
-    {16000, 1, 1, 2, "at N = 16000 itself"}, /* just too short */
+    {16000, 1, 1, 2, "at N = 16000 itself"}, /* just too short for three passes */
     {20000, 1, 1, 2, "80 x 250 in three passes"},
     {20000, 3, 1, 1, "80 x 250 in three passes"},
-    {32767, 1, 1, 1, "in three passes"}, /* extended */
-    {8209, 2, 1, 2, "in three passes"},  /* a prime */
+    {32767, 1, 1, 1, "in three passes"}, /* the period is extended */
+    {8209, 2, 1, 2, "in three passes"},  /* the length is a prime */
     {12007, 1, 3, 2, "in three passes"},
     {19683, 1, 2, 1, "81 x 243 in three passes"},
     {117649, 1, 1, 1, "343 x 343 in three passes"},
 };
 
-/* Gets the answer by this number of threads. */
+/* Gets the answer that this number of threads computes. */
 static void ask_threads(const pnr_engine_ops *ops, const world *w, size_t threads, bool measure,
                         answer *out)
 {
@@ -59,8 +59,8 @@ static void correlate(double (*x)[2], const double (*code)[2], size_t n)
     free(a);
 }
 
-/* Checks the profile of dwell d, which is the last look's sum of windows. Checks that the power at
- * the echo's cell, over all looks, is the candidate's. */
+/* Compares the profile of dwell d, the sum of the windows of the last look, with double precision.
+ * Checks also that the power at the echo's cell, over all looks, is that of the candidate. */
 static void compare_precisely(const world *w, size_t d, const answer *got)
 {
     const size_t n = w->s.n_samples, windows = pnr_plan_windows(&w->plan);
@@ -116,7 +116,7 @@ TEST(test_long)
         world w;
 
         world_create(&w, &s, ops);
-        world_wrap(&w, s.n_samples + 333); /* inside the second window */
+        world_wrap(&w, s.n_samples + 333); /* the view wraps inside the second window */
         assert_int_equal(ops->describe(&w.plan, &choice, NULL), PNR_OK);
         assert_string_equal(choice.method, "library");
         if (strstr(choice.why, shapes[i].why) == NULL)

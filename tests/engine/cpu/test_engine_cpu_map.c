@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The paths of the cpu engine: slow time as sums or transforms, rotated codes or samples, long
- * transforms in passes, fused lines. The bits do not depend on the number of threads, nothing is
- * allocated after create, and a plan that does not fit is refused with the numbers. */
+/* Tests the paths of the cpu engine: slow time by sums or by transforms, rotated codes or samples,
+ * long transforms in passes, fused lines. The bits must not depend on the number of threads. After
+ * create nothing may be allocated. A plan that does not fit is refused, and the error has the
+ * numbers. */
 #include "tests/fixture/answer.h"
 
 #include <stdatomic.h>
@@ -12,7 +13,7 @@
 #define IS_COUNTED 1
 #endif
 
-/* --- malloc, counted: also the calls of the module --- */
+/* --- a malloc that counts the calls of the test and of the module --- */
 
 #if IS_COUNTED
 static atomic_size_t n_allocations;
@@ -70,7 +71,7 @@ static const scenario own_scenarios[] = {
       .has_lost = true, .echo = 0.02, .bins = 1, .still = 0.3, .threshold = 4),
 };
 
-/* Submits all dwells of a world twice to one engine that has this number of threads. */
+/* Submits all dwells of a world twice to one engine with this number of threads. */
 static void ask_threads(const pnr_engine_ops *ops, const world *w, size_t threads, bool measure,
                         answer *out)
 {
@@ -152,10 +153,10 @@ TEST(test_describe)
     w.plan.method = "walsh";
     expect(ops, &w.plan, PNR_EUNSUPPORTED, "library's");
     w.plan.method = "auto";
-    w.plan.n_looks = 1 << 30; /* too much memory for the spectra */
+    w.plan.n_looks = 1 << 30; /* the spectra would need too much memory */
     expect(ops, &w.plan, PNR_EUNSUPPORTED, "MiB, and this machine has");
     w.plan.n_looks = 1;
-    w.plan.n_codes = 65535; /* too much memory for the powers */
+    w.plan.n_codes = 65535; /* the powers would need too much memory */
     w.plan.n_periods = (size_t)1 << 30;
     w.plan.hypotheses = &(pnr_hypothesis){.n_rows = 1 << 30};
     w.plan.n_hypotheses = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh of the cpu engine: every degree against the reference, and the same bits for any
- * batch, any number of threads, and wherever the view wraps. */
+/* Tests method walsh of the cpu engine against the reference at every degree. The bits must be the
+ * same for any batch, any number of threads, and any place at which the view wraps. */
 #include "tests/fixture/answer.h"
 
 static const scenario variants[] = {
@@ -45,7 +45,7 @@ static void world_create_variant(world *w, const pnr_engine_ops *ops, unsigned d
     world_create(w, &s, ops);
 }
 
-/* Gets the answer by this method and this number of threads. */
+/* Gets the answer that this method computes with this number of threads. */
 static void ask_threads(const pnr_engine_ops *ops, const world *w, const char *method,
                         size_t threads, answer *out)
 {
@@ -57,7 +57,7 @@ static void ask_threads(const pnr_engine_ops *ops, const world *w, const char *m
     ask_plan(ops, w, &plan, out);
 }
 
-/* Compares walsh by two threads with a method of the engine `judge`. */
+/* Compares walsh with two threads with a method of the engine `judge`. */
 static void agree_on(const pnr_engine_ops *ops, unsigned degree, size_t variant,
                      const pnr_engine_ops *judge, const char *method)
 {
@@ -78,13 +78,13 @@ TEST(test_degrees)
     const pnr_engine_ops *ops = need_engine("cpu"), *reference = find_engine("reference");
 
     for (unsigned degree = 3; degree <= 15; degree++)
-        for (size_t i = 0; i < COUNT(variants); i++) /* the reference is slow at the long ones */
+        for (size_t i = 0; i < COUNT(variants); i++) /* the reference is slow at high degrees */
             if (degree <= 10 || (degree <= 12 && i % 3 == degree % 3) || i == degree - 13)
                 agree_on(ops, degree, i, reference, "auto");
 }
 
-/* Compares walsh with the FFT at degrees for which the reference would take minutes. Here walsh
- * runs in rows and columns, by a team. */
+/* Compares walsh with the FFT at degrees for which the reference would take minutes. At these
+ * degrees a team of threads computes rows and columns. */
 TEST(test_long)
 {
     const pnr_engine_ops *ops = need_engine("cpu");
@@ -94,8 +94,9 @@ TEST(test_long)
             agree_on(ops, degree, i, ops, "library");
 }
 
-/* The bits are the same by one thread or several, in one submit or three, wherever the view wraps.
- * A window in two pieces is converted first; a window in one piece may be gathered directly. */
+/* The bits must be the same with one thread or several, in one submit or three, and wherever the
+ * view wraps. A window that wraps is converted first. A window that does not wrap may be gathered
+ * directly. */
 TEST(test_same_bits)
 {
     static const unsigned degrees[] = {3, 6, 10, 13, 16, 18};

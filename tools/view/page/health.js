@@ -77,6 +77,8 @@ export function showLosses(list, losses, epoch) {
   }));
 }
 
+export const shownEvents = 50;
+
 export function showEvents(list, events) {
-  lines(list, events.slice(-50).reverse().map((e) => `${(e.time ?? '').slice(11, 19)} ${e.event}: ${e.text ?? ''}`));
+  lines(list, events.slice(-shownEvents).reverse().map((e) => `${(e.time ?? '').slice(11, 19)} ${e.event}: ${e.text ?? ''}`));
 }

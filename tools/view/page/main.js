@@ -3,7 +3,7 @@
 import { palettes, themeColour } from './colour.js';
 import { EchoChart } from './charts.js';
 import { gestures } from './gestures.js';
-import { showEvents, showHealth, showLosses, showRadar } from './health.js';
+import { showEvents, showHealth, showLosses, shownEvents, showRadar } from './health.js';
 import { ask, bytes, follow } from './link.js';
 import { NewestMap } from './map.js';
 import { Rti } from './rti.js';
@@ -255,7 +255,7 @@ function connect() {
     lines: unlessFrozen(takeLines),
     map: (data) => { if (data.run === stream?.run) mapCount = data.n; },
     status: unlessFrozen((data) => { if (data.run === stream?.run) status = data; isSlowDirty = true; }),
-    event: unlessFrozen((data) => { if (data.run === stream?.run) events.push(data); isSlowDirty = true; }),
+    event: unlessFrozen((data) => { if (data.run === stream?.run) events = [...events.slice(-shownEvents), data]; isSlowDirty = true; }),
     end: unlessFrozen((data) => {
       if (data.run !== stream?.run)
         return;

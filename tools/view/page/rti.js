@@ -246,6 +246,7 @@ export class Rti {
   // Clears the marks of an earlier turn of the ring, up to a column.
   clearMarks(column) {
     const context = this.marks.getContext('2d');
+    this.cleared = Math.max(this.cleared, column - this.ring); // after hours in the background
     for (; this.cleared < column; this.cleared++)
       context.clearRect(this.slot(this.cleared + 1), 0, 1, this.rows);
   }
