@@ -287,7 +287,7 @@ static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_det
 
     code->autocorrelation = from->autocorrelation;
     code->amplitude_scale = (is_split ? 2 : 1) / sqrt(from->share);
-    code->energy_scale = (is_split ? 2 : 1) / from->share;
+    code->energy_scale = is_split ? 2 / (1 - from->removed) : 1 / from->share;
     code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
     code->bandwidth = pnr_waveform_bandwidth(from->waveform);
     for (int u = -J; u < J; u++)

@@ -23,8 +23,9 @@ typedef struct pnr_detector_code {
     double curvature_noise; /* (kurtosis - 1) / 2 */
     /* Amplitude and energy of an echo in the samples, divided by those of the fitted echo. Complex
      * samples: 1 and 1. Real samples: 1 / sqrt(s) and 1 / s, s the share of the code's energy at
-     * positive frequencies (setup/setup.h). Tuned real samples: twice these values, because A
-     * cos(wt) is A/2 on either side of 0. */
+     * positive frequencies (setup/setup.h). Tuned real samples: 2 / sqrt(s), because A cos(wt) is
+     * A/2 on either side of 0, and 2, because the receiver removed the frequencies outside of its
+     * band before it sampled. */
     double amplitude_scale, energy_scale;
     double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0), u from -PNR_NEIGHBOURS on */
 } pnr_detector_code;

@@ -338,28 +338,35 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
 
 /* --- create, share, destroy --- */
 
-/* Returns the largest difference of chi and the smooth product at e = 1/8 bin, divided by e. Tries
+/* Compares chi at e = 1/8 bin with the smooth product. Fills code->roughness and code->ridge. Tries
  * several delays, since chi also depends on where the code wraps around. */
-static double roughness_of(pnr_echo_model *model, size_t code)
+static void fill_roughness(pnr_echo_model *model, size_t c)
 {
     enum { SEAMS = 4 };
-    const double e = 0.125;
+    const double e = 0.125, tone = pnr_echo_model_tone(model, e);
     const size_t n = model->setup->plan.n_samples;
-    double worst = 0;
+    pnr_echo_lags *code = &model->codes[c];
+    double worst = 0, rough = 0, smooth_power = 0;
 
     if (model->setup->plan.filter != NULL)
-        return 0; /* chi does not describe the output of the least-squares filter */
+        return; /* chi does not describe the output of the least-squares filter */
     for (size_t s = 0; s < SEAMS; s++) {
         const long lag = (long)(s * n / SEAMS + n / 7);
         pnr_vector smooth, chi;
 
-        pnr_echo_model_lags(&model->codes[code], 0, smooth, NULL);
-        pnr_ambiguity_set(model->ambiguity, code, (double)lag);
-        pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
-        for (int j = 0; j < J; j++)
-            worst = fmax(worst, cabs(chi[j] - pnr_echo_model_tone(model, e) * smooth[j]));
+        pnr_echo_model_lags(code, 0, smooth, NULL);
+        pnr_ambiguity_set(model->ambiguity, c, (double)lag);
+        pnr_ambiguity_at(model->ambiguity, c, e, lag - MIDDLE, J, chi, NULL, NULL);
+        for (int j = 0; j < J; j++) {
+            const double power = pnr_power(chi[j] - tone * smooth[j]);
+
+            worst = fmax(worst, power);
+            rough += power;
+            smooth_power += pnr_power(smooth[j]);
+        }
     }
-    return worst / e;
+    code->roughness = sqrt(worst) / e;
+    code->ridge = fmin(rough / ((1 - tone * tone) * smooth_power), 1);
 }
 
 static void fill_code(pnr_echo_model *model, size_t c)
@@ -378,7 +385,7 @@ static void fill_code(pnr_echo_model *model, size_t c)
         for (int j = 0; j < J; j++)
             code->crowd += pnr_power(code->p[i][j]) / J;
     code->bandwidth = pnr_waveform_bandwidth(model->setup->codes[c].waveform);
-    code->roughness = roughness_of(model, c);
+    fill_roughness(model, c);
 }
 
 int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_model **out)

@@ -88,9 +88,10 @@ double pnr_fit_patch_looks(const pnr_fit_patch *map); /* looks with at least one
 void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd);
 /* The power of an echo in the rows, divided by the power of its peak. `near`: in the rows of the
  * patch. `smooth`: in all rows, the part with the shape of R over the lags. `rough`: in all rows,
- * the part that is spread over all lags. */
+ * the part that is spread over all lags. `ridge`: the share of the rough part that lies in the lags
+ * of the patch all the same; a chirp has nearly all of it there. */
 typedef struct pnr_patch_spread {
-    double near, smooth, rough;
+    double near, smooth, rough, ridge;
 } pnr_patch_spread;
 pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_place *place,
                                       double bins);

@@ -109,18 +109,30 @@ void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd
     *crowd = fmax(*crowd, 1);
 }
 
-/* Returns the sum of sinc^2(x - row) over the rows 0 .. n - 1 of a cycle of k rows. */
+/* Returns the sum of (sin(pi u) / (K sin(pi u / K)))^2, u = x - row, over the rows 0 .. n - 1 of a
+ * cycle of K rows. It is 1 over the whole cycle. Beyond a few rows from x an integral replaces the
+ * sum: that of 1 / sin(pi u / K)^2 is -K/pi cot(pi u / K). */
 static double share_of_rows(double n, double k, double x)
 {
     enum { REACH = 4 };
-    double sum = 0;
+    const double reach = fmin(REACH, floor((k - 1) / 2)), turn = M_PI / k;
+    const double above = fmax(floor(x + reach) + 1, 0), below = fmin(ceil(x - reach), n) - 1;
+    const double last = fmin(n, ceil(x + k - reach)) - 1, first = fmax(floor(x - k + reach) + 1, 0);
+    double near = 0, far = 0;
 
     if (n >= k)
         return 1;
-    for (int turn = 0; turn < 2; turn++, x -= k) /* x lies in -1/2 .. k - 1/2 */
-        for (double s = fmax(ceil(x - REACH), 0); s <= fmin(x + REACH, n - 1); s++)
-            sum += fabs(x - s) < 1e-6 ? 1 : pow(sin(M_PI * (x - s)) / (M_PI * (x - s)), 2);
-    return fmin(sum, 1);
+    for (double at = x - k; at <= x + k; at += k) /* x lies in -1/2 .. k - 1/2 */
+        for (double s = fmax(ceil(at - reach), 0); s <= fmin(at + reach, n - 1); s++) {
+            const double u = fabs(x - s) < 1e-6 ? 1e-6 : x - s;
+
+            near += pow(sin(M_PI * u) / (k * sin(turn * u)), 2);
+        }
+    if (last >= above)
+        far += 1 / tan(turn * (above - 0.5 - x)) - 1 / tan(turn * (last + 0.5 - x));
+    if (below >= first)
+        far += 1 / tan(turn * (x - below - 0.5)) - 1 / tan(turn * (x - first + 0.5));
+    return fmin(near + pow(sin(M_PI * x), 2) / (M_PI * k) * far, 1);
 }
 
 /* Over the rows of a whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). A
@@ -133,7 +145,7 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_
     const double k = (double)plan->n_periods, looks = pnr_slow_time_looks(map->slow);
     const double gain = pnr_slow_time_gain(map->slow) / looks;
     const double cycle = k * pnr_slow_time_noise_gain(map->slow) / looks / (gain * gain);
-    pnr_patch_spread out = {0};
+    pnr_patch_spread out = {.ridge = map->model->codes[place->code].ridge};
     pnr_echo_rows rows;
 
     for (size_t h = 0; h < plan->n_hypotheses; h++) {
