@@ -10,6 +10,7 @@
 #include "detector/sign.h"
 #include "estimate/cross.h"
 #include "estimate/fit.h"
+#include "estimate/fit_pair.h"
 #include "estimate/fit_patch.h"
 
 #include <math.h>
@@ -18,6 +19,7 @@
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
+    pnr_fit_pair *pair; /* two paths; one row only */
     pnr_lobe lobe;
     double bandwidth;       /* B */
     double curvature_noise; /* (kurtosis - 1) / 2 */
@@ -78,6 +80,10 @@ typedef struct pnr_track {
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
     double power;               /* P at the peak, on the scale of the engine's values */
+    /* One of two paths that were fitted together, with the same candidate. The noise power of a
+     * cell, from the residual of both, is a mean of this number of cells. */
+    bool is_pair;
+    double pair_noise, pair_cells;
 } pnr_track;
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
@@ -111,6 +117,17 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
  * before all candidates and all fits were done. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks,
                      bool *is_coarse);
+/* Fits a track to its rest, the values without the other echoes. Returns the gain of the fit. After
+ * a filter the fit is repeated with the part that the filter removed. cell: noise power of one
+ * cell. */
+double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell);
+/* Fills amplitude2 and power of a track from its fit. */
+void pnr_track_measure(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t);
+/* Replaces echoes that are not alone by two paths, where these explain the values; in one row of one
+ * code. Drops what is then below the threshold, `ratio` times the noise of a cell. Changes the
+ * number of tracks. Returns true if there is a pair. */
+bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains, double ratio,
+                     const pnr_noise *noise, pnr_track *tracks, size_t *n);
 /* Fits the echoes of a sum of powers again, without the mean power `cell` of its noise. */
 void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
                          pnr_track *tracks, size_t n);

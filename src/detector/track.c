@@ -124,10 +124,7 @@ static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vec
     t->share = found.centre;
 }
 
-/* Fits a track to its rest, the values without the other echoes. Returns the gain of the fit. After
- * a filter the fit is repeated with the part that the filter removed. cell: noise power of one
- * cell. */
-static double fit_rest(const pnr_detector *detector, pnr_track *t, double cell)
+double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell)
 {
     cell *= t->loss;
     fit_values(detector, t, t->rest, first_guess(detector, t->candidate, t->rest[pnr_track_row(t)]),
@@ -217,7 +214,7 @@ static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_ga
            (g * g * detector->energy_of_code * t->share);
 }
 
-static void measure_track(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t)
+void pnr_track_measure(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t)
 {
     const double scale = gains->amplitude * detector->energy_of_code;
 
@@ -262,7 +259,7 @@ static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *
             if (!tracks[i].is_dirty)
                 continue;
             tracks[i].is_dirty = false;
-            fit_rest(detector, &tracks[i], cell);
+            pnr_track_fit(detector, &tracks[i], cell);
             pnr_others_tell(detector, tracks, n, i, cell);
             moved = true;
         }
@@ -282,7 +279,7 @@ static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track
         return;
     t->cell = cell;
     pnr_others_subtract(detector, t, tracks, n - 1, cell * t->loss, 0);
-    fit_rest(detector, t, cell);
+    pnr_track_fit(detector, t, cell);
 }
 
 /* The power that a candidate must have after the stronger ones are subtracted: the threshold. The
@@ -364,7 +361,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     t->n_rows = detector->has_rows ? J : 1;
     t->c = detector->has_rows ? detector->patches[2 * n] : &t->row[0];
     t->rest = detector->has_rows ? detector->patches[2 * n + 1] : &t->row[1];
-    t->is_told = t->is_dirty = false;
+    t->is_told = t->is_dirty = t->is_pair = false;
     t->signs.changes = 0;
     t->cell = view->cell;
     load_candidate(detector, view, index, t);
@@ -373,7 +370,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
         if (is_sidelobe(detector, view, t, tracks, n))
             return false;
         pnr_others_subtract(detector, t, tracks, 0, view->cell, 0);
-        fit_rest(detector, t, view->cell);
+        pnr_track_fit(detector, t, view->cell);
         return true;
     }
     if (detector->has_rows && n > 0) {
@@ -384,7 +381,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
             return false;
     }
     pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 0);
-    if (!(fit_rest(detector, t, view->cell) > least * t->loss) && n > 0)
+    if (!(pnr_track_fit(detector, t, view->cell) > least * t->loss) && n > 0)
         return false;
     return true;
 }
@@ -424,7 +421,7 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
         refine_tracks(detector, view.cell, tracks, n);
     n = pnr_sign_correct(detector, tracks, n, view.cell);
     for (size_t i = 0; i < n; i++)
-        measure_track(detector, &view.gains, &tracks[i]);
+        pnr_track_measure(detector, &view.gains, &tracks[i]);
     return n;
 }
 
@@ -438,8 +435,8 @@ void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *obser
 
         load_candidate(detector, &view, index, &tracks[i]);
         pnr_others_subtract(detector, &tracks[i], tracks, 0, cell, 0);
-        fit_rest(detector, &tracks[i], cell);
-        measure_track(detector, &view.gains, &tracks[i]);
+        pnr_track_fit(detector, &tracks[i], cell);
+        pnr_track_measure(detector, &view.gains, &tracks[i]);
     }
 }
 
@@ -452,6 +449,10 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
     double noise;
     pnr_patch c;
 
+    if (t->is_pair) {
+        *cells = t->pair_cells;
+        return t->pair_noise;
+    }
     if (detector->has_rows && cell < 0.03 * t->cell)
         pnr_others_subtract(detector, t, tracks, n, cell, 0);
     memcpy(c, t->rest, (size_t)t->n_rows * sizeof *c);
