@@ -121,6 +121,9 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
  * a filter the fit is repeated with the part that the filter removed. cell: noise power of one
  * cell. */
 double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell);
+/* |A|^2 of a track. */
+double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
+                                   const pnr_track *t);
 /* Fills amplitude2 and power of a track from its fit. */
 void pnr_track_measure(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t);
 /* Replaces echoes that are not alone by two paths, where these explain the values; in one row of one
