@@ -45,6 +45,7 @@ LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm
 
 # A folder in src/source/ or src/recorder/ is a module of an optional library: its name for pkg-config.
 LIBRARY_alsa := alsa
+LIBRARY_digital-rf := hdf5
 LIBRARY_soapy := SoapySDR
 LIBRARY_sqlite := sqlite3
 LIBRARY_hdf5 := hdf5
@@ -188,6 +189,15 @@ $(ALSA_FAULT): $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/source/alsa/*.c) tests
 
 # PNR_ONLY names the tests to run; without it all run.
 check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT) $(ALSA_FAULT)
+# A receiver for the tests of SoapySDR.
+FAKE_RECEIVER := $(if $(filter soapy,$(SOURCES)),$(B)/tests/soapy/fake.so)
+$(B)/tests/soapy/fake.so: tests/fixture/soapy_fake.cpp
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CXX) -std=c++14 -O1 -Wall -Wextra -fPIC -shared $(LDFLAGS) -o $@ $< $$(pkg-config --cflags --libs SoapySDR)
+
+# PNR_ONLY names the tests to run; without it all run.
+check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT) $(FAKE_RECEIVER)
 	@tests/run $(B)
 
 setup:
@@ -204,6 +214,7 @@ test-fresh: setup ## the tests of random inputs with other inputs; what fails is
 	@tests/fresh $(B)
 
 build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT) $(ALSA_FAULT)
+build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT) $(FAKE_RECEIVER)
 
 demo: ## install what is missing, build, find two synthetic targets and show them with the truth
 	@tools/setup build
@@ -214,6 +225,10 @@ view: ## install what is missing, build, and show a synthetic radar in the brows
 	@tools/setup view
 	@$(MAKE) --no-print-directory $(JOBS) HAVE_CUDA= all
 	@tools/view/start $(B)
+
+interop: all ## install GNU Radio and tshark where they are missing, and test against them
+	@tools/setup interop
+	@tests/run $(B) tests/interop
 
 bench: all ## measure this machine, and the cpu engine against scipy
 	$(B)/bin/pnradar-bench chain
@@ -327,7 +342,7 @@ clean: ## remove build/
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-.PHONY: all detected check setup test test-fresh build-tests demo bench asan tsan fuzz coverage docs lint fmt gpu-test install \
+.PHONY: all detected check setup test test-fresh interop build-tests demo view bench asan tsan fuzz coverage docs lint fmt gpu-test install \
     uninstall deb clean help $(FUZZERS:%=fuzz_%)
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

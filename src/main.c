@@ -248,12 +248,14 @@ static int choose_print(const char **print, bool is_quiet, pnr_error *error)
 int main(int argc, char **argv)
 {
     const char *print = NULL, *cells_path = NULL;
-    bool lists = false, is_quiet = false;
+    bool lists = false, is_quiet = false, follows = false;
     pnr_picture_options picture = {0};
     const pnr_cli_option options[] = {
         {"print", "table|json|csv", "also write each result to stdout; a terminal gets the table",
          .value = &print},
         {"quiet", NULL, "write no results to stdout, not even to a terminal", .flag = &is_quiet},
+        {"follow", NULL, "wait at the end of a recording that still grows, as source.follow = yes",
+         .flag = &follows},
         PNR_PICTURE_CLI(picture),
         {"profile", "FILE.npy",
          "also write all cells of each result to a numpy array, and their axes to FILE.jsonl",
@@ -288,6 +290,8 @@ int main(int argc, char **argv)
             sizeof config.source.input)
         code = pnr_error_set(&error, PNR_EUSAGE, "INPUT is longer than %zu bytes",
                              sizeof config.source.input - 1);
+    if (follows)
+        config.source.follow = true;
     if (code == PNR_OK)
         code = pnr_source_complete(&config, &error);
     if (code == PNR_OK && !lists && (code = choose_print(&print, is_quiet, &error)) == PNR_OK)

@@ -27,7 +27,8 @@
     X(UNDERRUN, "underrun", WARN, "", "")                                                          \
     X(RECORDING_STOPS, "recording-stops", WARN, "", "")                                            \
     X(RECORDING_RESUMES, "recording-resumes", INFO, "unrecorded", "")                              \
-    X(RECORDING_LATE, "recording-late", WARN, "unrecorded", "")
+    X(RECORDING_LATE, "recording-late", WARN, "unrecorded", "")                                    \
+    X(SOURCE_ERROR, "source-error", WARN, "", "")
 typedef enum pnr_event_kind {
 #define PNR_EVENT_VALUE(name, word, level, first, second) PNR_EVENT_##name,
     PNR_EVENTS(PNR_EVENT_VALUE)

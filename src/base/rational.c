@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef __int128 i128;
@@ -139,6 +140,18 @@ int pnr_rational_parse(const char *text, pnr_rational *out)
         value.num = -value.num;
     *out = value;
     return PNR_OK;
+}
+
+int pnr_rational_from_double(double value, pnr_rational *out)
+{
+    char text[40];
+
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    return pnr_rational_parse(text, out);
 }
 
 double pnr_rational_double(pnr_rational r)

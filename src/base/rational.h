@@ -15,6 +15,9 @@ typedef struct pnr_rational {
 /* Reads "1.023e6", "-1680", "40000000/3" or "0.5" exactly; refuses spaces, hex, inf and nan.
  * PNR_OK, or PNR_ECONFIG: the text is no such number, divides by zero, or does not fit 64 bits. */
 int pnr_rational_parse(const char *text, pnr_rational *out);
+/* Reads a number whose text has at most 17 digits exactly as that text had it, from the shortest
+ * decimals that give this double. PNR_OK, or as pnr_rational_parse. */
+int pnr_rational_from_double(double value, pnr_rational *out);
 double pnr_rational_double(pnr_rational r); /* 0 for {0, 0} */
 
 /* Compute the exact product a * b, and the exact quotient a / b. PNR_OK, or PNR_EDATA: the result

@@ -13,7 +13,7 @@ static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 enum { MAX_POWER = sizeof powers / sizeof powers[0] - 1 };
 
-static void add_bytes(pnr_text *text, const char *bytes, size_t n)
+void pnr_text_bytes(pnr_text *text, const char *bytes, size_t n)
 {
     if (text->full || (size_t)(text->end - text->at) < n) {
         text->full = true;
@@ -40,9 +40,9 @@ size_t pnr_text_end(pnr_text *text)
     return (size_t)(text->at - text->start);
 }
 
-void pnr_text_add(pnr_text *text, const char *bytes)
+void pnr_text_add(pnr_text *text, const char *string)
 {
-    add_bytes(text, bytes, strlen(bytes));
+    pnr_text_bytes(text, string, strlen(string));
 }
 
 void pnr_text_u64(pnr_text *text, uint64_t value)
@@ -54,7 +54,7 @@ void pnr_text_u64(pnr_text *text, uint64_t value)
         digits[sizeof digits - ++n] = (char)('0' + value % 10);
         value /= 10;
     } while (value > 0);
-    add_bytes(text, digits + sizeof digits - n, n);
+    pnr_text_bytes(text, digits + sizeof digits - n, n);
 }
 
 void pnr_text_i64(pnr_text *text, int64_t value)
@@ -75,56 +75,104 @@ static double scale_by_power(double value, int power)
     return power >= 0 ? value * powers[power] : value / powers[-power];
 }
 
+/* Rounds 0 <= x < 2^52 to an integer, half to even: the sum has no bits below 1. */
+static double round_integer(double x)
+{
+    return (x + 0x1p52) - 0x1p52;
+}
+
+/* Returns floor(log10(x)) or one less, for x > 0. */
+static int log10_below(double x)
+{
+    uint64_t bits;
+    int binary;
+
+    memcpy(&bits, &x, sizeof bits);
+    binary = (int)(bits >> 52) - 1022;
+    if (binary == -1022) /* subnormal */
+        frexp(x, &binary);
+    /* 2^(binary-1) <= x; 78913 / 2^18 is log10(2), and exact enough for all exponents */
+    return (binary - 1) * 78913 >> 18;
+}
+
 /* Returns the mantissa of magnitude = mantissa * 10^(exponent - 11). 10^11 <= mantissa < 10^12. */
 static uint64_t split_decimal(double magnitude, int *exponent)
 {
-    int binary, e;
-    double mantissa;
+    int e = log10_below(magnitude);
+    double mantissa = round_integer(scale_by_power(magnitude, DIGITS - 1 - e));
 
-    frexp(magnitude, &binary);
-    /* 2^(binary-1) <= magnitude, so e is right or one too small. */
-    e = (int)floor((binary - 1) * 0.30102999566398120);
-    mantissa = nearbyint(scale_by_power(magnitude, DIGITS - 1 - e));
     if (mantissa >= powers[DIGITS])
-        mantissa = nearbyint(scale_by_power(magnitude, DIGITS - 1 - ++e));
+        mantissa = round_integer(scale_by_power(magnitude, DIGITS - 1 - ++e));
     *exponent = e;
     return (uint64_t)mantissa;
 }
 
-/* Writes the digits in the form of 1.234e-7. */
-static void add_scientific(pnr_text *text, const char *digits, size_t n, int exponent)
+/* Writes the DIGITS digits of the mantissa, two at a time, and returns their number without the
+ * zeros at the end, at least 1. */
+static size_t write_digits(uint64_t mantissa, char *digits)
 {
-    add_bytes(text, digits, 1);
-    if (n > 1) {
-        add_bytes(text, ".", 1);
-        add_bytes(text, digits + 1, n - 1);
-    }
-    add_bytes(text, "e", 1);
-    pnr_text_i64(text, exponent);
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    uint32_t half[2] = {(uint32_t)(mantissa / 1000000), (uint32_t)(mantissa % 1000000)};
+    size_t n = DIGITS;
+
+    for (size_t h = 0; h < 2; h++)
+        for (size_t at = DIGITS / 2; at > 0; at -= 2, half[h] /= 100)
+            memcpy(digits + h * DIGITS / 2 + at - 2, pairs + half[h] % 100 * 2, 2);
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    return n;
 }
 
-/* Writes the digits with the point in its place, and zeros on either side where they are needed. */
-static void add_plain(pnr_text *text, const char *digits, size_t n, int exponent)
+/* Writes the digits in the form of 1.234e-7. Returns the length. */
+static size_t write_scientific(char *out, const char *digits, size_t n, int exponent)
 {
-    char out[PNR_NUMBER_LEN];
     size_t length = 0;
+    unsigned size = (unsigned)(exponent < 0 ? -exponent : exponent);
 
-    for (int place = exponent < 0 ? 0 : exponent; place >= 0 || exponent - place < (int)n;
-         place--) {
-        const int i = exponent - place;
-
-        if (place == -1)
-            out[length++] = '.';
-        out[length++] = i >= 0 && i < (int)n ? digits[i] : '0';
+    out[length++] = digits[0];
+    if (n > 1) {
+        out[length++] = '.';
+        memcpy(out + length, digits + 1, n - 1);
+        length += n - 1;
     }
-    add_bytes(text, out, length);
+    out[length++] = 'e';
+    if (exponent < 0)
+        out[length++] = '-';
+    for (unsigned place = size >= 100 ? 100 : size >= 10 ? 10 : 1; place > 0; place /= 10)
+        out[length++] = (char)('0' + size / place % 10);
+    return length;
+}
+
+/* Writes the digits with the point in its place, and zeros on either side where they are needed.
+ * Returns the length. */
+static size_t write_plain(char *out, const char *digits, size_t n, int exponent)
+{
+    const size_t before = exponent < 0 ? 0 : (size_t)exponent + 1; /* digits before the point */
+    const size_t zeros = exponent < 0 ? (size_t)-exponent - 1 : 0; /* zeros after the point */
+    size_t length = before < n ? before : n;
+
+    if (before == 0)
+        out[length++] = '0';
+    else
+        memcpy(out, digits, length);
+    while (length < before)
+        out[length++] = '0';
+    if (before >= n)
+        return length;
+    out[length++] = '.';
+    memset(out + length, '0', zeros);
+    length += zeros;
+    memcpy(out + length, digits + before, n - before);
+    return length + n - before;
 }
 
 void pnr_text_double(pnr_text *text, double value, const char *missing)
 {
-    char digits[DIGITS];
-    size_t n = DIGITS;
-    uint64_t mantissa;
+    char digits[DIGITS], out[PNR_NUMBER_LEN];
+    size_t n, length = 0;
     int exponent;
 
     if (!isfinite(value)) {
@@ -135,18 +183,14 @@ void pnr_text_double(pnr_text *text, double value, const char *missing)
         pnr_text_add(text, "0");
         return;
     }
-    mantissa = split_decimal(fabs(value), &exponent);
-    for (int i = DIGITS - 1; i >= 0; i--, mantissa /= 10)
-        digits[i] = (char)('0' + mantissa % 10);
-    while (n > 1 && digits[n - 1] == '0')
-        n--;
-
+    n = write_digits(split_decimal(fabs(value), &exponent), digits);
     if (value < 0)
-        add_bytes(text, "-", 1);
+        out[length++] = '-';
     if (exponent >= PLAIN_BELOW || exponent < PLAIN_FROM)
-        add_scientific(text, digits, n, exponent);
+        length += write_scientific(out + length, digits, n, exponent);
     else
-        add_plain(text, digits, n, exponent);
+        length += write_plain(out + length, digits, n, exponent);
+    pnr_text_bytes(text, out, length);
 }
 
 size_t pnr_text_character(const char *at)
@@ -227,15 +271,16 @@ void pnr_text_string(pnr_text *text, const char *string)
         const size_t n = pnr_text_character((const char *)s);
 
         if (*s == '"' || *s == '\\') {
-            add_bytes(text, (const char[]){'\\', (char)*s}, 2);
+            pnr_text_bytes(text, (const char[]){'\\', (char)*s}, 2);
         } else if (n > 0 && control_length(s, n) > 0) {
             const unsigned char code = s[n - 1];
 
-            add_bytes(text, (const char[]){'\\', 'u', '0', '0', hex[code >> 4], hex[code & 15]}, 6);
+            pnr_text_bytes(text,
+                           (const char[]){'\\', 'u', '0', '0', hex[code >> 4], hex[code & 15]}, 6);
         } else if (n == 0) {
             pnr_text_add(text, "\\ufffd");
         } else {
-            add_bytes(text, (const char *)s, n);
+            pnr_text_bytes(text, (const char *)s, n);
         }
         s += n > 0 ? n : 1;
     }

@@ -21,7 +21,8 @@ void pnr_text_begin(pnr_text *text, char *memory, size_t capacity);
 /* Adds the NUL. Returns the length without the NUL, or 0 if some of the text did not fit. */
 size_t pnr_text_end(pnr_text *text);
 
-void pnr_text_add(pnr_text *text, const char *bytes); /* adds the bytes as they are */
+void pnr_text_bytes(pnr_text *text, const char *bytes, size_t n); /* adds them as they are */
+void pnr_text_add(pnr_text *text, const char *string);            /* adds its bytes */
 void pnr_text_u64(pnr_text *text, uint64_t value);
 void pnr_text_i64(pnr_text *text, int64_t value);
 /* Adds a number with 12 significant digits, as %.12g in the "C" locale does. The error is below

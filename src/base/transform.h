@@ -8,8 +8,8 @@
 
 /* Transforms data, [n][2] (re, im), in place: X[m] = sum_k x[k] exp(-2 pi i m k / n), n >= 1. A
  * length without a prime factor above 13 is transformed in one step for each factor. Other lengths
- * use Bluestein's chirp (L. Bluestein, 1970) with phases from exact integers. The relative L2 error
- * is below 1e-14 * log2 n. PNR_OK, PNR_ENOMEMORY. */
+ * use Bluestein's chirp (L. Bluestein, 1970) with phases from exact integers. From 2^15 on all
+ * processors work. The relative L2 error is below 1e-14 * log2 n. PNR_OK, PNR_ENOMEMORY. */
 int pnr_transform_forward(double (*data)[2], size_t n);
 /* The inverse, x[k] = sum_m X[m] exp(+2 pi i m k / n). The result is NOT divided by n. */
 int pnr_transform_inverse(double (*data)[2], size_t n);

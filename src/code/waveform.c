@@ -20,7 +20,11 @@ enum {
     GUARD_ABOVE = HALF + 1  /* guard entries after its last; one of them for t rounded up to N */
 };
 
-typedef double pairs __attribute__((vector_size(4 * sizeof(double))));
+/* The table entries of one sample: re, im, re, im, ... */
+typedef double entries __attribute__((vector_size(2 * OVERSAMPLE * sizeof(double))));
+typedef double half_entries __attribute__((vector_size(OVERSAMPLE * sizeof(double))));
+typedef double entry __attribute__((vector_size(2 * sizeof(double))));
+_Static_assert(2 * HALF % OVERSAMPLE == 0, "the nodes are whole vectors of entries");
 
 struct pnr_waveform {
     size_t n;
@@ -49,17 +53,19 @@ static const double pair_scale[HALF] = {
 static inline void lagrange_weights(double x, double weight[2 * HALF])
 {
     const double u = x - 0.5;
-    double below[HALF], above = 1;
+    double pair[HALF], below[HALF], above = 1;
 
+    for (int k = 0; k < HALF; k++)
+        pair[k] = (u - (k + 0.5)) * (u + (k + 0.5));
     below[0] = 1;
     for (int k = 1; k < HALF; k++)
-        below[k] = below[k - 1] * (u - (k - 0.5)) * (u + (k - 0.5));
+        below[k] = below[k - 1] * pair[k - 1];
     for (int k = HALF - 1; k >= 0; k--) {
         const double h = k + 0.5, scale = pair_scale[k] * (below[k] * above);
 
         weight[HALF + k] = scale * (u + h);
         weight[HALF - 1 - k] = -scale * (u - h);
-        above *= (u - h) * (u + h);
+        above *= pair[k];
     }
 }
 
@@ -274,27 +280,52 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
     return sum_nodes(waveform->table + (size_t)below, position - below);
 }
 
-/* Fills out[i] = sum_j weight[j] * table[(first + OVERSAMPLE * i) mod (OVERSAMPLE * N) + j]. */
-PNR_MULTIVERSION static void interpolate_all(const pnr_waveform *waveform, size_t first,
-                                             const double weight[2 * HALF], size_t n_out,
-                                             double complex *out)
+/* Fills out[i] = sum_j weight[j] f[OVERSAMPLE i + j]. Outputs that follow each other have all but
+ * OVERSAMPLE nodes in common, which a cache holds. */
+PNR_MULTIVERSION static void interpolate_run(const double complex *f, const double weight[2 * HALF],
+                                             size_t n_out, double complex *out)
+{
+    enum { VECTORS = 2 * HALF / OVERSAMPLE };
+    entries w[VECTORS];
+
+    for (int v = 0; v < VECTORS; v++)
+        for (int j = 0; j < 2 * OVERSAMPLE; j++)
+            w[v][j] = weight[OVERSAMPLE * v + j / 2];
+    for (size_t i = 0; i < n_out; i++, f += OVERSAMPLE) {
+        entries sum = {0};
+
+        for (int v = 0; v < VECTORS; v++) {
+            entries node;
+
+            memcpy(&node, f + OVERSAMPLE * v, sizeof node);
+            sum += w[v] * node;
+        }
+        half_entries half[2];
+        entry quarter[2];
+
+        memcpy(half, &sum, sizeof half);
+        half[0] += half[1];
+        memcpy(quarter, half, sizeof quarter);
+        quarter[0] += quarter[1];
+        memcpy(&out[i], quarter, sizeof out[i]);
+    }
+}
+
+/* The same from table entry `first` on; the table is periodic. */
+static void interpolate_all(const pnr_waveform *waveform, size_t first,
+                            const double weight[2 * HALF], size_t n_out, double complex *out)
 {
     const size_t n_table = OVERSAMPLE * waveform->n;
 
-    for (size_t n = 0; n < n_out; n++) {
-        const double complex *f = waveform->table + first;
-        pairs sum = {0}; /* re, im of the even nodes; re, im of the odd nodes */
+    while (n_out > 0) {
+        const size_t to_end = (n_table - first + OVERSAMPLE - 1) / OVERSAMPLE;
+        const size_t n = n_out < to_end ? n_out : to_end;
 
-        for (int j = 0; j < HALF; j++) {
-            const double even = weight[2 * j], odd = weight[2 * j + 1];
-            pairs node;
-
-            memcpy(&node, f + 2 * j, sizeof node);
-            sum += (pairs){even, even, odd, odd} * node;
-        }
-        out[n] = CMPLX(sum[0] + sum[2], sum[1] + sum[3]);
-        first += OVERSAMPLE;
+        interpolate_run(waveform->table + first, weight, n, out);
+        first += OVERSAMPLE * n;
         first -= first >= n_table ? n_table : 0;
+        out += n;
+        n_out -= n;
     }
 }
 
@@ -310,7 +341,8 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
     const double n = (double)waveform->n, h = 1e-4;
     const double t = from - n * floor(from / n);
     const double position = OVERSAMPLE * t, below = floor(position), x = position - below;
-    const size_t first = (size_t)below % (OVERSAMPLE * waveform->n);
+    const size_t n_table = OVERSAMPLE * waveform->n;
+    const size_t first = (size_t)below - ((size_t)below >= n_table ? n_table : 0);
     double weight[2 * HALF], after[2 * HALF];
 
     assert(waveform->table);

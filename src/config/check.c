@@ -324,12 +324,22 @@ static int check_targets(const pnr_config *config, pnr_error *error)
     return rc;
 }
 
+static int check_publisher(const pnr_config *config, pnr_error *error)
+{
+    if (config->publisher.gnuradio[0] != '\0' && config->publisher.profile == PNR_PROFILE_OFF)
+        return refuse(error,
+                      "publisher.gnuradio = %s has nothing to send: set publisher.profile = "
+                      "power or complex",
+                      config->publisher.gnuradio);
+    return PNR_OK;
+}
+
 int pnr_config_check(const pnr_config *config, pnr_error *error)
 {
     static int (*const checks[])(const pnr_config *config, pnr_error *error) = {
-        check_names,    check_source,   check_codes,     check_code,   check_radar,
-        check_dwell,    check_doppler,  check_slow_time, check_rows,   check_looks,
-        check_realtime, check_recorder, check_echo,      check_targets};
+        check_names,    check_source,   check_codes,     check_code, check_radar,
+        check_dwell,    check_doppler,  check_slow_time, check_rows, check_looks,
+        check_realtime, check_recorder, check_publisher, check_echo, check_targets};
 
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         int rc = checks[i](config, error);

@@ -44,6 +44,8 @@ typedef enum {
 } pnr_pulse;
 typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
+typedef enum { PNR_UDP_SAMPLES, PNR_UDP_PACKETS } pnr_udp_count;
+typedef enum { PNR_VRT_BY_TIME, PNR_VRT_BY_COUNT } pnr_vrt_place;
 typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
 typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
 typedef enum { PNR_CORRELATION_CIRCULAR, PNR_CORRELATION_LINEAR } pnr_correlation_kind;
@@ -126,10 +128,22 @@ typedef struct pnr_config {
         double centre_hz;     /* that a receiver is tuned to; 0: not given */
         double gain_db;       /* of a receiver, when has_gain_db; else automatic */
         bool has_gain_db;
+        char gains[PNR_TEXT_LEN];   /* "LNA=20,VGA=10": of stages of a receiver; "": not set */
+        char antenna[PNR_TEXT_LEN]; /* "": as the receiver has it, as all that follow */
+        double bandwidth_hz;        /* of the receiver's filter; 0: its own */
+        size_t device_channel;      /* of the receiver */
+        char clock_source[PNR_TEXT_LEN], time_source[PNR_TEXT_LEN];
         bool zmq_tags;                 /* messages of GNU Radio have stream tags */
         char zmq_key[PNR_TEXT_LEN];    /* first part of their messages; "": any or none */
+        int udp_count;                 /* pnr_udp_count: what a plain datagram counts */
+        size_t udp_buffer;             /* bytes that the kernel keeps of datagrams */
+        size_t udp_reorder;            /* datagrams that may come before a missing one */
+        char vrt_stream[PNR_TEXT_LEN]; /* stream of VITA-49; "": that of the first packet */
+        int vrt_place;                 /* pnr_vrt_place: what places the packets of VITA-49 */
         char start_time[PNR_TEXT_LEN]; /* UTC of sample 0; "": not known */
         int pace;                      /* pnr_pace */
+        char recording[PNR_TEXT_LEN];  /* of a SigMF collection; "": the only one */
+        bool follow;                   /* waits for more files at the end of a recording */
         size_t chunk;                  /* samples per read; 0: chosen by the program */
         pnr_run *lost; /* [n_lost] runs of positions that the recorder lost and the file does not
                         * contain: not empty, ascending, and with samples between them */
@@ -230,10 +244,11 @@ typedef struct pnr_config {
         bool expose;                 /* true: may bind beyond loopback without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
         size_t pack;
-        int profile;       /* pnr_profile */
-        size_t high_water; /* messages kept for a slow subscriber */
-        double wait_s;     /* longest wait for a first subscriber */
-        double linger_s;   /* longest wait at the end for the last messages to leave */
+        int profile;                 /* pnr_profile */
+        char gnuradio[PNR_TEXT_LEN]; /* endpoint of profiles and maps for GNU Radio; "": none */
+        size_t high_water;           /* messages kept for a slow subscriber */
+        double wait_s;               /* longest wait for a first subscriber */
+        double linger_s;             /* longest wait at the end for the last messages to leave */
     } publisher;
     struct {
         char samples[PNR_PATH_LEN]; /* "": none; a folder, or the name of a recording */

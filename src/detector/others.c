@@ -65,7 +65,8 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
         fabs(pnr_track_distance(detector, (double)from->centre, echo->lag)) - MIDDLE - walk / 2;
     const double tail = fmax(code->lobe.greatest, 0.35 / fmax(lags, 1));
     const double far = fmin(detector->has_rows ? fmax(tail * tail, 8 / n) : tail * tail, 1);
-    const double rows = k * fabs(remainder(from->bins - echo->bins, 1)) - MIDDLE - 2;
+    const double rows =
+        detector->has_rows ? k * fabs(remainder(from->bins - echo->bins, 1)) - MIDDLE - 2 : 0;
 
     if (detector->least_squares != NULL)
         return 1;
@@ -78,8 +79,7 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
                    ? 16 * pnr_cross_total(detector->cross, echo->code, in) / n
                    : 0;
     }
-    return (lags > NEAR ? far : 1) *
-           (detector->has_rows && rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
+    return (lags > NEAR ? far : 1) * (rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
 }
 
 /* True if a change of this power matters in the values of track `from`. The whole echo must also

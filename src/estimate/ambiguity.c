@@ -4,6 +4,7 @@
 
 #include "base/complex.h"
 #include "base/multiversion.h"
+#include "base/parallel.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@ struct pnr_ambiguity {
     held_echo *echo; /* the entry of the last pnr_ambiguity_set */
     planar code;     /* [N] the code with which the echo is correlated */
     size_t code_held;
+    bool is_real;         /* this code has no imaginary part */
     planar turned;        /* [N + PNR_AMBIGUITY_LAGS + LANES] the echo rotated by e */
     double complex *work; /* [2 N] */
     double *memory;
@@ -57,6 +59,30 @@ static planar take_planar(double **next, size_t n)
     return out;
 }
 
+/* Prepares the waveform of code c, if there is memory. */
+static void prepare_code(void *context, size_t c, size_t thread)
+{
+    const pnr_setup *setup = context;
+
+    (void)thread;
+    (void)pnr_waveform_prepare(setup->codes[c].waveform);
+}
+
+/* Prepares the waveforms of all codes, as make_references of the setup does. */
+static int prepare_codes(const pnr_setup *setup)
+{
+    enum { LONG = 1 << 15 };
+    const size_t n_codes = setup->n_codes;
+    pnr_setup codes = *setup;
+    int code = PNR_OK;
+
+    pnr_parallel_run(n_codes, setup->plan.n_samples < LONG ? pnr_parallel_threads(n_codes) : 1,
+                     prepare_code, &codes);
+    for (size_t c = 0; c < n_codes && code == PNR_OK; c++) /* prepared: does nothing */
+        code = pnr_waveform_prepare(setup->codes[c].waveform);
+    return code;
+}
+
 int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out)
 {
     const size_t n = setup->plan.n_samples, longest = n + PNR_AMBIGUITY_LAGS + LANES;
@@ -66,9 +92,8 @@ int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out)
     *out = NULL;
     if (ambiguity == NULL)
         return PNR_ENOMEMORY;
-    for (size_t c = 0; c < setup->n_codes; c++)
-        if (pnr_waveform_prepare(setup->codes[c].waveform) != PNR_OK)
-            goto fail;
+    if (prepare_codes(setup) != PNR_OK)
+        goto fail;
     ambiguity->setup = setup;
     ambiguity->n = n;
     ambiguity->code_held = SIZE_MAX;
@@ -183,6 +208,9 @@ static void hold_code(pnr_ambiguity *ambiguity, size_t code)
     ambiguity->code_held = code;
     lay_out((const double complex *)plan->references + code * plan->oversample * plan->n_samples,
             ambiguity->n, ambiguity->code);
+    ambiguity->is_real = true;
+    for (size_t i = 0; i < ambiguity->n && ambiguity->is_real; i++)
+        ambiguity->is_real = fabs(ambiguity->code.im[i]) < 1e-14;
 }
 
 /* Rotates n <= STRIDE samples: out[k] = x[k] begin turn[k]. begin: the phase factor of x[0].
@@ -253,9 +281,12 @@ static inline double sum_lanes(const lanes *x)
     return ((y[0] + y[1]) + (y[2] + y[3])) + ((y[4] + y[5]) + (y[6] + y[7]));
 }
 
-/* out[l] = factor sum_i u[i + l] conj(a[i]), l = 0 .. n_lags - 1, a few lags in one pass over a. */
-PNR_MULTIVERSION static void correlate(const planar *u, const planar *a, size_t n, size_t n_lags,
-                                       double factor, double complex *out)
+/* out[l] = factor sum_i u[i + l] conj(a[i]), l = 0 .. n_lags - 1, a few lags in one pass over a.
+ * is_real: a has no imaginary part, which leaves half of the work. */
+static inline __attribute__((always_inline)) void correlate_with(const planar *u, const planar *a,
+                                                                 size_t n, size_t n_lags,
+                                                                 double factor, bool is_real,
+                                                                 double complex *out)
 {
     enum { TOGETHER = 3 };
 
@@ -271,8 +302,8 @@ PNR_MULTIVERSION static void correlate(const planar *u, const planar *a, size_t 
             for (size_t l = 0; l < TOGETHER; l++) { /* the sums of lags >= n_lags are not used */
                 memcpy(&xr, u->re + i + first + l, sizeof xr);
                 memcpy(&xi, u->im + i + first + l, sizeof xi);
-                re[l] += xr * yr + xi * yi;
-                im[l] += xi * yr - xr * yi;
+                re[l] += is_real ? xr * yr : xr * yr + xi * yi;
+                im[l] += is_real ? xi * yr : xi * yr - xr * yi;
             }
         }
         for (size_t l = 0; l < TOGETHER && first + l < n_lags; l++) {
@@ -286,11 +317,21 @@ PNR_MULTIVERSION static void correlate(const planar *u, const planar *a, size_t 
     }
 }
 
+PNR_MULTIVERSION static void correlate(const planar *u, const planar *a, size_t n, size_t n_lags,
+                                       double factor, bool is_real, double complex *out)
+{
+    if (is_real)
+        correlate_with(u, a, n, n_lags, factor, true, out);
+    else
+        correlate_with(u, a, n, n_lags, factor, false, out);
+}
+
 static void correlate_all(pnr_ambiguity *ambiguity, size_t n_lags, double sign, double complex *out)
 {
     const double energy = pnr_waveform_energy(ambiguity->setup->codes[0].waveform);
 
-    correlate(&ambiguity->turned, &ambiguity->code, ambiguity->n, n_lags, sign / energy, out);
+    correlate(&ambiguity->turned, &ambiguity->code, ambiguity->n, n_lags, sign / energy,
+              ambiguity->is_real, out);
 }
 
 void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long first, size_t n_lags,

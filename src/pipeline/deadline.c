@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-pnr_deadline pnr_deadline_of(double wanted_s, double period_s, bool is_live)
+pnr_deadline pnr_deadline_of(double wanted_s, double dwell_s, bool is_live)
 {
-    const double due_s = wanted_s > 0 ? wanted_s : is_live ? period_s : 0;
+    const double due_s = wanted_s > 0 ? wanted_s : is_live ? dwell_s : 0;
 
     return (pnr_deadline){.due_ns = (uint64_t)ceil(due_s * 1e9)};
 }

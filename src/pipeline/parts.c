@@ -2,6 +2,7 @@
 /* Opens and closes the parts of the pipeline. All slow work and all allocation is here. */
 #include "pipeline/state.h"
 
+#include "base/available.h"
 #include "base/log.h"
 #include "correlator/engines.h"
 #include "detector/sign.h"
@@ -44,21 +45,20 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses a plan that needs more memory than the machine has: the system would grant the memory and
- * later kill the program. */
+/* Refuses a plan that needs more memory than there is: the system would grant the memory and later
+ * kill the program. */
 static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
-    const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+    const double there = pnr_memory_available();
     const double ring = (double)p->capacity * (double)pnr_plan_sample_bytes(plan);
-
     const double queue = (double)pnr_publishing_bytes(p->setup, p->is_live);
 
-    if (there <= 0 || ring + queue + (double)choice->host_bytes <= there)
+    if (ring + queue + (double)choice->host_bytes <= there)
         return PNR_OK;
     return pnr_error_set(error, PNR_ENOMEMORY,
-                         "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and this "
-                         "machine has %.4g GiB: fewer periods or looks (a result has %zu "
+                         "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and %.4g "
+                         "GiB are available: fewer periods or looks (a result has %zu "
                          "samples), a smaller engine.batch or ring",
                          p->capacity, ring / 0x1p30, (double)choice->host_bytes / 0x1p30,
                          there / 0x1p30, pnr_plan_dwell_samples(plan));
@@ -126,6 +126,18 @@ static size_t live_chunk(size_t dwell)
     return chunk < dwell ? chunk : dwell;
 }
 
+/* Returns the length of a read of a recording in samples. The engine takes samples from the ring
+ * while others are read. */
+static size_t recording_chunk(const pnr_pipeline *p)
+{
+    enum { LEAST_BYTES = 1 << 20, PARTS = 4 };
+    const size_t sample_bytes = pnr_plan_sample_bytes(&p->setup->plan);
+    const size_t least = LEAST_BYTES / sample_bytes, best = p->info.read_bytes / sample_bytes;
+    const size_t part = p->capacity / PARTS, chunk = best < part ? best : part;
+
+    return chunk > least ? chunk : least;
+}
+
 static int open_acquisition(pnr_pipeline *p, pnr_error *error)
 {
     pnr_acquisition *a = &p->acquisition;
@@ -133,7 +145,7 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     const pnr_plan *plan = &p->setup->plan;
     const size_t sample_bytes = pnr_plan_sample_bytes(plan);
     const size_t dwell = pnr_plan_dwell_samples(plan);
-    size_t chunk = (size_t)(1 << 20) / sample_bytes;
+    size_t chunk = recording_chunk(p);
 
     a->ring = p->ring;
     a->first_window = p->setup->radar.first_window + pnr_plan_view_samples(plan, 0);
@@ -184,12 +196,48 @@ static int open_detector(pnr_pipeline *p, pnr_error *error)
     const double dwell_s = (double)pnr_plan_dwell_samples(&p->setup->plan) /
                            pnr_rational_double(p->setup->radar.rate_hz);
 
-    code = pnr_team_create(p->detector, n, (uint64_t)(dwell_s * 1e9), &p->team);
+    code =
+        pnr_team_create(p->detector, p->setup->max_echoes, n, (uint64_t)(dwell_s * 1e9), &p->team);
     if (code == PNR_OK && n > 1 && p->config->detector.subtract == 0 &&
         p->setup->plan.want_profile == PNR_WANT_NONE)
         code = pnr_pending_create(&p->setup->plan, p->max_dwells, &p->pending);
     return code == PNR_OK ? PNR_OK
                           : pnr_error_set(error, code, "no memory for %zu detection threads", n);
+}
+
+/* The opening of the detector in a thread of its own. */
+typedef struct opening {
+    pnr_pipeline *pipeline;
+    int code;
+    pnr_error error;
+} opening;
+
+static void *open_detector_thread(void *argument)
+{
+    opening *o = argument;
+
+    o->code = open_detector(o->pipeline, &o->error);
+    return NULL;
+}
+
+/* Opens the engine, its ring and the detector. The tables of the detector are made while the device
+ * starts. */
+static int open_both(pnr_pipeline *p, pnr_error *error)
+{
+    opening detector = {.pipeline = p};
+    pthread_t thread;
+    const bool is_apart = pthread_create(&thread, NULL, open_detector_thread, &detector) == 0;
+    int code = open_engine(p, error);
+
+    if (code == PNR_OK)
+        code = open_ring(p, error);
+    if (is_apart)
+        pthread_join(thread, NULL);
+    else
+        open_detector_thread(&detector);
+    if (code == PNR_OK && detector.code != PNR_OK && error != NULL)
+        *error = detector.error;
+    return code != PNR_OK ? code : detector.code;
 }
 
 static int open_clean(pnr_pipeline *p, pnr_error *error)
@@ -312,22 +360,37 @@ static void log_setup(const pnr_pipeline *p)
                 filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
 }
 
+/* PNR_EEND if the program was stopped: long codes take seconds to open. */
+static int check_stop(const pnr_pipeline *p)
+{
+    const volatile int *stop = p->options->stop;
+
+    return stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED) != 0 ? PNR_EEND : PNR_OK;
+}
+
+/* Opens the source and makes the plan. */
+static int open_setup(pnr_pipeline *p, pnr_error *error)
+{
+    int code = open_source(p, error);
+
+    if (code == PNR_OK && (code = check_stop(p)) == PNR_OK)
+        code = pnr_setup_create(p->config, p->info.format, p->info.n_channels, &p->setup, error);
+    return code == PNR_OK ? check_stop(p) : code;
+}
+
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
     int code;
 
     pnr_events_begin(&p->events);
-    if ((code = open_source(p, error)) != PNR_OK ||
-        (code = pnr_setup_create(config, p->info.format, p->info.n_channels, &p->setup, error)) !=
-            PNR_OK)
+    if ((code = open_setup(p, error)) != PNR_OK)
         return code;
     if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
         pnr_setup_want_power(p->setup, config);
     if ((code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
-        (code = open_engine(p, error)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
-        (code = open_acquisition(p, error)) != PNR_OK ||
-        (code = open_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
+        (code = open_both(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
+        (code = open_acquisition(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
         (code = open_recorder(p, error)) != PNR_OK || (code = open_publishing(p, error)) != PNR_OK)
         return code;
     p->ahead = ahead_samples(p);

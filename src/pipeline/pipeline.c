@@ -2,6 +2,7 @@
 /* The pipeline: moves the data from the ring through the engine to the publisher. */
 #include "pipeline/state.h"
 
+#include "base/log.h"
 #include "base/pause.h"
 
 #include <stdio.h>
@@ -280,10 +281,16 @@ int pnr_pipeline_run(const pnr_config *config, const pnr_pipeline_options *optio
     p->config = config;
     p->options = options != NULL ? options : &none;
     code = pnr_pipeline_open(p, error);
-    if (code == PNR_OK)
+    if (code == PNR_OK) {
         code = run_stream(p, account, error);
-    else if (p->options->finish != NULL)
-        code = p->options->finish(p->options->tap_context, code, error);
+    } else {
+        if (code == PNR_EEND) {
+            pnr_log(PNR_LOG_INFO, "stopped before the first sample");
+            code = PNR_OK;
+        }
+        if (p->options->finish != NULL)
+            code = p->options->finish(p->options->tap_context, code, error);
+    }
     pnr_pipeline_close(p);
     return code;
 }

@@ -361,8 +361,9 @@ int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **ou
     p->report.pfa_cell = setup->pfa_cell;
     p->report.is_live = parts->is_live;
     p->report.rate_hz = pnr_rational_double(setup->radar.rate_hz);
-    p->deadline =
-        pnr_deadline_of(parts->config->engine.deadline, setup->radar.period_s, parts->is_live);
+    p->deadline = pnr_deadline_of(parts->config->engine.deadline,
+                                  setup->radar.period_s * (double)pnr_plan_windows(&setup->plan),
+                                  parts->is_live);
     *out = p;
     return PNR_OK;
 }

@@ -5,8 +5,6 @@
 
 #include "engine/plan.h"
 
-enum { CACHE_LINE = 64, DWELLS_AHEAD = 4 };
-
 /* Accounts for all windows of a result, before the ring takes them back. */
 static void account_for_result(pnr_pipeline *p, const pnr_windows *windows,
                                const pnr_result *result)
@@ -102,19 +100,6 @@ static void report_dwell(pnr_pipeline *p, const pnr_pending_result *of, size_t d
     pnr_publishing_commit(p->publishing, cells_of(of, d));
 }
 
-/* Prefetches the first candidate of dwell d. A device wrote it, so no cache has it. */
-static void prefetch_dwell(const pnr_plan *plan, const pnr_result *result, size_t d)
-{
-    if (d < result->n_dwells) {
-        const char *candidate = (const char *)(result->candidates + d * plan->max_candidates);
-
-        for (size_t at = 0; at < sizeof(pnr_candidate); at += CACHE_LINE)
-            __builtin_prefetch(candidate + at);
-        __builtin_prefetch(candidate + sizeof(pnr_candidate) - 1);
-        __builtin_prefetch(&result->dwells[d]);
-    }
-}
-
 static void add_result(pnr_pipeline *p, const pnr_pending_result *of)
 {
     size_t n_candidates = 0;
@@ -154,10 +139,8 @@ void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_
         return;
     }
     add_result(p, &now);
-    for (size_t d = 0; d < result->n_dwells; d++) {
-        prefetch_dwell(&p->setup->plan, result, d + DWELLS_AHEAD);
+    for (size_t d = 0; d < result->n_dwells; d++)
         report_dwell(p, &now, d);
-    }
     pnr_publishing_wake(p->publishing, false);
 }
 

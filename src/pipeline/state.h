@@ -53,7 +53,8 @@ typedef struct pnr_pipeline {
     uint64_t unreported; /* positions without a result, since the last result */
 } pnr_pipeline;
 
-/* Does all slow work and all allocation. Call close also after an error. */
+/* Does all slow work and all allocation. Call close also after an error. PNR_EEND: options->stop was
+ * set meanwhile. */
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error);
 void pnr_pipeline_close(pnr_pipeline *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The detection threads claim dwells from a counter, and store the detections in a ring of slots.
- * */
+/* The detection threads claim pieces of a result from a counter. Each piece stores its detections
+ * one after the other, so that the caller reads them as one stream. */
 #include "pipeline/team.h"
 
 #include "base/clock.h"
@@ -12,24 +12,41 @@
 #include <stdlib.h>
 
 enum {
-    SLOTS = PNR_TEAM_DWELLS,
-    CLAIM = 8,        /* dwells in one claim, at most */
-    SPINS = 4000,     /* polls before a thread sleeps or yields */
-    WORTH_NS = 40000, /* least work that is worth a wake-up */
-    EACH_NS = 1500,   /* least work of a dwell that is worth sending to another core */
-    ROW_NS = 500,     /* approximate time of a candidate without a patch */
-    PATCH_NS = 30000  /* approximate time of a candidate with a patch */
+    MAP_PIECES = PNR_TEAM_DWELLS, /* pieces in the queue, each one dwell of a map */
+    PIECES = 64,                  /* in the queue, else */
+    PIECE_DWELLS = 64,            /* dwells of a piece, at most */
+    PIECE_BYTES = 1 << 17,        /* memory of a piece of several dwells, at most */
+    PIECES_EACH = 2,              /* pieces of a result for each thread, at least */
+    PIECE_NS = 40000,             /* approximate work of a piece */
+    SPINS = 4000,                 /* polls before a thread sleeps or yields */
+    WORTH_NS = 40000,             /* least work that is worth a wake-up */
+    EACH_NS = 250,                /* least work of a dwell that is worth sending to another core */
+    ROW_NS = 500,                 /* approximate time of a candidate without a patch */
+    PATCH_NS = 30000,             /* approximate time of a candidate with a patch */
+    CACHE_LINE = 64,
+    DWELLS_AHEAD = 4
 };
+
+/* Dwells of one result that one thread detects. */
+typedef struct piece {
+    _Alignas(CACHE_LINE) atomic_uint_fast64_t done; /* number of the detected piece plus 1 */
+    pnr_team_view *view;
+    const void *context;
+    size_t first, n;  /* dwells first .. first + n - 1 of the result */
+    char *detections; /* one after the other, each as pnr_detection_copy copies it */
+} piece;
 
 typedef struct member {
     pnr_team *team;
     pnr_detector *detector; /* shares the tables of the team's detector */
+    pnr_detection detection;
     pthread_t thread;
 } member;
 
 /*
- * Dwells are counted over all results. Dwells below `next` are claimed; those below `limit` may be
- * claimed, and `observed` has them. A dwell stays in its slot until it is taken.
+ * Pieces are counted over all results, and the queue has those from `front` to `end`. Pieces below
+ * `next` are claimed; those below `limit` may be claimed. A piece stays in its place until its last
+ * dwell is taken. If the caller detects alone, `limit` stays behind `front`.
  */
 struct pnr_team {
     const pnr_detector *detector; /* detector of the caller */
@@ -37,58 +54,107 @@ struct pnr_team {
     uint64_t dwell_ns;
     atomic_bool is_hurried;
     size_t n_members;
-    member *members; /* [n_members], the threads besides the caller */
+    member *members;          /* [n_members], the threads besides the caller */
+    pnr_detection *detection; /* of a piece that the caller detects */
+
+    /* the last result */
     pnr_team_view *view;
     const void *context;
-    uint64_t base;        /* number of the first dwell of the last result */
-    uint64_t filled;      /* number of the first dwell that is not yet in a slot */
-    uint64_t taken, last; /* number of the next dwell to take; end of the last result */
-    bool is_shared;       /* the threads detect the waiting dwells */
-    atomic_uint_fast64_t next, limit;
-    atomic_uint_fast64_t done[SLOTS]; /* the number of the detected dwell plus 1 */
-    pnr_observed observed[SLOTS];
-    pnr_detection *slots; /* [SLOTS] */
+    size_t n_dwells, next_dwell; /* next_dwell: the first one that is in no piece */
+    size_t piece_dwells;
+    bool is_shared; /* the threads detect the waiting dwells */
 
-    pthread_mutex_t lock;
+    size_t n_pieces, most_dwells; /* pieces in the queue; dwells that the memory of each holds */
+    piece *pieces;                /* [n_pieces] */
+    char *memory;
+    uint64_t front, end;
+    size_t n_taken;     /* dwells taken from the piece `front` */
+    const char *unread; /* its next detection */
+    _Alignas(CACHE_LINE) atomic_uint_fast64_t next;
+    atomic_uint_fast64_t limit;
+
+    _Alignas(CACHE_LINE) pthread_mutex_t lock;
     pthread_cond_t changed;
     atomic_uint n_asleep;
     atomic_bool quits;
 };
+
+static size_t detection_bytes(size_t n_echoes)
+{
+    return offsetof(pnr_detection, echoes) + n_echoes * sizeof(pnr_echo);
+}
 
 static bool has_work(pnr_team *team)
 {
     return atomic_load(&team->next) < atomic_load(&team->limit);
 }
 
-/* n_threads: number of threads that detect at the same time. */
-static void detect_one(const pnr_team *team, const pnr_detector *detector, uint64_t d,
-                       size_t n_threads, pnr_detection *out)
+static void prefetch(const void *memory, size_t n_bytes)
 {
-    pnr_observed observed = team->observed[d % SLOTS];
-
-    if (atomic_load(&team->is_hurried))
-        observed.until_ns = pnr_clock_ns() + n_threads * team->dwell_ns;
-    pnr_detector_detect(detector, &observed, out);
+    for (size_t at = 0; at < n_bytes; at += CACHE_LINE)
+        __builtin_prefetch((const char *)memory + at);
+    __builtin_prefetch((const char *)memory + n_bytes - 1);
 }
 
-/* Claims some dwells and detects them. Returns false if no dwell is left. */
-static bool detect_some(pnr_team *team, const pnr_detector *detector)
+/* Prefetches dwell d + DWELLS_AHEAD and the candidates of dwell d + 1. A device wrote them, so no
+ * cache has them. */
+static void look_ahead(pnr_team_view *view, const void *context, size_t d, size_t end)
 {
-    uint64_t first = atomic_load(&team->next), end;
+    pnr_observed observed;
+
+    if (d + DWELLS_AHEAD < end) {
+        view(context, d + DWELLS_AHEAD, &observed);
+        prefetch(observed.dwell, sizeof *observed.dwell);
+        prefetch(observed.candidates, sizeof *observed.candidates);
+    }
+    if (d + 1 < end) {
+        view(context, d + 1, &observed);
+        if (observed.dwell->n_candidates > 1)
+            prefetch(observed.candidates + 1,
+                     (observed.dwell->n_candidates - 1) * sizeof *observed.candidates);
+    }
+}
+
+/* n_threads: number of threads that detect at the same time. */
+static void detect_one(const pnr_team *team, const pnr_detector *detector, pnr_observed *observed,
+                       size_t n_threads, pnr_detection *out)
+{
+    if (atomic_load(&team->is_hurried))
+        observed->until_ns = pnr_clock_ns() + n_threads * team->dwell_ns;
+    pnr_detector_detect(detector, observed, out);
+}
+
+static void detect_piece(const pnr_team *team, const pnr_detector *detector, const piece *p,
+                         pnr_detection *detection)
+{
+    const size_t end = p->first + p->n;
+    char *out = p->detections;
+
+    for (size_t d = p->first; d < end; d++) {
+        pnr_observed observed;
+
+        look_ahead(p->view, p->context, d, end);
+        p->view(p->context, d, &observed);
+        detect_one(team, detector, &observed, team->n_members + 1, detection);
+        pnr_detection_copy((pnr_detection *)(void *)out, detection);
+        out += detection_bytes(detection->n_echoes);
+    }
+}
+
+/* Claims a piece and detects its dwells. Returns false if no piece is left. */
+static bool detect_some(pnr_team *team, const pnr_detector *detector, pnr_detection *detection)
+{
+    uint64_t number = atomic_load(&team->next);
 
     do {
-        const uint64_t limit = atomic_load(&team->limit);
-
-        if (first >= limit)
+        if (number >= atomic_load(&team->limit))
             return false;
-        end = limit - first < CLAIM ? limit : first + CLAIM;
-        if (team->has_patches)
-            end = first + 1;
-    } while (!atomic_compare_exchange_weak(&team->next, &first, end));
-    for (uint64_t d = first; d < end; d++) {
-        detect_one(team, detector, d, team->n_members + 1, &team->slots[d % SLOTS]);
-        atomic_store_explicit(&team->done[d % SLOTS], d + 1, memory_order_release);
-    }
+    } while (!atomic_compare_exchange_weak(&team->next, &number, number + 1));
+
+    piece *p = &team->pieces[number % team->n_pieces];
+
+    detect_piece(team, detector, p, detection);
+    atomic_store_explicit(&p->done, number + 1, memory_order_release);
     return true;
 }
 
@@ -104,11 +170,11 @@ static void sleep_until_work(pnr_team *team)
 
 static void *run_member(void *argument)
 {
-    const member *m = argument;
+    member *m = argument;
     int polls = 0;
 
     while (!atomic_load(&m->team->quits)) {
-        if (detect_some(m->team, m->detector)) {
+        if (detect_some(m->team, m->detector, &m->detection)) {
             polls = 0;
         } else if (polls++ < SPINS) {
             pnr_pause();
@@ -120,10 +186,10 @@ static void *run_member(void *argument)
     return NULL;
 }
 
-/* Wakes as many threads as there are new dwells. */
+/* Wakes as many threads as there are new pieces. */
 static void wake(pnr_team *team, uint64_t n_new)
 {
-    if (n_new == 0 || atomic_load(&team->n_asleep) == 0)
+    if (atomic_load(&team->n_asleep) == 0)
         return;
     pthread_mutex_lock(&team->lock);
     if (n_new >= team->n_members)
@@ -133,19 +199,36 @@ static void wake(pnr_team *team, uint64_t n_new)
     pthread_mutex_unlock(&team->lock);
 }
 
-/* Fills the free slots with the next dwells of the last result, and lets the threads claim them. */
-static void fill_slots(pnr_team *team)
+/* Cuts pieces from the last result while the queue has room, and lets the threads claim them. */
+static void cut_pieces(pnr_team *team)
 {
-    const uint64_t most = team->taken + SLOTS, end = most < team->last ? most : team->last;
     const uint64_t limit = atomic_load(&team->limit);
 
-    for (; team->filled < end; team->filled++)
-        team->view(team->context, (size_t)(team->filled - team->base),
-                   &team->observed[team->filled % SLOTS]);
-    if (!team->is_shared)
+    for (; team->next_dwell < team->n_dwells && team->end < team->front + team->n_pieces;
+         team->end++) {
+        const size_t left = team->n_dwells - team->next_dwell;
+        piece *p = &team->pieces[team->end % team->n_pieces];
+
+        p->view = team->view;
+        p->context = team->context;
+        p->first = team->next_dwell;
+        p->n = left < team->piece_dwells ? left : team->piece_dwells;
+        team->next_dwell += p->n;
+    }
+    if (!team->is_shared || team->end == limit)
         return;
-    atomic_store(&team->limit, end);
-    wake(team, end > limit ? end - limit : 0);
+    atomic_store(&team->limit, team->end);
+    wake(team, team->end - limit);
+}
+
+/* Returns the dwells of a piece, so that its work is worth a claim, and all threads have pieces. */
+static size_t choose_piece(const pnr_team *team, size_t work_ns, size_t n_dwells)
+{
+    const size_t worth = work_ns > 0 ? PIECE_NS * n_dwells / work_ns : n_dwells;
+    const size_t share = n_dwells / (PIECES_EACH * (team->n_members + 1));
+    const size_t n = worth < share ? worth : share;
+
+    return n < 1 ? 1 : n < team->most_dwells ? n : team->most_dwells;
 }
 
 void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
@@ -155,12 +238,13 @@ void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size
     const bool is_worth =
         team->n_members > 0 && work_ns >= WORTH_NS && work_ns >= n_dwells * EACH_NS;
 
-    team->is_shared = is_worth || (team->is_shared && team->taken < team->last);
+    team->is_shared = is_worth || (team->is_shared && team->front < team->end);
     team->view = view;
     team->context = context;
-    team->base = team->last;
-    team->last += n_dwells;
-    fill_slots(team);
+    team->n_dwells = n_dwells;
+    team->next_dwell = 0;
+    team->piece_dwells = choose_piece(team, work_ns, n_dwells);
+    cut_pieces(team);
 }
 
 void pnr_team_hurry(pnr_team *team, bool is_hurried)
@@ -170,33 +254,76 @@ void pnr_team_hurry(pnr_team *team, bool is_hurried)
 
 bool pnr_team_is_ready(const pnr_team *team)
 {
-    return atomic_load_explicit(&team->done[team->taken % SLOTS], memory_order_acquire) ==
-           team->taken + 1;
+    const piece *p = &team->pieces[team->front % team->n_pieces];
+
+    return atomic_load_explicit(&p->done, memory_order_acquire) == team->front + 1;
 }
 
-void pnr_team_take(pnr_team *team, pnr_detection *out)
+/* Detects the next dwell of the oldest piece in this thread. */
+static void take_alone(pnr_team *team, const piece *p, pnr_detection *out)
 {
-    const uint64_t d = team->taken;
+    const size_t d = p->first + team->n_taken;
+    pnr_observed observed;
+
+    look_ahead(p->view, p->context, d, p->first + p->n);
+    p->view(p->context, d, &observed);
+    detect_one(team, team->detector, &observed, 1, out);
+}
+
+/* Reads the next detection of the oldest piece. */
+static void take_shared(pnr_team *team, const piece *p, pnr_detection *out)
+{
     int polls = 0;
 
-    if (!team->is_shared) {
-        detect_one(team, team->detector, d, 1, out);
-        team->taken++;
-        atomic_store(&team->next, team->taken);
-        fill_slots(team);
-        return;
-    }
     while (!pnr_team_is_ready(team)) {
-        if (detect_some(team, team->detector))
+        if (detect_some(team, team->detector, team->detection))
             polls = 0;
         else if (polls++ < SPINS)
             pnr_pause();
         else
             sched_yield();
     }
-    pnr_detection_copy(out, &team->slots[d % SLOTS]);
-    team->taken++;
-    fill_slots(team);
+    if (team->n_taken == 0)
+        team->unread = p->detections;
+    pnr_detection_copy(out, (const pnr_detection *)(const void *)team->unread);
+    team->unread += detection_bytes(out->n_echoes);
+}
+
+void pnr_team_take(pnr_team *team, pnr_detection *out)
+{
+    const piece *p = &team->pieces[team->front % team->n_pieces];
+
+    if (team->is_shared)
+        take_shared(team, p, out);
+    else
+        take_alone(team, p, out);
+    if (++team->n_taken < p->n)
+        return;
+    team->n_taken = 0;
+    team->front++;
+    if (!team->is_shared)
+        atomic_store(&team->next, team->front);
+    cut_pieces(team);
+}
+
+/* Allocates the queue of pieces. */
+static int allocate_pieces(pnr_team *team, size_t max_echoes)
+{
+    const size_t each = detection_bytes(max_echoes), most = PIECE_BYTES / each;
+
+    team->n_pieces = team->has_patches ? MAP_PIECES : PIECES;
+    team->most_dwells = team->has_patches || most < 1 ? 1 : most;
+    if (team->most_dwells > PIECE_DWELLS)
+        team->most_dwells = PIECE_DWELLS;
+    team->detection = malloc(sizeof *team->detection);
+    team->memory = malloc(team->n_pieces * team->most_dwells * each);
+    team->pieces = aligned_alloc(CACHE_LINE, team->n_pieces * sizeof *team->pieces);
+    if (team->detection == NULL || team->memory == NULL || team->pieces == NULL)
+        return PNR_ENOMEMORY;
+    memset(team->pieces, 0, team->n_pieces * sizeof *team->pieces);
+    for (size_t i = 0; i < team->n_pieces; i++)
+        team->pieces[i].detections = team->memory + i * team->most_dwells * each;
+    return PNR_OK;
 }
 
 static int start_members(pnr_team *team, size_t n)
@@ -218,21 +345,22 @@ static int start_members(pnr_team *team, size_t n)
     return PNR_OK;
 }
 
-int pnr_team_create(const pnr_detector *detector, size_t n_threads, uint64_t dwell_ns,
-                    pnr_team **out)
+int pnr_team_create(const pnr_detector *detector, size_t max_echoes, size_t n_threads,
+                    uint64_t dwell_ns, pnr_team **out)
 {
-    pnr_team *team = calloc(1, sizeof *team);
+    pnr_team *team = aligned_alloc(CACHE_LINE, sizeof *team);
 
     *out = NULL;
     if (team == NULL)
         return PNR_ENOMEMORY;
+    memset(team, 0, sizeof *team);
     team->detector = detector;
     team->dwell_ns = dwell_ns;
     team->has_patches = pnr_detector_has_rows(detector);
     pthread_mutex_init(&team->lock, NULL);
     pthread_cond_init(&team->changed, NULL);
-    if (n_threads > 1 && ((team->slots = calloc(SLOTS, sizeof *team->slots)) == NULL ||
-                          start_members(team, n_threads - 1) != PNR_OK)) {
+    if (allocate_pieces(team, max_echoes) != PNR_OK ||
+        (n_threads > 1 && start_members(team, n_threads - 1) != PNR_OK)) {
         pnr_team_destroy(team);
         return PNR_ENOMEMORY;
     }
@@ -255,6 +383,8 @@ void pnr_team_destroy(pnr_team *team)
     pthread_cond_destroy(&team->changed);
     pthread_mutex_destroy(&team->lock);
     free(team->members);
-    free(team->slots);
+    free(team->pieces);
+    free(team->memory);
+    free(team->detection);
     free(team);
 }

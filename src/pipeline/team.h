@@ -12,10 +12,10 @@ typedef struct pnr_team pnr_team;
 typedef void pnr_team_view(const void *context, size_t d, pnr_observed *out);
 
 /* Starts n_threads - 1 threads; the caller of pnr_team_take is one more. detector: the caller
- * detects with it, and the threads share its tables; destroy it after the team. dwell_ns: the
- * duration of a dwell. PNR_OK, PNR_ENOMEMORY. */
-int pnr_team_create(const pnr_detector *detector, size_t n_threads, uint64_t dwell_ns,
-                    pnr_team **out);
+ * detects with it, and the threads share its tables; destroy it after the team. max_echoes: most
+ * echoes of a detection. dwell_ns: the duration of a dwell. PNR_OK, PNR_ENOMEMORY. */
+int pnr_team_create(const pnr_detector *detector, size_t max_echoes, size_t n_threads,
+                    uint64_t dwell_ns, pnr_team **out);
 void pnr_team_destroy(pnr_team *team);
 
 /* Adds the dwells 0 .. n_dwells - 1 of a result behind the waiting dwells. context stays valid

@@ -20,7 +20,7 @@
 #include <zmq.h>
 
 enum { KEY_LEN = 40, FILES_NEEDED = 16 };
-static const char place_of_key[] = "publisher.endpoint = ";
+static const char *const places[] = {"publisher.endpoint = ", "publisher.gnuradio = "};
 
 static bool starts_with(const char *text, const char *prefix)
 {
@@ -120,7 +120,7 @@ int pnr_endpoint_find(const char *place, const char *endpoint, char address[PNR_
     return PNR_OK;
 }
 
-static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
+static int refuse_bind(const char *place, const char *endpoint, int reason, pnr_error *error)
 {
     const bool is_wrong = reason == EINVAL || reason == ENAMETOOLONG || reason == EPROTONOSUPPORT;
     const bool is_denied = reason == EACCES || reason == EPERM;
@@ -130,9 +130,9 @@ static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
         is_wrong    ? PNR_ECONFIG
         : is_denied ? PNR_EPERMISSION
                     : PNR_EUNAVAILABLE,
-        "cannot bind publisher.endpoint = %s: %s", endpoint,
+        "cannot bind %s%s: %s", place, endpoint,
         reason == EADDRINUSE      ? "address in use: stop the other program, take another "
-                                    "port, or publish nothing (publisher.endpoint =)"
+                                    "port, or publish nothing (an empty endpoint)"
         : reason == EADDRNOTAVAIL ? "no network interface of this machine has this address"
         : reason == ENOENT        ? "its folder does not exist"
         : is_denied               ? "permission denied: a port above 1023, or another folder"
@@ -141,7 +141,7 @@ static int refuse_bind(const char *endpoint, int reason, pnr_error *error)
 
 /* Refuses an ipc path where a file or a socket in use exists: ZeroMQ would remove this file or
  * socket and then bind. */
-static int check_ipc(const char *endpoint, pnr_error *error)
+static int check_ipc(const char *place, const char *endpoint, pnr_error *error)
 {
     const char *path = endpoint + strlen("ipc://");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -152,10 +152,8 @@ static int check_ipc(const char *endpoint, pnr_error *error)
         lstat(path, &status) != 0)
         return PNR_OK;
     if (!S_ISSOCK(status.st_mode))
-        return pnr_refuse(error,
-                          "publisher.endpoint = %s: a file that is no socket lies there: "
-                          "take another path",
-                          endpoint);
+        return pnr_refuse(error, "%s%s: a file that is no socket lies there: take another path",
+                          place, endpoint);
     if (strlen(path) >= sizeof address.sun_path)
         return PNR_OK; /* bind reports the error */
     strcpy(address.sun_path, path);
@@ -164,7 +162,7 @@ static int check_ipc(const char *endpoint, pnr_error *error)
         return PNR_OK;
     answered = connect(handle, (const struct sockaddr *)&address, sizeof address);
     close(handle);
-    return answered == 0 ? refuse_bind(endpoint, EADDRINUSE, error) : PNR_OK;
+    return answered == 0 ? refuse_bind(place, endpoint, EADDRINUSE, error) : PNR_OK;
 }
 
 /* Opens the file of the secret key. Refuses a file that others may open. */
@@ -247,33 +245,33 @@ static int bind_private(void *socket, const char *bind)
     return code;
 }
 
-int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_ENDPOINT_LEN],
-                      pnr_error *error)
+int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
+                      char bound[PNR_ENDPOINT_LEN], pnr_error *error)
 {
-    const char *endpoint = config->publisher.endpoint;
-    const char *secret_path = config->publisher.curve_secret_path;
+    const bool is_ours = what == PNR_BIND_RESULTS;
+    const char *endpoint = is_ours ? config->publisher.endpoint : config->publisher.gnuradio;
+    const char *secret_path = is_ours ? config->publisher.curve_secret_path : "";
     const int v6 = 1;
     size_t size = PNR_ENDPOINT_LEN;
     char bind[PNR_ENDPOINT_LEN];
     pnr_reach reach;
-    int code = pnr_endpoint_read(place_of_key, endpoint, bind, &reach, error);
+    int code = pnr_endpoint_read(places[what], endpoint, bind, &reach, error);
 
-    if (code != PNR_OK || (code = check_ipc(bind, error)) != PNR_OK)
+    if (code != PNR_OK || (code = check_ipc(places[what], bind, error)) != PNR_OK)
         return code;
     if (strcmp(bind, endpoint) != 0)
         pnr_log(PNR_LOG_INFO, "publisher: %s is bound as %s", endpoint, bind);
     if (reach == PNR_REACH_WIDER && secret_path[0] == '\0' && !config->publisher.expose)
-        return pnr_refuse(error,
-                          "publisher.endpoint = %s reaches beyond this machine: give "
-                          "publisher.curve_secret_path, or publisher.expose = yes",
-                          endpoint);
+        return pnr_refuse(error, "%s%s reaches beyond this machine: give %spublisher.expose = yes",
+                          places[what], endpoint,
+                          is_ours ? "publisher.curve_secret_path, or " : "");
     if (secret_path[0] != '\0' && (code = use_curve(socket, secret_path, error)) != PNR_OK)
         return code;
     if (strchr(bind, '[') != NULL && zmq_setsockopt(socket, ZMQ_IPV6, &v6, sizeof v6) != 0)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no IPv6: %s",
                              zmq_strerror(zmq_errno()));
     if (bind_private(socket, bind) != 0)
-        return refuse_bind(endpoint, zmq_errno(), error);
+        return refuse_bind(places[what], endpoint, zmq_errno(), error);
     if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size) != 0)
         return pnr_error_set(error, PNR_EINTERNAL, "publisher: %s", zmq_strerror(zmq_errno()));
     return PNR_OK;

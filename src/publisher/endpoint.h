@@ -25,8 +25,14 @@ int pnr_endpoint_read(const char *place, const char *endpoint, char bind[PNR_END
 int pnr_endpoint_find(const char *place, const char *endpoint, char address[PNR_ENDPOINT_LEN],
                       pnr_error *error);
 
+typedef enum {
+    PNR_BIND_RESULTS, /* publisher.endpoint */
+    PNR_BIND_GNURADIO /* publisher.gnuradio: without CURVE, which GNU Radio does not have */
+} pnr_bind;
+
 /*
- * Binds a ZeroMQ socket to publisher.endpoint, with CURVE when publisher.curve_secret_path is set.
+ * Binds a ZeroMQ socket to the endpoint of this key, with CURVE when publisher.curve_secret_path is
+ * set.
  * bound: the endpoint with the port instead of "*". An ipc socket has mode 0600; changes the umask
  * of the process for a moment. PNR_OK; PNR_ECONFIG: the endpoint is malformed,
  * or other machines can reach it although neither publisher.curve_secret_path nor publisher.expose
@@ -34,8 +40,8 @@ int pnr_endpoint_find(const char *place, const char *endpoint, char address[PNR_
  * PNR_EPERMISSION: the address is not allowed, or others may read the key file; PNR_ENOINPUT or
  * PNR_EDATA: the key file is missing or bad.
  */
-int pnr_endpoint_bind(void *socket, const pnr_config *config, char bound[PNR_ENDPOINT_LEN],
-                      pnr_error *error);
+int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
+                      char bound[PNR_ENDPOINT_LEN], pnr_error *error);
 
 /* PNR_OK, or PNR_EUNAVAILABLE: too few file descriptors are free. libzmq aborts the process if no
  * descriptor is left when it opens a socket. */

@@ -7,6 +7,7 @@
 #include "engine/plan.h"
 #include "publisher/buffers.h"
 #include "publisher/endpoint.h"
+#include "publisher/gnuradio.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -63,6 +64,9 @@ struct pnr_publisher {
     double patience_s; /* longest wait for a free buffer */
     bool is_stalled;   /* the last wait gave no buffer */
     const volatile int *stop;
+
+    const pnr_config *config;
+    pnr_gnuradio *gnuradio; /* NULL: none is wanted */
 };
 
 /* The binary part of a message. */
@@ -213,6 +217,8 @@ int pnr_publisher_send_cells(pnr_publisher *p, const pnr_report *report, const p
     const size_t bytes = pnr_map_bytes(info);
     pnr_buffer *buffer;
 
+    if (p->gnuradio != NULL) /* its vectors are counted: a refusal shows there */
+        (void)pnr_gnuradio_send(p->gnuradio, report, info, cells);
     if (p->socket == NULL)
         return PNR_OK;
     if ((buffer = wait_for_buffer(p)) == NULL)
@@ -283,6 +289,8 @@ int pnr_publisher_wait(pnr_publisher *p, double patience_s, const volatile int *
 {
     const uint64_t begin_ns = pnr_clock_ns();
 
+    if (p->gnuradio != NULL && pnr_gnuradio_wait(p->gnuradio, patience_s, stop) != PNR_OK)
+        return PNR_EAGAIN;
     if (p->socket == NULL)
         return PNR_OK; /* no subscriber can connect */
     while (stop == NULL || !*stop) {
@@ -376,7 +384,7 @@ static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_error *er
                              zmq_strerror(zmq_errno()));
     if ((code = set_options(p, config, error)) != PNR_OK)
         return code;
-    return pnr_endpoint_bind(p->socket, config, p->endpoint, error);
+    return pnr_endpoint_bind(p->socket, config, PNR_BIND_RESULTS, p->endpoint, error);
 }
 
 static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *error)
@@ -405,6 +413,7 @@ int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_erro
     *out = NULL;
     if (p == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher: out of memory");
+    p->config = config;
     memcpy(p->stream, config->stream.name, sizeof p->stream);
     p->stream[sizeof p->stream - 1] = '\0';
     for (size_t i = 0; i < TOPIC_COUNT; i++)
@@ -429,6 +438,12 @@ int pnr_publisher_reserve_cells(pnr_publisher *p, const pnr_map_info *info, doub
 
     p->patience_s = patience_s;
     p->stop = stop;
+    if (p->config->publisher.gnuradio[0] != '\0') {
+        const int code = pnr_gnuradio_open(p->config, info, patience_s, stop, &p->gnuradio, error);
+
+        if (code != PNR_OK)
+            return code;
+    }
     if (p->socket == NULL || pnr_buffers_create(pnr_plan_maps(bytes), bytes, &p->cells) == PNR_OK)
         return PNR_OK;
     return pnr_error_set(error, PNR_ENOMEMORY,
@@ -440,6 +455,7 @@ void pnr_publisher_destroy(pnr_publisher *p)
 {
     if (p == NULL)
         return;
+    pnr_gnuradio_close(p->gnuradio);
     if (p->socket != NULL)
         zmq_close(p->socket);
     while (p->context != NULL && zmq_ctx_term(p->context) != 0 && zmq_errno() == EINTR)

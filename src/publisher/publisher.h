@@ -9,12 +9,14 @@
 
 typedef struct pnr_publisher pnr_publisher;
 
-/* Binds to publisher.endpoint; the errors are those of pnr_endpoint_bind. If the endpoint is empty,
+/* Borrows the configuration until destroy. Binds to publisher.endpoint; the errors are those of pnr_endpoint_bind. If the endpoint is empty,
  * the publisher sends nothing, and every send succeeds. */
 int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error);
 /* Waits at most publisher.linger_s for the last messages. */
 void pnr_publisher_destroy(pnr_publisher *publisher);
-/* Waits for the first subscriber of results or events. PNR_OK, or PNR_EAGAIN after patience_s or once *stop is set. */
+/* Waits for the first subscriber: of publisher.gnuradio, and of results or events at
+ * publisher.endpoint, where these are set. PNR_OK, or PNR_EAGAIN after patience_s for one of them,
+ * or once *stop is set. */
 int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volatile int *stop);
 /* Each send sets run, stream and seq, and in a status also subscribers. PNR_OK, or PNR_EAGAIN: the
  * socket refused the message; the caller counts it as unsent, and subscribers see a gap in seq.
@@ -24,9 +26,9 @@ int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
 /* Passes over the numbers of n results that are never sent: subscribers see a gap in seq. */
 void pnr_publisher_skip_ranges(pnr_publisher *publisher, uint64_t n);
 /* Reserves memory for pnr_plan_maps() profiles or maps like *info that a slow subscriber has not
- * received. Call it once, before the first pnr_publisher_send_cells. patience_s: how long a send
- * may wait for free memory, 0 for a live stream; *stop (may be NULL) also ends this wait. PNR_OK or
- * PNR_ENOMEMORY. */
+ * received, and binds to publisher.gnuradio, if it is set. Call it once, before the first pnr_publisher_send_cells. patience_s: how long a send
+ * may wait for free memory, 0 for a live stream; *stop (may be NULL) also ends this wait. PNR_OK, PNR_ENOMEMORY,
+ * or an error of pnr_gnuradio_open. */
 int pnr_publisher_reserve_cells(pnr_publisher *publisher, const pnr_map_info *info,
                                 double patience_s, const volatile int *stop, pnr_error *error);
 /* Sends a profile or a map. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. PNR_EAGAIN

@@ -2,7 +2,9 @@
 /* Makes the plan from a configuration: code, waveform, thresholds, batch. */
 #include "setup/setup.h"
 
+#include "base/available.h"
 #include "base/complex.h"
+#include "base/parallel.h"
 #include "code/band.h"
 #include "engine/plan.h"
 #include "setup/cfar_factor.h"
@@ -11,6 +13,7 @@
 #include "setup/threshold.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,17 +118,44 @@ static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_ra
     return PNR_OK;
 }
 
-/* Makes one code and its waveform. The samples of each code have mean power 1, so that all codes
- * have the energy of the first. */
+/* Refuses codes whose set-up needs more memory than there is: the system would grant the memory and
+ * later kill the program. */
+static int check_memory(const pnr_config *config, const pnr_radar *radar, pnr_error *error)
+{
+    /* Bytes of a sample: a waveform has samples and spectrum, an autocorrelation also has a table
+     * with four values (code/waveform.c). The samples come first, and a transform needs two copies
+     * of its values at the end. */
+    enum { VALUE = sizeof(double complex), KEPT = (2 + 6) * VALUE, WORK = 3 * VALUE };
+    const double each = KEPT + (double)config->detector.oversample * VALUE;
+    const double needed =
+        (double)radar->n_samples * ((double)pnr_config_codes(config) * each + WORK);
+    const double available = pnr_memory_available();
+
+    if (needed <= available)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_ENOMEMORY,
+                         "the set-up of %zu %s of %zu samples takes %.4g GiB, and %.4g GiB are "
+                         "available: a lower rate or shorter codes",
+                         pnr_config_codes(config), pnr_config_codes(config) > 1 ? "codes" : "code",
+                         radar->n_samples, needed / 0x1p30, available / 0x1p30);
+}
+
+static int derive_code(const pnr_config *config, pnr_setup_code *to, pnr_radar *radar,
+                       pnr_error *error)
+{
+    const int code = pnr_code_create(config, &to->code, error);
+
+    return code == PNR_OK ? pnr_radar_derive(config, to->code->n_chips, radar, error) : code;
+}
+
+/* Makes the waveform of one code. The samples of each code have mean power 1, so that all codes have
+ * the energy of the first. */
 static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_code *to,
-                     pnr_radar *radar, pnr_error *error)
+                     const pnr_radar *radar, pnr_error *error)
 {
     double complex *samples;
-    int code = pnr_code_create(config, &to->code, error);
+    int code;
 
-    if (code != PNR_OK ||
-        (code = pnr_radar_derive(config, to->code->n_chips, radar, error)) != PNR_OK)
-        return code;
     if ((samples = malloc(radar->n_samples * sizeof *samples)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples",
                              radar->n_samples);
@@ -203,7 +233,11 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
         pnr_radar radar;
 
         pnr_config_code(config, c, &one);
-        if ((code = make_code(&one, band, &setup->codes[c], &radar, error)) == PNR_OK && c == 0)
+        if ((code = derive_code(&one, &setup->codes[c], &radar, error)) == PNR_OK && c == 0)
+            code = check_memory(config, &radar, error);
+        if (code == PNR_OK)
+            code = make_code(&one, band, &setup->codes[c], &radar, error);
+        if (code == PNR_OK && c == 0)
             setup->radar = radar;
         if (code == PNR_OK && radar.n_samples != setup->radar.n_samples)
             code = pnr_refuse(error,
@@ -221,22 +255,45 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
     return code;
 }
 
-/* Makes the references of each code: its samples and, with oversample 2, its samples half a sample
- * later. */
+typedef struct reference_work {
+    pnr_setup *setup;
+    size_t oversample;
+    atomic_int code; /* PNR_OK, or the error of a code */
+} reference_work;
+
+/* Makes the references of code c: its samples and, with oversample 2, its samples half a sample
+ * later. Also makes its autocorrelation. */
+static void make_reference(void *context, size_t c, size_t thread)
+{
+    reference_work *work = context;
+    pnr_setup_code *of = &work->setup->codes[c];
+    const size_t n = work->setup->radar.n_samples, oversample = work->oversample;
+    double complex *to = (double complex *)work->setup->references + c * oversample * n;
+    int code = PNR_OK;
+
+    (void)thread;
+    for (size_t i = 0; i < oversample && code == PNR_OK; i++, to += n)
+        code = pnr_waveform_shift(of->waveform, (double)i / (double)oversample, to);
+    if (code == PNR_OK)
+        code = pnr_waveform_correlation(of->waveform, of->waveform, &of->autocorrelation);
+    if (code != PNR_OK)
+        atomic_store(&work->code, code);
+}
+
+/* Makes the references of all codes. Several short codes are made at the same time; the transforms
+ * of a long code use all processors. */
 static int make_references(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
+    enum { LONG = 1 << 15 };
     const size_t n = setup->radar.n_samples, oversample = config->detector.oversample;
-    double complex *to = calloc(setup->n_codes * oversample * n, sizeof *to);
-    int code = to != NULL ? PNR_OK : PNR_ENOMEMORY;
+    reference_work work = {setup, oversample, PNR_OK};
+    int code = PNR_ENOMEMORY;
 
-    setup->references = (double(*)[2])to;
-    for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++) {
-        pnr_setup_code *of = &setup->codes[c];
-
-        for (size_t i = 0; i < oversample && code == PNR_OK; i++, to += n)
-            code = pnr_waveform_shift(of->waveform, (double)i / (double)oversample, to);
-        if (code == PNR_OK)
-            code = pnr_waveform_correlation(of->waveform, of->waveform, &of->autocorrelation);
+    setup->references = calloc(setup->n_codes * oversample * n, sizeof *setup->references);
+    if (setup->references != NULL) {
+        pnr_parallel_run(setup->n_codes, n < LONG ? pnr_parallel_threads(setup->n_codes) : 1,
+                         make_reference, &work);
+        code = atomic_load(&work.code);
     }
     return code == PNR_OK ? code
                           : pnr_error_set(error, code, "no memory for %zu codes of %zu samples",

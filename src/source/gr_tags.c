@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the header of a message of GNU Radio: little-endian numbers around big-endian PMTs. */
+/* Reads and writes the header of a message of GNU Radio: little-endian numbers around big-endian
+ * PMTs. */
 #include "source/gr_tags.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <inttypes.h>
 #include <math.h>
@@ -212,4 +214,102 @@ int pnr_gr_header_read(const void *bytes, size_t n_bytes, pnr_gr_header *out, pn
         code = pnr_error_set(error, PNR_EDATA, "broken stream tags");
     out->n_bytes = n_bytes - c.left;
     return code;
+}
+
+/* --- writing --- */
+
+static void put_bytes(pnr_gr_writer *w, const void *bytes, size_t n)
+{
+    assert(n <= w->capacity - w->n);
+    memcpy(w->bytes + w->n, bytes, n);
+    w->n += n;
+}
+
+static void put_u8(pnr_gr_writer *w, unsigned char value)
+{
+    put_bytes(w, &value, 1);
+}
+
+static void put_u64_be(pnr_gr_writer *w, uint64_t value)
+{
+    value = htobe64(value);
+    put_bytes(w, &value, sizeof value);
+}
+
+static void put_symbol(pnr_gr_writer *w, const char *name)
+{
+    const size_t length = strlen(name);
+
+    put_u8(w, PMT_SYMBOL);
+    put_u8(w, 0);
+    put_u8(w, (unsigned char)length);
+    put_bytes(w, name, length);
+}
+
+static void put_u64(pnr_gr_writer *w, uint64_t value)
+{
+    put_u8(w, PMT_UINT64);
+    put_u64_be(w, value);
+}
+
+static void put_double(pnr_gr_writer *w, double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    put_u8(w, PMT_DOUBLE);
+    put_u64_be(w, bits);
+}
+
+/* Begins a tag; its value and put_source follow. */
+static void put_tag(pnr_gr_writer *w, uint64_t offset, const char *key)
+{
+    uint64_t n_tags = htole64(++w->n_tags);
+
+    memcpy(w->bytes + MAGIC_BYTES + sizeof offset, &n_tags, sizeof n_tags);
+    offset = htole64(offset);
+    put_bytes(w, &offset, sizeof offset);
+    put_symbol(w, key);
+}
+
+static void put_source(pnr_gr_writer *w)
+{
+    put_symbol(w, "pnradar");
+}
+
+void pnr_gr_write_begin(pnr_gr_writer *w, void *bytes, size_t capacity, uint64_t offset)
+{
+    static const uint64_t no_tags = 0;
+
+    *w = (pnr_gr_writer){.bytes = bytes, .capacity = capacity};
+    put_bytes(w, magic, MAGIC_BYTES);
+    offset = htole64(offset);
+    put_bytes(w, &offset, sizeof offset);
+    put_bytes(w, &no_tags, sizeof no_tags);
+}
+
+void pnr_gr_write_u64(pnr_gr_writer *w, uint64_t offset, const char *key, uint64_t value)
+{
+    put_tag(w, offset, key);
+    put_u64(w, value);
+    put_source(w);
+}
+
+void pnr_gr_write_double(pnr_gr_writer *w, uint64_t offset, const char *key, double value)
+{
+    put_tag(w, offset, key);
+    put_double(w, value);
+    put_source(w);
+}
+
+void pnr_gr_write_time(pnr_gr_writer *w, uint64_t offset, int64_t utc_ns)
+{
+    static const unsigned char pair[] = {PMT_TUPLE, 0, 0, 0, 2};
+    const int64_t ns_per_s = 1000000000;
+
+    put_tag(w, offset, "rx_time");
+    put_bytes(w, pair, sizeof pair);
+    put_u64(w, (uint64_t)(utc_ns / ns_per_s));
+    put_double(w, (double)(utc_ns % ns_per_s) * 1e-9);
+    put_source(w);
 }

@@ -36,4 +36,22 @@ bool pnr_gr_is_header(const void *bytes, size_t n_bytes);
  */
 int pnr_gr_header_read(const void *bytes, size_t n_bytes, pnr_gr_header *out, pnr_error *error);
 
+/* A header that is being written. Owner of the bytes: the caller. */
+typedef struct pnr_gr_writer {
+    unsigned char *bytes;
+    size_t n, capacity;
+    uint64_t n_tags;
+} pnr_gr_writer;
+
+enum { PNR_GR_MAX_KEY = 16, PNR_GR_LEAST_BYTES = 19, PNR_GR_TAG_BYTES = 64 };
+
+/* Begins a header in `bytes`. offset: absolute index of the first item. The capacity is at least
+ * PNR_GR_LEAST_BYTES, and PNR_GR_TAG_BYTES for each tag. */
+void pnr_gr_write_begin(pnr_gr_writer *writer, void *bytes, size_t capacity, uint64_t offset);
+/* Each adds a tag with a key of at most PNR_GR_MAX_KEY letters: an integer, a number, or
+ * rx_time. */
+void pnr_gr_write_u64(pnr_gr_writer *writer, uint64_t offset, const char *key, uint64_t value);
+void pnr_gr_write_double(pnr_gr_writer *writer, uint64_t offset, const char *key, double value);
+void pnr_gr_write_time(pnr_gr_writer *writer, uint64_t offset, int64_t utc_ns);
+
 #endif

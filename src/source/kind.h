@@ -17,12 +17,14 @@ typedef struct pnr_source_input {
     bool is_address;
     bool is_stdin;
     bool is_regular;
-    bool is_folder;   /* fd is the folder */
-    uint64_t n_bytes; /* of a regular file, from its present position to its end */
+    bool is_folder;      /* fd is the folder */
+    uint64_t first_byte; /* of a regular file: its position when it was opened */
+    uint64_t n_bytes;    /* of a regular file, from first_byte to its end */
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
     size_t n_head;                           /* 0 for pipes */
-    _Atomic uint64_t n_refused;              /* messages, as the kind counts them */
-    pnr_events *events;                      /* for the events of a kind; NULL: nobody takes them */
+    _Atomic uint64_t n_refused;              /* messages, see pnr_source_refuse */
+    uint64_t refused_log_ns; /* CLOCK_MONOTONIC of the latest line in the log; 0: none */
+    pnr_events *events;      /* for the events of a kind; NULL: nobody takes them */
 } pnr_source_input;
 
 typedef struct pnr_source_kind {
@@ -38,7 +40,7 @@ typedef struct pnr_source_kind {
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
     /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples
      * and n_lost (of the file, without runs of source.lost), rate_hz, start, n_trailing_bytes,
-     * loss_visibility, is_live, and `text` (the words before the count of samples). *info keeps its
+     * loss_visibility, is_live, read_bytes, and `text` (the words before the count of samples). *info keeps its
      * address until close; read may still set n_trailing_bytes. *state may be set after an error,
      * too. */
     int (*describe)(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
@@ -70,6 +72,8 @@ extern const pnr_source_kind pnr_source_raw;      /* any bytes: the last of the 
 extern const pnr_source_kind pnr_source_rtl_tcp;  /* rtl_tcp:HOST:PORT */
 extern const pnr_source_kind pnr_source_zmq_sub;  /* zmq-sub:ENDPOINT, */
 extern const pnr_source_kind pnr_source_zmq_pull; /* zmq-pull:ENDPOINT: messages of GNU Radio */
+extern const pnr_source_kind pnr_source_udp;      /* udp:HOST:PORT: datagrams with a count */
+extern const pnr_source_kind pnr_source_vrt;      /* vrt:HOST:PORT: VITA-49 */
 extern const pnr_source_kind pnr_source_sigmf;
 extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AIFF, AU, FLAC: regular files */
 
@@ -77,6 +81,9 @@ extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AIFF, AU, FLAC
  * Errors as those of describe. */
 int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_t n_channels,
                          pnr_source_info *info, void **state, pnr_error *error);
+
+/* Counts a message that is refused, and logs the reason, at most one a second. */
+void pnr_source_refuse(pnr_source_input *input, const char *reason);
 
 /* Returns source.format, else the format of the extension; PNR_FORMAT_NONE when both are
  * unknown. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Raw samples from files, stdin and FIFOs, read into the memory of the caller. */
+/* Raw samples from files, stdin and FIFOs, read into the memory of the caller. Several threads read
+ * a file. */
 #include "source/kind.h"
+#include "source/reader.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +21,7 @@ typedef struct raw {
     bool is_packed;      /* ci4: a byte of the input becomes two in memory */
     uint64_t n_left;     /* samples not read yet; of a pipe: no limit */
     uint64_t n_read;     /* samples */
+    pnr_reader *reader;  /* of a file; NULL: a pipe */
     bool ended;
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of a pipe */
     size_t n_head;
@@ -121,13 +124,22 @@ int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_
                .is_packed = format == PNR_FORMAT_CI4,
                .n_left = info->n_samples};
     *state = r;
+    if (!input->is_regular)
+        return PNR_OK;
+    if (pnr_reader_create(0, &r->reader) != PNR_OK)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a raw source");
+    info->read_bytes = pnr_reader_best_bytes(r->reader);
     return PNR_OK;
 }
 
-/* Unpacks the first n bytes, ci4 samples, to ci8 in place. The ci8 integers are 16 times the ci4
- * integers. Unpacks the last byte first, so that no packed byte is overwritten. */
-static void unpack_nibbles(unsigned char *bytes, size_t n)
+/* Unpacks the first n bytes, ci4 samples, to ci8 in place: the conversion of a part. The ci8
+ * integers are 16 times the ci4 integers. Unpacks the last byte first, so that no packed byte is
+ * overwritten. */
+static void unpack_nibbles(const void *context, void *data, size_t n)
 {
+    unsigned char *bytes = data;
+
+    (void)context;
     while (n-- > 0) {
         const unsigned char both = bytes[n];
 
@@ -171,20 +183,70 @@ static int finish_input(raw *r, pnr_error *error)
     return PNR_EEND;
 }
 
-/* Counts the whole samples among n_bytes, unpacks them, and carries the rest. Returns their
- * number. */
-static size_t take_samples(raw *r, unsigned char *bytes, size_t n_bytes)
+static void count_samples(raw *r, size_t n)
 {
-    const size_t n = n_bytes / r->sample_bytes;
+    r->n_read += n;
+    if (r->n_left != UINT64_MAX)
+        r->n_left -= n;
+}
+
+static int refuse_unread(const raw *r, int number, pnr_error *error)
+{
+    return pnr_error_set(error, PNR_EIO, "%s: after %" PRIu64 " samples: %s", r->input->name,
+                         r->n_read, strerror(number));
+}
+
+/* Reads up to `limit` samples of a pipe or a socket. */
+static int read_pipe(raw *r, unsigned char *bytes, size_t limit, pnr_source_block *block,
+                     pnr_error *error)
+{
+    int rc;
+
+    if (!is_ready(r->input->fd))
+        return PNR_EAGAIN;
+
+    ssize_t got = read(r->input->fd, bytes + r->n_carry, limit * r->sample_bytes - r->n_carry);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return PNR_EAGAIN;
+    if (got < 0)
+        return refuse_unread(r, errno, error);
+    if (got == 0)
+        return finish_input(r, error);
+    if ((rc = check_head(r, bytes + r->n_carry, (size_t)got, error)) != PNR_OK)
+        return rc;
+    memcpy(bytes, r->carry, r->n_carry);
+
+    const size_t n_bytes = r->n_carry + (size_t)got, n = n_bytes / r->sample_bytes;
 
     r->n_carry = n_bytes % r->sample_bytes;
     memcpy(r->carry, bytes + n * r->sample_bytes, r->n_carry);
     if (r->is_packed)
-        unpack_nibbles(bytes, n * r->sample_bytes);
-    r->n_read += n;
-    if (r->n_left != UINT64_MAX)
-        r->n_left -= n;
-    return n;
+        unpack_nibbles(NULL, bytes, n * r->sample_bytes);
+    count_samples(r, n);
+    block->n_samples = n;
+    return n > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: only a part of one sample */
+}
+
+/* Reads up to `limit` samples of a file. */
+static int read_file(raw *r, void *data, size_t limit, pnr_source_block *block, pnr_error *error)
+{
+    const pnr_reader_part part = {
+        .fd = r->input->fd,
+        .first_byte = r->input->first_byte + r->n_read * r->sample_bytes,
+        .n_bytes = limit * r->sample_bytes,
+        .growth = r->is_packed ? 2 : 1,
+        .data = data,
+        .convert = r->is_packed ? unpack_nibbles : NULL,
+    };
+    const ssize_t got = pnr_reader_read(r->reader, &part);
+
+    if (got < 0)
+        return refuse_unread(r, (int)-got, error);
+    block->n_samples = (size_t)got / r->sample_bytes;
+    if (block->n_samples == 0)
+        return finish_input(r, error);
+    count_samples(r, block->n_samples);
+    return PNR_OK;
 }
 
 static int raw_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
@@ -192,34 +254,26 @@ static int raw_read(void *state, void *data, size_t max_samples, pnr_source_bloc
 {
     raw *r = state;
     size_t limit = MAX_READ_BYTES / r->sample_bytes;
-    unsigned char *bytes = data;
-    int rc;
 
     if (r->ended)
         return PNR_EEND;
     if (r->n_left == 0)
         return finish_input(r, error);
-    if (!r->input->is_regular && !is_ready(r->input->fd))
-        return PNR_EAGAIN;
     if (max_samples < limit)
         limit = max_samples;
     if (r->n_left < limit)
         limit = (size_t)r->n_left;
-
-    ssize_t got = read(r->input->fd, bytes + r->n_carry, limit * r->sample_bytes - r->n_carry);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN))
-        return PNR_EAGAIN;
-    if (got < 0)
-        return pnr_error_set(error, PNR_EIO, "%s: after %" PRIu64 " samples: %s", r->input->name,
-                             r->n_read, strerror(errno));
-    if (got == 0)
-        return finish_input(r, error);
-    if ((rc = check_head(r, bytes + r->n_carry, (size_t)got, error)) != PNR_OK)
-        return rc;
-    memcpy(bytes, r->carry, r->n_carry);
-
-    block->n_samples = take_samples(r, bytes, r->n_carry + (size_t)got);
-    return block->n_samples > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: only a part of one sample */
+    return r->reader != NULL ? read_file(r, data, limit, block, error)
+                             : read_pipe(r, data, limit, block, error);
 }
 
-const pnr_source_kind pnr_source_raw = {.describe = raw_describe, .read = raw_read, .close = free};
+static void raw_close(void *state)
+{
+    raw *r = state;
+
+    pnr_reader_destroy(r->reader);
+    free(r);
+}
+
+const pnr_source_kind pnr_source_raw = {
+    .describe = raw_describe, .read = raw_read, .close = raw_close};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples of a receiver behind rtl_tcp: sets rate, frequency and gain, then reads cu8. */
+#include "source/address.h"
 #include "source/kind.h"
 
 #include <endian.h>
@@ -14,39 +15,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 5000, HOST_LEN = 256, HEADER_BYTES = 12, COMMAND_BYTES = 5, N_COMMANDS = 4 };
+enum { PATIENCE_MS = 5000, HEADER_BYTES = 12, COMMAND_BYTES = 5, N_COMMANDS = 4 };
 enum { SET_FREQUENCY = 1, SET_RATE = 2, SET_GAIN_MODE = 3, SET_GAIN = 4 };
 
 typedef struct rtl_tcp {
     pnr_source_input *input;
     void *raw; /* reads the socket */
-    char host[HOST_LEN], port[8];
+    pnr_address address;
     unsigned char commands[N_COMMANDS][COMMAND_BYTES];
     size_t n_commands;
     uint64_t n_settling; /* samples to drop: the first ones are older than the commands */
 } rtl_tcp;
 
 static const char prefix[] = "rtl_tcp:";
-
-/* Reads HOST:PORT; an IPv6 address is in brackets. */
-static int read_address(rtl_tcp *r, pnr_error *error)
-{
-    const char *address = r->input->name + strlen(prefix), *colon = strrchr(address, ':');
-    size_t length = colon != NULL ? (size_t)(colon - address) : 0;
-
-    if (length > 2 && address[0] == '[' && colon[-1] == ']') {
-        address++;
-        length -= 2;
-    }
-    if (length == 0 || length >= sizeof r->host || strspn(colon + 1, "0123456789") > 5 ||
-        colon[1 + strspn(colon + 1, "0123456789")] != '\0' || atoi(colon + 1) < 1 ||
-        atoi(colon + 1) > 65535)
-        return pnr_refuse(error, "source.input = %.200s: want rtl_tcp:HOST:PORT, PORT 1..65535",
-                          r->input->name);
-    memcpy(r->host, address, length);
-    strcpy(r->port, colon + 1);
-    return PNR_OK;
-}
 
 static void add_command(rtl_tcp *r, unsigned char what, uint32_t value)
 {
@@ -90,7 +71,7 @@ static int rtl_tcp_describe(pnr_source_input *input, const pnr_config *config,
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for an rtl_tcp source");
     *state = r;
     r->input = input;
-    if ((code = read_address(r, error)) != PNR_OK ||
+    if ((code = pnr_address_read(prefix, input->name, &r->address, error)) != PNR_OK ||
         (code = choose_settings(r, config, error)) != PNR_OK ||
         (code = pnr_source_raw_begin(input, PNR_FORMAT_CU8, 1, info, &r->raw, error)) != PNR_OK)
         return code;
@@ -136,7 +117,7 @@ static int find_server(rtl_tcp *r, pnr_error *error)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
-    const int unknown = getaddrinfo(r->host, r->port, &hints, &found);
+    const int unknown = getaddrinfo(r->address.host, r->address.port, &hints, &found);
 
     if (unknown != 0)
         return pnr_error_set(error, PNR_ENOINPUT, "%.200s: %s", r->input->name,

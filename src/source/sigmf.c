@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SigMF recordings: metadata and data files side by side, or both in a tar archive. */
 #include "source/kind.h"
+#include "source/reader.h"
 #include "source/sigmf_meta.h"
 #include "source/tar.h"
 
@@ -16,10 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_READ_BYTES = 1 << 30 };
-
 static const char *const meta_end = ".sigmf-meta", *const data_end = ".sigmf-data",
-                         *const archive_end = ".sigmf";
+                         *const archive_end = ".sigmf", *const collection_end = ".sigmf-collection";
 
 /* A part of an open file. */
 typedef struct part {
@@ -28,7 +27,8 @@ typedef struct part {
 } part;
 
 typedef struct sigmf {
-    const char *name; /* of the input */
+    const char *name; /* of the input, or of the metadata that a collection names */
+    char *named;      /* by a collection */
     part meta_part, data;
     bool is_archive; /* both parts have the descriptor of the input */
     pnr_sigmf_meta meta;
@@ -37,6 +37,7 @@ typedef struct sigmf {
     uint64_t at;         /* next sample of the data file */
     uint64_t at_byte;    /* of the open file */
     size_t next;         /* next capture to enter */
+    pnr_reader *reader;
 } sigmf;
 
 static bool has_end(const char *path, const char *end)
@@ -51,7 +52,7 @@ static bool is_sigmf(const pnr_source_input *input, const pnr_config *config)
     (void)config;
     return input->is_regular && !input->is_stdin &&
            (has_end(input->name, meta_end) || has_end(input->name, data_end) ||
-            has_end(input->name, archive_end));
+            has_end(input->name, archive_end) || has_end(input->name, collection_end));
 }
 
 static int open_part(const char *path, const char *what, part *out, pnr_error *error)
@@ -70,30 +71,66 @@ static int open_part(const char *path, const char *what, part *out, pnr_error *e
     return PNR_OK;
 }
 
+/* Reads the text of a part; the caller frees it. */
+static int read_text(const sigmf *s, const part *from, char **text, pnr_error *error)
+{
+    *text = NULL;
+    if (from->n_bytes > PNR_SIGMF_META_BYTES)
+        return pnr_error_set(error, PNR_EDATA,
+                             "%.200s: the metadata have %" PRIu64 " bytes, at most %d are read",
+                             s->name, from->n_bytes, PNR_SIGMF_META_BYTES);
+    *text = malloc((size_t)from->n_bytes + 1);
+    if (*text == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the metadata of %.200s", s->name);
+
+    const ssize_t got = pread(from->fd, *text, (size_t)from->n_bytes, (off_t)from->first_byte);
+
+    if (got < 0 || (uint64_t)got != from->n_bytes)
+        return pnr_error_set(error, PNR_EIO, "%.200s: the metadata: %s", s->name,
+                             got < 0 ? strerror(errno) : "cut short while they were read");
+    return PNR_OK;
+}
+
 static int read_meta(sigmf *s, pnr_error *error)
 {
     const part *from = &s->meta_part;
     pnr_error inner = {0};
     char *text;
-    int code;
+    int code = read_text(s, from, &text, error);
 
-    if (from->n_bytes > PNR_SIGMF_META_BYTES)
-        return pnr_error_set(error, PNR_EDATA,
-                             "%.200s: the metadata have %" PRIu64 " bytes, at most %d are read",
-                             s->name, from->n_bytes, PNR_SIGMF_META_BYTES);
-    text = malloc((size_t)from->n_bytes + 1);
-    if (text == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for the metadata of %.200s", s->name);
-
-    const ssize_t got = pread(from->fd, text, (size_t)from->n_bytes, (off_t)from->first_byte);
-
-    if (got < 0 || (uint64_t)got != from->n_bytes)
-        code = pnr_error_set(error, PNR_EIO, "%.200s: the metadata: %s", s->name,
-                             got < 0 ? strerror(errno) : "cut short while they were read");
-    else if ((code = pnr_sigmf_meta_read(text, (size_t)got, &s->meta, &inner)) != PNR_OK)
+    if (code == PNR_OK &&
+        (code = pnr_sigmf_meta_read(text, (size_t)from->n_bytes, &s->meta, &inner)) != PNR_OK)
         pnr_error_set(error, code, "%.200s: %s", s->name, inner.text);
     free(text);
     return code;
+}
+
+/* Replaces the name of a collection by that of the metadata of one of its recordings. */
+static int find_in_collection(sigmf *s, const pnr_source_input *input, const char *wanted,
+                              pnr_error *error)
+{
+    const part whole = {input->fd, 0, input->n_bytes};
+    const char *slash = strrchr(s->name, '/');
+    char name[PNR_SIGMF_NAME_LEN];
+    pnr_error inner = {0};
+    char *text;
+    int code = read_text(s, &whole, &text, error);
+
+    if (code == PNR_OK && (code = pnr_sigmf_collection_find(text, (size_t)whole.n_bytes, wanted,
+                                                            name, &inner)) != PNR_OK)
+        pnr_error_set(error, code, "%.150s: %s", s->name, inner.text);
+    free(text);
+    if (code != PNR_OK)
+        return code;
+
+    const int folder_length = slash != NULL ? (int)(slash + 1 - s->name) : 0;
+
+    if (asprintf(&s->named, "%.*s%s%s", folder_length, s->name, name, meta_end) < 0) {
+        s->named = NULL;
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a SigMF source");
+    }
+    s->name = s->named;
+    return PNR_OK;
 }
 
 /* Opens and reads the metadata, then opens the data: the file of core:dataset, or the one beside
@@ -238,6 +275,9 @@ static int fill_info(sigmf *s, const pnr_config *config, pnr_source_info *info, 
              meta->n_channels == 1 ? "channel" : "channels", meta->n_captures,
              meta->n_captures == 1 ? "capture" : "captures", meta->rate_hz.den != 0 ? ", " : "",
              meta->rate_hz.den != 0 ? strcat(pnr_rational_format(meta->rate_hz, rate), " Hz") : "");
+    if (meta->n_clipped > 0)
+        snprintf(info->text + strlen(info->text), sizeof info->text - strlen(info->text),
+                 ", %" PRIu64 " samples annotated as clipped", meta->n_clipped);
     if (info->loss_visibility == PNR_LOSS_FLAG)
         pnr_log(PNR_LOG_WARN,
                 "source: %.200s has %zu captures, and not each states core:global_index: what lies "
@@ -257,9 +297,15 @@ static int sigmf_describe(pnr_source_input *input, const pnr_config *config, pnr
     *state = s;
     s->name = input->name;
     s->meta_part.fd = s->data.fd = -1;
+    if (has_end(s->name, collection_end) &&
+        (code = find_in_collection(s, input, config->source.recording, error)) != PNR_OK)
+        return code;
     code = has_end(s->name, archive_end) ? open_archive(s, input, error) : open_files(s, error);
     if (code != PNR_OK || (code = fill_info(s, config, info, error)) != PNR_OK)
         return code;
+    if (pnr_reader_create(0, &s->reader) != PNR_OK)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a SigMF source");
+    info->read_bytes = pnr_reader_best_bytes(s->reader);
     s->at_byte = s->data.first_byte;
     return PNR_OK;
 }
@@ -276,11 +322,17 @@ static uint64_t enter_captures(sigmf *s)
     return gap;
 }
 
+static void convert_numbers(const void *context, void *data, size_t n_bytes)
+{
+    const pnr_number *number = context;
+
+    pnr_number_convert(number, data, n_bytes / number->bytes);
+}
+
 static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                       pnr_error *error)
 {
     sigmf *s = state;
-    uint64_t n = MAX_READ_BYTES / s->sample_bytes;
 
     if ((block->gap = enter_captures(s)) > 0)
         return PNR_OK;
@@ -289,29 +341,29 @@ static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_bl
 
     const uint64_t end =
         s->next < s->meta.n_captures ? s->meta.captures[s->next].first : s->n_samples;
+    const uint64_t n = end - s->at < max_samples ? end - s->at : max_samples;
+    const pnr_reader_part wanted = {.fd = s->data.fd,
+                                    .first_byte = s->at_byte,
+                                    .n_bytes = (size_t)n * s->sample_bytes,
+                                    .growth = 1,
+                                    .data = data,
+                                    .convert = convert_numbers,
+                                    .context = &s->meta.number};
+    const ssize_t got = pnr_reader_read(s->reader, &wanted);
 
-    n = n < max_samples ? n : max_samples;
-    n = n < end - s->at ? n : end - s->at;
-
-    const ssize_t got = pread(s->data.fd, data, (size_t)n * s->sample_bytes, (off_t)s->at_byte);
-
-    if (got < 0 && errno == EINTR)
-        return PNR_EAGAIN;
     if (got < (ssize_t)s->sample_bytes) {
         const uint64_t left = s->n_samples - s->at;
         const uint64_t n_read = s->at;
 
         s->at = s->n_samples;
         return got < 0 ? pnr_error_set(error, PNR_EIO, "%s: after %" PRIu64 " samples: %s", s->name,
-                                       n_read, strerror(errno))
+                                       n_read, strerror((int)-got))
                        : pnr_error_set(error, PNR_EDATA,
                                        "%s: cut short while it was read: %" PRIu64
                                        " samples came, %" PRIu64 " more were there at the start",
                                        s->name, n_read, left);
     }
     block->n_samples = (size_t)got / s->sample_bytes;
-    pnr_sigmf_convert(&s->meta.component, data,
-                      block->n_samples * s->sample_bytes / s->meta.component.bytes);
     s->at += block->n_samples;
     s->at_byte += block->n_samples * s->sample_bytes;
     return PNR_OK;
@@ -325,7 +377,9 @@ static void sigmf_close(void *state)
         close(s->meta_part.fd);
     if (!s->is_archive && s->data.fd >= 0)
         close(s->data.fd);
+    pnr_reader_destroy(s->reader);
     pnr_sigmf_meta_clear(&s->meta);
+    free(s->named);
     free(s);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the metadata of SigMF 1.2 with jansson, and converts what memory has in another form. */
+/* Reads the metadata of SigMF 1.2 with jansson. */
 #include "source/sigmf_meta.h"
 
 #include "base/clock.h"
@@ -10,22 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The forms of a component, without byte order. */
-static const struct {
-    const char *name;
-    pnr_sigmf_component component;
-    pnr_format complex, real;
-} forms[] = {
-    {"f32", {.bytes = 4}, PNR_FORMAT_CF32, PNR_FORMAT_F32},
-    {"f64", {.bytes = 8}, PNR_FORMAT_CF64, PNR_FORMAT_F64},
-    {"i32", {.bytes = 4, .is_i32 = true}, PNR_FORMAT_CF32, PNR_FORMAT_F32},
-    {"u32", {.bytes = 4, .is_i32 = true, .is_unsigned = true}, PNR_FORMAT_CF32, PNR_FORMAT_F32},
-    {"i16", {.bytes = 2}, PNR_FORMAT_CI16, PNR_FORMAT_I16},
-    {"u16", {.bytes = 2, .is_unsigned = true}, PNR_FORMAT_CI16, PNR_FORMAT_I16},
-    {"i8", {.bytes = 1}, PNR_FORMAT_CI8, PNR_FORMAT_I8},
-    {"u8", {.bytes = 1}, PNR_FORMAT_CU8, PNR_FORMAT_U8},
-};
+#include <strings.h>
 
 static int refuse_member(pnr_error *error, const char *name, const json_t *value, const char *want)
 {
@@ -63,21 +48,19 @@ static int read_datatype(const json_t *global, pnr_sigmf_meta *out, pnr_error *e
     const json_t *value = json_object_get(global, "core:datatype");
     const char *name = json_string_value(value);
 
-    for (size_t i = 0; name != NULL && i < sizeof forms / sizeof forms[0]; i++) {
-        const size_t length = strlen(forms[i].name);
-
-        if ((name[0] != 'c' && name[0] != 'r') || strncmp(name + 1, forms[i].name, length) != 0)
-            continue;
-
+    if (name != NULL && (name[0] == 'c' || name[0] == 'r')) {
+        const size_t length = strcspn(name + 1, "_");
+        const pnr_number_form *form = pnr_number_form_find(name + 1, length);
         const char *order = name + 1 + length;
 
-        if (*order != '\0' && strcmp(order, "_le") != 0 && strcmp(order, "_be") != 0)
-            continue;
-        out->component = forms[i].component;
-        out->component.is_big_endian = strcmp(order, "_be") == 0 && forms[i].component.bytes > 1;
-        out->format = name[0] == 'c' ? forms[i].complex : forms[i].real;
-        snprintf(out->datatype, sizeof out->datatype, "%s", name);
-        return PNR_OK;
+        if (form != NULL &&
+            (*order == '\0' || strcmp(order, "_le") == 0 || strcmp(order, "_be") == 0)) {
+            out->number = form->number;
+            out->number.is_big_endian = strcmp(order, "_be") == 0;
+            out->format = name[0] == 'c' ? form->complex_format : form->real_format;
+            snprintf(out->datatype, sizeof out->datatype, "%s", name);
+            return PNR_OK;
+        }
     }
     return refuse_member(error, "core:datatype", value,
                          "a type of SigMF, as ci16_le, cf32_be or ru8");
@@ -85,12 +68,10 @@ static int read_datatype(const json_t *global, pnr_sigmf_meta *out, pnr_error *e
 
 char *pnr_sigmf_datatype(pnr_format format, char out[16])
 {
-    size_t i = 0;
+    const pnr_number_form *form = pnr_number_form_of(format);
 
-    while (forms[i].complex != format && forms[i].real != format)
-        i++;
-    snprintf(out, 16, "%c%s%s", forms[i].complex == format ? 'c' : 'r', forms[i].name,
-             forms[i].component.bytes > 1 ? "_le" : "");
+    snprintf(out, 16, "%c%s%s", form->complex_format == format ? 'c' : 'r', form->name,
+             form->number.bytes > 1 ? "_le" : "");
     return out;
 }
 
@@ -102,26 +83,29 @@ static bool read_quotient(const json_t *global, pnr_rational *out)
     return text != NULL && pnr_rational_parse(text, out) == PNR_OK && out->num > 0;
 }
 
-/* Reads a rate exactly as the text has it: the shortest decimals of a double are those of the text,
- * if the text has at most 17. */
 static int read_rate(const json_t *global, pnr_rational *out, pnr_error *error)
 {
     const json_t *value = json_object_get(global, "core:sample_rate");
-    char text[40];
+    int code = PNR_EDATA;
 
     if (value == NULL || read_quotient(global, out))
         return PNR_OK;
-    if (json_is_integer(value))
-        snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else
-        for (int digits = 15; digits <= 17; digits++) {
-            snprintf(text, sizeof text, "%.*g", digits, json_real_value(value));
-            if (strtod(text, NULL) == json_real_value(value))
-                break;
-        }
-    if (!json_is_number(value) || pnr_rational_parse(text, out) != PNR_OK || out->num <= 0)
+    if (json_is_integer(value)) {
+        *out = (pnr_rational){json_integer_value(value), 1};
+        code = PNR_OK;
+    } else if (json_is_real(value)) {
+        code = pnr_rational_from_double(json_real_value(value), out);
+    }
+    if (code != PNR_OK || out->num <= 0)
         return refuse_member(error, "core:sample_rate", value, "a rate above 0");
     return PNR_OK;
+}
+
+/* True if this is the name of a file in the same folder. */
+static bool is_plain_name(const char *name)
+{
+    return name != NULL && name[0] != '\0' && strchr(name, '/') == NULL &&
+           strcmp(name, "..") != 0 && strcmp(name, ".") != 0 && strlen(name) < PNR_SIGMF_NAME_LEN;
 }
 
 /* The data file lies in the folder of the metadata: a path out of it is refused. */
@@ -134,8 +118,7 @@ static int read_dataset(const json_t *global, pnr_sigmf_meta *out, pnr_error *er
         return pnr_error_set(error, PNR_EDATA, "core:metadata_only is true: there are no samples");
     if (value == NULL)
         return PNR_OK;
-    if (name == NULL || name[0] == '\0' || strchr(name, '/') != NULL || strcmp(name, "..") == 0 ||
-        strcmp(name, ".") == 0 || strlen(name) >= sizeof out->dataset)
+    if (!is_plain_name(name))
         return refuse_member(error, "core:dataset", value, "the name of a file in the same folder");
     strcpy(out->dataset, name);
     return PNR_OK;
@@ -254,23 +237,102 @@ static int read_captures(const json_t *captures, uint64_t offset, pnr_sigmf_meta
     return code;
 }
 
-int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error)
+/* Adds the samples of the annotations with the label "clipped". One without a count has one. */
+static int read_annotations(const json_t *annotations, pnr_sigmf_meta *out, pnr_error *error)
+{
+    for (size_t i = 0; i < json_array_size(annotations); i++) {
+        const json_t *annotation = json_array_get(annotations, i);
+        const char *label = json_string_value(json_object_get(annotation, "core:label"));
+        uint64_t count = 1;
+        pnr_error inner = {0};
+
+        if (label == NULL || strcasecmp(label, "clipped") != 0)
+            continue;
+        if (read_count(annotation, "core:sample_count", UINT32_MAX, &count, &inner) != PNR_OK)
+            return pnr_error_set(error, PNR_EDATA, "annotations[%zu]: %s", i, inner.text);
+        out->n_clipped += count;
+    }
+    return PNR_OK;
+}
+
+static json_t *parse_json(const char *text, size_t length, pnr_error *error)
 {
     json_error_t reason;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+
+    if (root == NULL)
+        pnr_error_set(error, PNR_EDATA, "no JSON: line %d: %s", reason.line, reason.text);
+    return root;
+}
+
+int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error)
+{
     uint64_t offset = 0;
     int code;
 
     *out = (pnr_sigmf_meta){.captures = NULL};
 
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+    json_t *root = parse_json(text, length, error);
 
     if (root == NULL)
-        return pnr_error_set(error, PNR_EDATA, "no JSON: line %d: %s", reason.line, reason.text);
+        return PNR_EDATA;
     code = read_global(json_object_get(root, "global"), out, &offset, error);
     if (code == PNR_OK)
         code = read_captures(json_object_get(root, "captures"), offset, out, error);
+    if (code == PNR_OK)
+        code = read_annotations(json_object_get(root, "annotations"), out, error);
     if (code != PNR_OK)
         pnr_sigmf_meta_clear(out);
+    json_decref(root);
+    return code;
+}
+
+/* Returns the name of a stream: an object of name and hash, or a pair, as in SigMF 1.0. NULL: none. */
+static const char *name_of_stream(const json_t *stream)
+{
+    const json_t *name =
+        json_is_array(stream) ? json_array_get(stream, 0) : json_object_get(stream, "name");
+
+    return json_string_value(name);
+}
+
+static int find_stream(const json_t *streams, const char *wanted, char name[PNR_SIGMF_NAME_LEN],
+                       pnr_error *error)
+{
+    const size_t n = json_array_size(streams);
+    char names[300] = "";
+
+    if (n == 0)
+        return pnr_error_set(error, PNR_EDATA,
+                             "no array \"core:streams\" with a recording: this is no collection");
+    for (size_t i = 0; i < n; i++) {
+        const char *found = name_of_stream(json_array_get(streams, i));
+        const size_t length = strlen(names);
+
+        if (!is_plain_name(found))
+            return pnr_error_set(error, PNR_EDATA,
+                                 "core:streams[%zu] has no name of a recording in the same folder",
+                                 i);
+        if (strcmp(found, wanted) == 0 || (n == 1 && wanted[0] == '\0')) {
+            strcpy(name, found);
+            return PNR_OK;
+        }
+        snprintf(names + length, sizeof names - length, "%s%s", i > 0 ? ", " : "", found);
+    }
+    return pnr_refuse(error, "source.recording = %.100s: want one of the collection: %s", wanted,
+                      names);
+}
+
+int pnr_sigmf_collection_find(const char *text, size_t length, const char *wanted,
+                              char name[PNR_SIGMF_NAME_LEN], pnr_error *error)
+{
+    json_t *root = parse_json(text, length, error);
+    int code;
+
+    if (root == NULL)
+        return PNR_EDATA;
+    code = find_stream(json_object_get(json_object_get(root, "collection"), "core:streams"), wanted,
+                       name, error);
     json_decref(root);
     return code;
 }
@@ -280,63 +342,4 @@ void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta)
     free(meta->captures);
     meta->captures = NULL;
     meta->n_captures = 0;
-}
-
-/* --- samples --- */
-
-static void convert_2(const pnr_sigmf_component *c, unsigned char *data, size_t n)
-{
-    const uint16_t flip = c->is_unsigned ? 0x8000 : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        uint16_t v;
-
-        memcpy(&v, data + 2 * i, sizeof v);
-        v = (uint16_t)((c->is_big_endian ? __builtin_bswap16(v) : v) ^ flip);
-        memcpy(data + 2 * i, &v, sizeof v);
-    }
-}
-
-static void convert_4(const pnr_sigmf_component *c, unsigned char *data, size_t n)
-{
-    const uint32_t flip = c->is_unsigned ? UINT32_C(0x80000000) : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t v;
-
-        memcpy(&v, data + 4 * i, sizeof v);
-        v = (c->is_big_endian ? __builtin_bswap32(v) : v) ^ flip;
-        if (c->is_i32) {
-            int32_t whole;
-            float value;
-
-            memcpy(&whole, &v, sizeof whole);
-            value = (float)whole * 0x1p-31F;
-            memcpy(&v, &value, sizeof v);
-        }
-        memcpy(data + 4 * i, &v, sizeof v);
-    }
-}
-
-static void convert_8(unsigned char *data, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t v;
-
-        memcpy(&v, data + 8 * i, sizeof v);
-        v = __builtin_bswap64(v);
-        memcpy(data + 8 * i, &v, sizeof v);
-    }
-}
-
-void pnr_sigmf_convert(const pnr_sigmf_component *component, void *data, size_t n)
-{
-    if (!component->is_big_endian && !component->is_unsigned && !component->is_i32)
-        return;
-    if (component->bytes == 2)
-        convert_2(component, data, n);
-    else if (component->bytes == 4)
-        convert_4(component, data, n);
-    else
-        convert_8(data, n);
 }

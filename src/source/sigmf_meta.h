@@ -6,20 +6,13 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/rational.h"
+#include "source/number.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { PNR_SIGMF_META_BYTES = 1 << 24, PNR_SIGMF_MAX_CHANNELS = 256, PNR_SIGMF_NAME_LEN = 256 };
-
-/* The form of one component (I, Q or a real sample) in the file, where it differs from memory. */
-typedef struct pnr_sigmf_component {
-    unsigned bytes; /* 1, 2, 4 or 8 */
-    bool is_big_endian;
-    bool is_unsigned; /* u16 or u32 (u8 stays as it is): the middle of the range becomes 0 */
-    bool is_i32;      /* becomes a float32, full scale = 1 */
-} pnr_sigmf_component;
 
 typedef struct pnr_sigmf_capture {
     uint64_t first;        /* sample of the data file, from 0 */
@@ -32,7 +25,7 @@ typedef struct pnr_sigmf_capture {
 typedef struct pnr_sigmf_meta {
     char datatype[16]; /* "ri16_be" */
     pnr_format format; /* in memory */
-    pnr_sigmf_component component;
+    pnr_number number;
     size_t n_channels;                /* 1 .. PNR_SIGMF_MAX_CHANNELS */
     pnr_rational rate_hz;             /* {0, 0}: not stated */
     char dataset[PNR_SIGMF_NAME_LEN]; /* the data file in the same folder; "": as the metadata's */
@@ -40,19 +33,22 @@ typedef struct pnr_sigmf_meta {
     pnr_sigmf_capture *captures; /* [n_captures], at ascending `first`, global_index with no less
                                   * than the samples between two */
     size_t n_captures;
+    uint64_t n_clipped; /* samples in annotations with the label "clipped" */
 } pnr_sigmf_meta;
 
 /* Reads JSON of `length` bytes. PNR_OK: the caller clears *out. PNR_EDATA: no JSON, a member is
  * missing or out of range, or captures contradict each other; the text has the member and its
  * value. PNR_ENOMEMORY. */
 int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error);
+/* Finds a recording in the JSON of a collection: the one with this name, or the only one if wanted
+ * is "". name: the files in the folder of the collection, without .sigmf-meta. PNR_OK; PNR_EDATA, as
+ * above; PNR_ECONFIG: there are several, or none of this name; the text lists them. */
+int pnr_sigmf_collection_find(const char *text, size_t length, const char *wanted,
+                              char name[PNR_SIGMF_NAME_LEN], pnr_error *error);
 void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta);
 
 /* Writes the type of samples that are in the file as in memory, "ci16_le" for PNR_FORMAT_CI16. format:
  * one in memory, so never PNR_FORMAT_CI4. Returns out. */
 char *pnr_sigmf_datatype(pnr_format format, char out[16]);
-
-/* Converts n components in place, from their form in the file to that of memory. */
-void pnr_sigmf_convert(const pnr_sigmf_component *component, void *data, size_t n);
 
 #endif

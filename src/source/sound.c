@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sound files through libsndfile, after a check of the header against the size of the file. */
+/* Sound files through libsndfile, after a check of the header against the size of the file. Samples
+ * that are as memory has them are read without libsndfile, by several threads. */
 #include "source/kind.h"
+#include "source/reader.h"
 #include "source/sound_header.h"
 
 #include <errno.h>
@@ -16,6 +18,7 @@ typedef struct sound {
     const pnr_source_input *input;
     pnr_sound_header header;
     SNDFILE *file;
+    pnr_reader *reader; /* NULL: libsndfile reads the samples */
     uint64_t n_read;
     bool ended;
 } sound;
@@ -169,6 +172,7 @@ static void sound_close(void *state)
 
     if (s->file)
         sf_close(s->file);
+    pnr_reader_destroy(s->reader);
     free(s);
 }
 
@@ -184,6 +188,11 @@ static int sound_describe(pnr_source_input *input, const pnr_config *config, pnr
     s->input = input;
     if ((code = check_header(input, &s->header, error)) != PNR_OK)
         return code;
+    if (s->header.plain_offset > 0) {
+        if (pnr_reader_create(0, &s->reader) != PNR_OK)
+            return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a sound source");
+        info->read_bytes = pnr_reader_best_bytes(s->reader);
+    }
     return fill_info(input, config, &s->header, info, error);
 }
 
@@ -199,6 +208,20 @@ static int sound_open(void *state, pnr_error *error)
     return check_frames(s, &found, error);
 }
 
+/* Reads up to n_frames frames of plain samples. Returns their number, or a negative errno. */
+static sf_count_t read_plain(const sound *s, void *data, size_t n_frames)
+{
+    const size_t frame_bytes = s->header.n_channels * s->header.bits / 8;
+    const pnr_reader_part part = {.fd = s->input->fd,
+                                  .first_byte = s->header.plain_offset + s->n_read * frame_bytes,
+                                  .n_bytes = n_frames * frame_bytes,
+                                  .growth = 1,
+                                  .data = data};
+    const ssize_t got = pnr_reader_read(s->reader, &part);
+
+    return got < 0 ? got : got / (ssize_t)frame_bytes;
+}
+
 static int sound_read(void *state, void *data, size_t max_samples, pnr_source_block *block,
                       pnr_error *error)
 {
@@ -208,9 +231,15 @@ static int sound_read(void *state, void *data, size_t max_samples, pnr_source_bl
 
     if (s->ended || left == 0)
         return PNR_EEND;
-    sf_count_t got = read_frames(s, data, wanted);
+    sf_count_t got =
+        s->reader != NULL ? read_plain(s, data, (size_t)wanted) : read_frames(s, data, wanted);
     if (got <= 0 || sf_error(s->file) != SF_ERR_NO_ERROR) {
         s->ended = true;
+        if (s->reader != NULL)
+            return pnr_error_set(error, got < 0 ? PNR_EIO : PNR_EDATA,
+                                 "%s: after %" PRIu64 " of %" PRIu64 " frames: %s", s->input->name,
+                                 s->n_read, s->header.n_frames,
+                                 got < 0 ? strerror((int)-got) : "cut short while it was read");
         return pnr_error_set(error, PNR_EDATA,
                              "%s: the header says %" PRIu64 " frames, %" PRIu64
                              " could be read (%s)",

@@ -333,7 +333,7 @@ static int check_end(const view *v, const chunks *all)
 static int read_data_chunk(const view *v, const chunks *all, const chunk *c, pnr_sound_header *out)
 {
     const layout *l = all->layout;
-    const uint64_t stated = out->n_frames;
+    const uint64_t stated = out->n_frames, first = c->body + l->data_skip;
     int rc;
 
     if (out->bits == 0)
@@ -342,7 +342,9 @@ static int read_data_chunk(const view *v, const chunks *all, const chunk *c, pnr
         return refuse_header(v, "the %s chunk says %" PRIu64 " bytes", l->data_id, c->n_bytes);
     out->rest_offset = next_offset(l, c);
     out->rest_bytes = out->rest_offset < all->end ? all->end - out->rest_offset : 0;
-    rc = count_frames(v, c->n_bytes - l->data_skip, c->body + l->data_skip, out);
+    if (!l->is_big_endian && out->bits == (out->is_float ? 32 : 16))
+        out->plain_offset = first;
+    rc = count_frames(v, c->n_bytes - l->data_skip, first, out);
     if (rc == PNR_OK && stated > 0 && stated != out->n_frames)
         return refuse_header(v, "the header says %" PRIu64 " frames, the %s chunk holds %" PRIu64,
                              stated, l->data_id, out->n_frames);

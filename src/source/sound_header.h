@@ -22,8 +22,11 @@ typedef struct pnr_sound_header {
     bool is_float;
     uint32_t rate_hz;          /* > 0 */
     unsigned n_trailing_bytes; /* bytes after the last whole frame */
-    uint64_t rest_offset;      /* offset of the bytes after the samples (tags, cues) */
-    uint64_t rest_bytes;       /* number of these bytes */
+    /* Offset of the samples, if they are as memory has them: WAV, RF64 or W64 with integers of 16
+     * bits or floats of 32. Else 0. */
+    uint64_t plain_offset;
+    uint64_t rest_offset; /* offset of the bytes after the samples (tags, cues) */
+    uint64_t rest_bytes;  /* number of these bytes */
 } pnr_sound_header;
 
 /* Returns the name of the kind that the first bytes announce. NULL: no known kind, or fewer than 4

@@ -21,9 +21,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_digital_rf(const pnr_source_input *input, const pnr_config *config)
+{
+    (void)config;
+    return input->is_folder && (faccessat(input->fd, "drf_properties.h5", F_OK, 0) == 0 ||
+                                faccessat(input->fd, "metadata.h5", F_OK, 0) == 0);
+}
+
 /* The kinds that modules bring. */
 static const pnr_source_kind alsa = {
     .prefix = "alsa:", .module = "source-alsa", .package = "libasound2-dev"};
+static const pnr_source_kind digital_rf = {
+    .is_for = is_digital_rf, .module = "source-digital-rf", .package = "libhdf5-dev"};
 static const pnr_source_kind soapy = {
     .prefix = "soapy:", .module = "source-soapy", .package = "libsoapysdr-dev"};
 
@@ -31,9 +40,12 @@ static const pnr_source_kind soapy = {
 static const pnr_source_kind *const kinds[] = {
     &alsa,
     &soapy,
+    &digital_rf,
     &pnr_source_rtl_tcp,
     &pnr_source_zmq_sub,
     &pnr_source_zmq_pull,
+    &pnr_source_udp,
+    &pnr_source_vrt,
     &pnr_source_sigmf,
     &pnr_source_sound,
     &pnr_source_raw,
@@ -139,6 +151,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     offset = lseek(input->fd, 0, SEEK_CUR); /* a part of stdin may have been read already */
     if (offset < 0)
         return pnr_error_file(error, PNR_EIO, "input", input->name, errno);
+    input->first_byte = (uint64_t)offset;
     input->n_bytes = status.st_size > offset ? (uint64_t)(status.st_size - offset) : 0;
     ssize_t n_head = pread(input->fd, input->head, sizeof input->head, offset);
     if (n_head < 0)
@@ -240,7 +253,10 @@ static int describe_input(pnr_source *source, const pnr_config *config, pnr_erro
             return code;
         source->kind = find_kind_of_file(&source->input, config);
         if (source->input.is_folder && source->kind->is_for == NULL)
-            return pnr_error_file(error, PNR_ENOINPUT, "input", source->input.name, EISDIR);
+            return pnr_error_set(error, PNR_ENOINPUT,
+                                 "input %.200s is a directory: name a file in it, or a channel of "
+                                 "Digital RF, a directory with the file drf_properties.h5",
+                                 source->input.name);
     }
     if ((code = load_kind(source, error)) != PNR_OK)
         return code;
@@ -318,6 +334,18 @@ int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error
     return code;
 }
 
+/* Completes the configuration from what an input states. */
+static void take_stated(const pnr_source_info *info, pnr_config *config)
+{
+    if (info->rate_hz.den != 0)
+        config->source.rate_hz = info->rate_hz;
+    if (info->has_start && config->source.start_time[0] == '\0')
+        (void)pnr_time_format(info->start_utc_ns, config->source.start_time);
+    config->source.format = info->format;
+    if (config->source.channels == 1)
+        config->source.channels = info->n_channels;
+}
+
 int pnr_source_complete(pnr_config *config, pnr_error *error)
 {
     struct stat status;
@@ -343,15 +371,8 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
 
     if (rc != PNR_OK)
         return rc;
-    if (source->kind->title != NULL) {
-        if (source->info.rate_hz.den != 0)
-            config->source.rate_hz = source->info.rate_hz;
-        if (source->info.has_start && config->source.start_time[0] == '\0')
-            (void)pnr_time_format(source->info.start_utc_ns, config->source.start_time);
-        config->source.format = source->info.format;
-        if (config->source.channels == 1)
-            config->source.channels = source->info.n_channels;
-    }
+    if (source->kind->title != NULL)
+        take_stated(&source->info, config);
     pnr_source_close(source);
     return PNR_OK;
 }
@@ -397,6 +418,18 @@ void pnr_source_pad(pnr_source *source, uint64_t n_samples)
 void pnr_source_report_to(pnr_source *source, pnr_events *events)
 {
     source->input.events = events;
+}
+
+void pnr_source_refuse(pnr_source_input *input, const char *reason)
+{
+    const uint64_t now = pnr_clock_ns();
+
+    atomic_fetch_add(&input->n_refused, 1);
+    if (input->refused_log_ns != 0 && now - input->refused_log_ns < (uint64_t)PNR_NS_PER_S)
+        return;
+    input->refused_log_ns = now;
+    if (pnr_log_is_ready())
+        pnr_log(PNR_LOG_WARN, "source: a message is refused: %s", reason);
 }
 
 uint64_t pnr_source_refused(const pnr_source *source)

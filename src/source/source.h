@@ -38,18 +38,21 @@ typedef struct pnr_source_info {
     int64_t start_utc_ns; /* this one */
     pnr_rational rate_hz; /* as the input states it, else {0, 0} */
     pnr_loss_visibility loss_visibility;
-    bool is_live; /* the sender cannot wait: samples that are not read in time are lost */
+    bool is_live;      /* the sender cannot wait: samples that are not read in time are lost */
+    size_t read_bytes; /* a read of this size keeps all threads of the source busy; 0: any size */
     uint64_t n_trailing_bytes; /* bytes after the last whole sample; of a pipe: known at the end */
     char text[256];            /* "raw ci16, 1 channel, 41943 samples: echo.sc16" for the log */
 } pnr_source_info;
 
 /*
- * Opens source.input; "-" is stdin. alsa:DEVICE is a sound card, which transmits, too,
- * if transmit.output is set; rtl_tcp:HOST:PORT is a server of samples; zmq-sub:ENDPOINT and
- * zmq-pull:ENDPOINT are sinks of GNU Radio. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if
- * the first bytes announce one of these. The extensions .sigmf-meta, .sigmf-data and .sigmf are
- * SigMF recordings. All other input is raw, in source.format or the format of the extension. Raw
- * input that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused
+ * Opens source.input; "-" is stdin. alsa:DEVICE is a sound card, which transmits, too, if
+ * transmit.output is set; soapy:ARGUMENTS is a receiver of SoapySDR; rtl_tcp:HOST:PORT is a server
+ * of samples; zmq-sub:ENDPOINT and zmq-pull:ENDPOINT are sinks of GNU Radio; udp:HOST:PORT and
+ * vrt:HOST:PORT receive datagrams. libsndfile reads WAV, RF64, W64, AIFF, AU and FLAC, if the first
+ * bytes announce one of these. The extensions .sigmf-meta, .sigmf-data, .sigmf and
+ * .sigmf-collection are SigMF recordings. A folder with drf_properties.h5 or metadata.h5 is a
+ * channel of Digital RF. All other input is raw, in source.format or the format of the extension.
+ * Raw input that begins like a container (a sound file in a pipe, an archive, HDF5, ...) is refused
  * with its name and a way out: a file here, a pipe when its first bytes are read. Sound files of 16
  * bits and fewer are integers (i16, ci16), others are f32 or cf32. With layout iq, 2n channels are
  * n complex ones, and a single channel is real. With layout channels, n channels are n real ones.
@@ -92,7 +95,7 @@ typedef struct pnr_source_block {
  * PNR_EDATA: the file is shorter than its size or header stated, a pipe ended before its first
  * sample, or a sender restarted; PNR_ECONFIG: a pipe carries a container, or a sender states
  * another rate. Warns once, in the log, when the first raw samples look like another format. Never
- * allocates, but libFLAC may if a frame is more complex than all frames before.
+ * allocates, but HDF5 does, and libFLAC may if a frame is more complex than all frames before.
  */
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,
                     pnr_error *error);

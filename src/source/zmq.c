@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,13 +20,13 @@ enum {
     MAX_ASTRAY = 16,      /* refused messages in a row whose offsets do not follow */
     MAX_GAP_S = 24 * 3600 /* a longer gap is taken for a broken offset or time */
 };
-static const char sub_prefix[] = "zmq-sub:", pull_prefix[] = "zmq-pull:";
+static const char sub_prefix[] = "zmq-sub:", pull_prefix[] = "zmq-pull:", bind_word[] = "bind:";
 
 typedef struct stream {
     pnr_source_input *input;
     const char *endpoint;
     void *context, *socket;
-    bool is_sub, has_tags;
+    bool is_sub, is_bound, has_tags;
     const char *key; /* "": any */
     pnr_rational rate_hz;
     size_t item_bytes;
@@ -45,21 +46,7 @@ typedef struct stream {
     bool has_clock; /* the first rx_time has come: */
     uint64_t clock_position;
     int64_t clock_utc_ns;
-    uint64_t logged_ns; /* CLOCK_MONOTONIC */
 } stream;
-
-/* Counts what is refused, and logs the reason, at most one a second. */
-static void refuse(stream *s, const char *reason)
-{
-    const uint64_t now = pnr_clock_ns();
-
-    atomic_fetch_add(&s->input->n_refused, 1);
-    if (s->logged_ns != 0 && now - s->logged_ns < (uint64_t)PNR_NS_PER_S)
-        return;
-    s->logged_ns = now;
-    if (pnr_log_is_ready())
-        pnr_log(PNR_LOG_WARN, "source: a message is refused: %s", reason);
-}
 
 /* --- one message --- */
 
@@ -95,7 +82,8 @@ static int receive_message(stream *s)
     zmq_msg_close(&rest);
     if (is_ours && has_items)
         return PNR_OK;
-    refuse(s, is_ours ? "it has a key and no items" : "it has another key than source.zmq_key");
+    pnr_source_refuse(s->input, is_ours ? "it has a key and no items"
+                                        : "it has another key than source.zmq_key");
     return PNR_EAGAIN;
 }
 
@@ -120,7 +108,8 @@ static int follow_offset(stream *s, pnr_error *error)
                              "%.200s: the sender has restarted: its items go on at %" PRIu64
                              ", not at %" PRIu64,
                              s->input->name, offset, s->offset);
-    refuse(s, offset < s->offset ? "its items came before" : "its items are a day ahead");
+    pnr_source_refuse(s->input,
+                      offset < s->offset ? "its items came before" : "its items are a day ahead");
     return PNR_EAGAIN;
 }
 
@@ -135,15 +124,16 @@ static int open_message(stream *s, pnr_error *error)
     s->next_time = 0;
     if (!s->has_tags) {
         if (code == PNR_OK || (pnr_gr_is_header(bytes, n_bytes) && n_bytes % s->item_bytes != 0)) {
-            refuse(s, "it has stream tags: set source.zmq_tags = yes");
+            pnr_source_refuse(s->input, "it has stream tags: set source.zmq_tags = yes");
             return PNR_EAGAIN;
         }
         s->header = (pnr_gr_header){0};
     } else if (code != PNR_OK) {
-        refuse(s,
-               pnr_gr_is_header(bytes, n_bytes)
-                   ? reason.text
-                   : "it has no stream tags: set pass_tags in GNU Radio, or source.zmq_tags = no");
+        pnr_source_refuse(
+            s->input,
+            pnr_gr_is_header(bytes, n_bytes)
+                ? reason.text
+                : "it has no stream tags: set pass_tags in GNU Radio, or source.zmq_tags = no");
         return PNR_EAGAIN;
     }
     bytes += s->header.n_bytes;
@@ -151,7 +141,7 @@ static int open_message(stream *s, pnr_error *error)
     if (n_bytes % s->item_bytes != 0) {
         snprintf(reason.text, sizeof reason.text, "its %zu bytes are no whole items of %zu",
                  n_bytes, s->item_bytes);
-        refuse(s, reason.text);
+        pnr_source_refuse(s->input, reason.text);
         return PNR_EAGAIN;
     }
     if (s->header.rate_hz > 0 &&
@@ -192,7 +182,9 @@ static void take_times(stream *s)
             elapsed >= 0 ? (elapsed * num * 2 + den * ns_per_s) / (2 * den * ns_per_s) : -1;
 
         if (passed < counted || (double)(passed - counted) > most)
-            refuse(s, "its rx_time steps back, or ahead by more than a day; its items are taken");
+            pnr_source_refuse(
+                s->input,
+                "its rx_time steps back, or ahead by more than a day; its items are taken");
         else
             s->gap += (uint64_t)(passed - counted);
     }
@@ -250,6 +242,8 @@ static int stream_describe(pnr_source_input *input, const pnr_config *config, pn
     s->input = input;
     s->is_sub = strncmp(input->name, sub_prefix, sizeof sub_prefix - 1) == 0;
     s->endpoint = input->name + strlen(s->is_sub ? sub_prefix : pull_prefix);
+    s->is_bound = strncmp(s->endpoint, bind_word, sizeof bind_word - 1) == 0;
+    s->endpoint += s->is_bound ? strlen(bind_word) : 0;
     s->has_tags = config->source.zmq_tags;
     s->key = config->source.zmq_key;
     s->rate_hz = config->source.rate_hz;
@@ -265,11 +259,26 @@ static int stream_describe(pnr_source_input *input, const pnr_config *config, pn
     return PNR_OK;
 }
 
+/* Connects to the sender, or binds for it. */
+static int reach_sender(const stream *s, pnr_error *error)
+{
+    int number;
+
+    if ((s->is_bound ? zmq_bind : zmq_connect)(s->socket, s->endpoint) == 0)
+        return PNR_OK;
+    number = zmq_errno();
+    return pnr_error_set(
+        error, number == EADDRINUSE || number == EADDRNOTAVAIL ? PNR_EUNAVAILABLE : PNR_ECONFIG,
+        "source.input = %.200s: %s: want %s%stcp://HOST:PORT or ipc://PATH", s->input->name,
+        zmq_strerror(number), s->is_sub ? sub_prefix : pull_prefix, s->is_bound ? bind_word : "");
+}
+
 static int stream_open(void *state, pnr_error *error)
 {
     const int64_t max_bytes = MAX_MESSAGE_BYTES;
     const int linger_ms = 0;
     stream *s = state;
+    int code;
 
     s->context = zmq_ctx_new();
     s->socket = s->context != NULL ? zmq_socket(s->context, s->is_sub ? ZMQ_SUB : ZMQ_PULL) : NULL;
@@ -279,10 +288,8 @@ static int stream_open(void *state, pnr_error *error)
         (s->is_sub && zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, s->key, strlen(s->key)) != 0))
         return pnr_error_set(error, PNR_EUNAVAILABLE, "%.200s: %s", s->input->name,
                              zmq_strerror(zmq_errno()));
-    if (zmq_connect(s->socket, s->endpoint) != 0)
-        return pnr_refuse(error, "source.input = %.200s: %s: want %stcp://HOST:PORT or ipc://PATH",
-                          s->input->name, zmq_strerror(zmq_errno()),
-                          s->is_sub ? sub_prefix : pull_prefix);
+    if ((code = reach_sender(s, error)) != PNR_OK)
+        return code;
     if (s->is_sub && !s->has_tags)
         pnr_log(PNR_LOG_WARN,
                 "source: without stream tags no loss is seen: set pass_tags in GNU Radio and "

@@ -27,6 +27,21 @@ static int64_t gcd(int64_t a, int64_t b)
     return a < 0 ? -a : a;
 }
 
+TEST(doubles_have_their_shortest_decimals)
+{
+    pnr_rational r;
+
+    assert_int_equal(pnr_rational_from_double(1023000.25, &r), PNR_OK);
+    assert_true(r.num == 4092001 && r.den == 4);
+    assert_int_equal(pnr_rational_from_double(0.1, &r), PNR_OK);
+    assert_true(r.num == 1 && r.den == 10);
+    assert_int_equal(pnr_rational_from_double(-25e6, &r), PNR_OK);
+    assert_true(r.num == -25000000 && r.den == 1);
+    assert_int_equal(pnr_rational_from_double(INFINITY, &r), PNR_ECONFIG);
+    assert_int_equal(pnr_rational_from_double(NAN, &r), PNR_ECONFIG);
+    assert_int_equal(pnr_rational_from_double(1e300, &r), PNR_ECONFIG);
+}
+
 TEST(parses_exactly)
 {
     static const struct {

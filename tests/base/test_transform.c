@@ -100,6 +100,41 @@ TEST(forward_and_inverse_are_the_defining_sums)
     }
 }
 
+/* Long transforms are split: two smooth factors, two that need a chirp, one of each kind, a prime,
+ * twice a prime, and a factor that is no multiple of a block. */
+TEST(a_long_transform_is_the_defining_sum)
+{
+    static const size_t large[] = {32768, 65535, 40755, 99991, 2 * 20011, 55 * 599, 3 * 16381};
+
+    for (size_t i = 0; i < COUNT(large); i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            const size_t n = large[i];
+            sample *data = random_samples(n, n), *fast = random_samples(n, n);
+            const double all = norm((const sample *)data, n);
+
+            assert_int_equal(
+                sign < 0 ? pnr_transform_forward(fast, n) : pnr_transform_inverse(fast, n), PNR_OK);
+            for (size_t k = 0; k < 5; k++) {
+                const size_t m = k * (n - 1) / 4;
+                long double re = 0, im = 0;
+
+                for (size_t j = 0; j < n; j++) {
+                    const long double phase = (long double)sign * 2 * acosl(-1.0L) *
+                                              (long double)(m * j % n) / (long double)n;
+                    const long double c = cosl(phase), s = sinl(phase);
+
+                    re += data[j][0] * c - data[j][1] * s;
+                    im += data[j][0] * s + data[j][1] * c;
+                }
+                if (!(fabs(fast[m][0] - (double)re) < tolerance(n) * all) ||
+                    !(fabs(fast[m][1] - (double)im) < tolerance(n) * all))
+                    fail_msg("length %zu, frequency %zu", n, m);
+            }
+            free(data);
+            free(fast);
+        }
+}
+
 TEST(inverse_of_forward_is_n_times_the_input)
 {
     static const size_t large[] = {4000, 8191, 10000, 65535, 65536, 131072, 99991};

@@ -25,6 +25,7 @@ TEST(rules_refuse_what_breaks_them)
         const char *words[5];
     } cases[] = {
         {{"source.rate_hz="}, {"source.rate_hz", "needed"}},
+        {{"publisher.gnuradio=tcp://127.0.0.1:6000"}, {"publisher.gnuradio", "publisher.profile"}},
         {{"stream.name="}, {"stream.name", "empty"}},
         {{"stream.name=a b"}, {"stream.name = \"a b\"", "spaces"}},
         {{"stream.name=a/b"}, {"stream.name = \"a/b\"", "/"}},

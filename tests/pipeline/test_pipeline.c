@@ -499,6 +499,7 @@ TEST(test_stop)
     }
 }
 
+/* The set-up ends before the engine is opened. */
 TEST(test_stopped_before)
 {
     stage s;
@@ -506,6 +507,7 @@ TEST(test_stopped_before)
 
     open_stage(&s, 20 * N, NULL);
     save_stage(&s, 0);
+    set_stage(&s, "engine.name=no-such-engine");
     run_stage(&s, &o);
     assert_int_equal(o.code, PNR_OK);
     assert_int_equal(o.account.positions, 0);

@@ -124,7 +124,7 @@ static void bind_to(const char *endpoint, bool expose, int want, const char *wor
     int code;
 
     snprintf(config.publisher.endpoint, sizeof config.publisher.endpoint, "%s", endpoint);
-    code = pnr_endpoint_bind(socket, &config, bound, &error);
+    code = pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error);
     if (code != want)
         fail_msg("%s: %d instead of %d: %s", endpoint, code, want, error.text);
     if (strstr(want == PNR_OK ? bound : error.text, word) == NULL)
@@ -159,7 +159,8 @@ TEST(test_ipc_is_private)
 
         snprintf(path, sizeof path, "%s/s%zu", folder, i);
         snprintf(config.publisher.endpoint, sizeof config.publisher.endpoint, "ipc://%s", path);
-        assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_OK);
+        assert_int_equal(pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error),
+                         PNR_OK);
         assert_int_equal(umask(saved), masks[i]);
         assert_int_equal(stat(path, &status), 0);
         assert_int_equal(status.st_mode & 07777, 0600);
@@ -192,7 +193,7 @@ TEST(test_ipc_in_the_way)
     unlink(path);
 
     strcpy(config.publisher.endpoint, endpoint);
-    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_OK);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error), PNR_OK);
     bind_to(endpoint, false, PNR_EUNAVAILABLE, "in use");
     zmq_close(socket);
     zmq_ctx_term(context);
@@ -214,22 +215,26 @@ TEST(test_key_files)
              path);
     if (!zmq_has("curve"))
         skip();
-    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_EDATA); /* empty */
+    assert_int_equal(pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error),
+                     PNR_EDATA); /* empty */
     assert_int_equal(pwrite(handle, "0123456789012345678901234567890123456789\n", 41, 0), 41);
     assert_int_equal(zmq_curve_keypair(public, secret), 0);
     secret[5] = '~'; /* not Z85 */
     assert_int_equal(pwrite(handle, secret, 40, 0), 40);
-    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_EDATA);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error),
+                     PNR_EDATA);
     assert_null(strstr(error.text, secret));
     assert_int_equal(zmq_curve_keypair(public, secret), 0);
     assert_int_equal(pwrite(handle, secret, 40, 0), 40);
     assert_int_equal(pwrite(handle, "trailing", 8, 40), 8);
-    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_EDATA);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error),
+                     PNR_EDATA);
     assert_int_equal(ftruncate(handle, 40), 0);
-    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_OK);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error), PNR_OK);
     close(handle);
     unlink(path);
-    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_ENOINPUT);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error),
+                     PNR_ENOINPUT);
     zmq_close(socket);
     zmq_ctx_term(context);
 }
@@ -255,7 +260,8 @@ TEST(test_key_of_others)
 
         snprintf(mode, sizeof mode, "%04o", (unsigned)modes[i]);
         assert_int_equal(fchmod(handle, modes[i]), 0);
-        assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_EPERMISSION);
+        assert_int_equal(pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error),
+                         PNR_EPERMISSION);
         assert_non_null(strstr(error.text, mode));
         assert_non_null(strstr(error.text, "chmod 600"));
         assert_non_null(strstr(error.text, path));
@@ -264,7 +270,8 @@ TEST(test_key_of_others)
     close(handle);
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(pnr_endpoint_bind(socket, &config, bound, &error), PNR_ENOINPUT);
+    assert_int_equal(pnr_endpoint_bind(socket, &config, PNR_BIND_RESULTS, bound, &error),
+                     PNR_ENOINPUT);
     unlink(path);
     zmq_close(socket);
     zmq_ctx_term(context);

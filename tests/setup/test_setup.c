@@ -2,6 +2,7 @@
 /* Tests of setup.c: the plan of a map from the configuration's keys, and its false alarms. */
 #include "setup/setup.h"
 
+#include "base/available.h"
 #include "engine/plan.h"
 #include "setup/threshold.h"
 #include "tests/fixture/config_fixture.h"
@@ -298,4 +299,30 @@ TEST(codes_stand_in_order)
 TEST(more_periods_than_fit_are_refused)
 {
     refused("[dwell]\nperiods = 65535\nlooks = 65535\ncombine = coherent\n", "looks");
+}
+
+/* Refused before the first waveform is made; the text has what is needed and what there is. */
+TEST(codes_beyond_the_memory_are_refused)
+{
+    enum { CODES = 32 };
+    const double each = 144.0 * 0x1p24; /* bytes of one code in one reference */
+    char text[4096], needed[32];
+    size_t at = (size_t)snprintf(text, sizeof text,
+                                 "[source]\nrate_hz = 1e6\nformat = ci8\n[code]\ntype = random\n"
+                                 "length = 16777216\n");
+    pnr_config config;
+    pnr_setup *setup = NULL;
+    pnr_error error = {0};
+
+    if (pnr_memory_available() > CODES * each)
+        skip();
+    for (int c = 1; c <= CODES; c++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "[code.%d]\nseed = %d\n", c, c);
+    snprintf(needed, sizeof needed, "takes %.4g GiB", (CODES * each + 48 * 0x1p24) / 0x1p30);
+    accept_text(&config, text);
+    assert_int_equal(pnr_setup_create(&config, PNR_FORMAT_CI8, 1, &setup, &error), PNR_ENOMEMORY);
+    assert_null(setup);
+    assert_non_null(strstr(error.text, needed));
+    assert_non_null(strstr(error.text, "GiB are available"));
+    pnr_config_clear(&config);
 }

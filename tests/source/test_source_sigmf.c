@@ -256,6 +256,66 @@ TEST(test_own_losses_exclude_source_lost)
     remove_recording();
 }
 
+TEST(test_annotated_as_clipped)
+{
+    unsigned char bytes[32];
+    pnr_config config = source_config("x.sigmf-meta");
+
+    fill_bytes(bytes, sizeof bytes);
+    write_file("x.sigmf-data", bytes, sizeof bytes);
+    write_text("x.sigmf-meta",
+               "{\"global\":{\"core:datatype\":\"ci8\",\"core:version\":\"1.2.0\"},\"captures\":[],"
+               "\"annotations\":[{\"core:sample_start\":1,\"core:sample_count\":7,"
+               "\"core:label\":\"Clipped\"},{\"core:sample_start\":2,\"core:label\":\"a ship\"},"
+               "{\"core:sample_start\":9,\"core:label\":\"clipped\"}]}");
+    assert_non_null(strstr(expect_stream(&config, bytes, sizeof bytes).text,
+                           ", 8 samples annotated as clipped"));
+    remove_recording();
+}
+
+/* --- collections --- */
+
+TEST(test_collections)
+{
+    static const struct {
+        const char *text;
+        int code;
+        const char *words;
+    } refused[] = {
+        {"{", PNR_EDATA, "no JSON"},
+        {"{\"collection\":{}}", PNR_EDATA, "this is no collection"},
+        {"{\"collection\":{\"core:streams\":[]}}", PNR_EDATA, "this is no collection"},
+        {"{\"collection\":{\"core:streams\":[{\"name\":\"../x\"}]}}", PNR_EDATA,
+         "core:streams[0] has no name"},
+        {"{\"collection\":{\"core:streams\":[3]}}", PNR_EDATA, "core:streams[0] has no name"},
+        {"{\"collection\":{\"core:streams\":[{\"name\":\"y\"},[\"x\",\"00\"]]}}", PNR_ECONFIG,
+         "want one of the collection: y, x"},
+        {"{\"collection\":{\"core:streams\":[{\"name\":\"none\"}]}}", PNR_ENOINPUT,
+         "none.sigmf-meta"},
+    };
+    unsigned char bytes[32];
+    pnr_config config = source_config("all.sigmf-collection");
+
+    fill_bytes(bytes, sizeof bytes);
+    write_file("x.sigmf-data", bytes, sizeof bytes);
+    write_meta("ci16_le", "", "");
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        write_text("all.sigmf-collection", "%s", refused[i].text);
+        expect_source_refused(&config, refused[i].code, refused[i].words, NULL);
+    }
+    write_text("all.sigmf-collection",
+               "{\"collection\":{\"core:version\":\"1.2.0\",\"core:streams\":[{\"name\":\"x\","
+               "\"hash\":\"00\"}]}}");
+    (void)expect_stream(&config, bytes, sizeof bytes);
+    write_text("all.sigmf-collection", "%s", refused[5].text);
+    strcpy(config.source.recording, "x");
+    (void)expect_stream(&config, bytes, sizeof bytes);
+    strcpy(config.source.recording, "z");
+    expect_source_refused(&config, PNR_ECONFIG, "source.recording = z", "y, x", NULL);
+    remove_file("all.sigmf-collection");
+    remove_recording();
+}
+
 /* --- refusals --- */
 
 TEST(test_refusals)
@@ -343,7 +403,7 @@ TEST(test_mutated_metadata)
         "\"captures\":[{\"core:sample_start\":0,\"core:global_index\":0,"
         "\"core:datetime\":\"2026-11-21T02:40:12Z\"},"
         "{\"core:sample_start\":5,\"core:global_index\":9,\"core:header_bytes\":4}],"
-        "\"annotations\":[]}";
+        "\"annotations\":[{\"core:label\":\"clipped\",\"core:sample_count\":3}]}";
     uint64_t seed = 11;
     size_t n_refused = 0;
 

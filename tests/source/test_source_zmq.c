@@ -230,6 +230,51 @@ TEST(test_keys_and_further_parts)
     close_wire(&l);
 }
 
+TEST(test_a_source_that_is_bound)
+{
+    static const struct {
+        const char *kind;
+        int peer;
+    } kinds[] = {{"zmq-pull", ZMQ_PUSH}, {"zmq-sub", ZMQ_XPUB}};
+
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        char endpoint[64];
+        pnr_error error = {0};
+        message m = {.n = 0};
+        uint64_t data[8];
+        pnr_source_block block;
+        unsigned char byte;
+        wire l = {.context = zmq_ctx_new()};
+
+        pnr_config_init(&l.config);
+        l.config.source.rate_hz = (pnr_rational){RATE, 1};
+        snprintf(endpoint, sizeof endpoint, "ipc://@pnr_test_zmq_%d", (int)getpid());
+        snprintf(l.config.source.input, sizeof l.config.source.input, "%s:bind:%s", kinds[k].kind,
+                 endpoint);
+        if (pnr_source_open(&l.config, &l.source, &error) != PNR_OK)
+            fail_msg("%s", error.text);
+        for (uint64_t sender = 0; sender < 2; sender++) { /* a flow graph starts again */
+            l.socket = zmq_socket(l.context, kinds[k].peer);
+            assert_int_equal(zmq_connect(l.socket, endpoint), 0);
+            /* libzmq subscribes at a new sender while the source reads */
+            for (int patience = 400;
+                 kinds[k].peer == ZMQ_XPUB && zmq_recv(l.socket, &byte, 1, ZMQ_DONTWAIT) < 1;
+                 patience--) {
+                assert_true(patience > 0);
+                assert_int_equal(pnr_source_read(l.source, data, COUNT(data), &block, &error),
+                                 PNR_EAGAIN);
+            }
+            m.n = 0;
+            add_items(&m, 10 * sender, 10);
+            send_message(&l, &m);
+            expect_items(&l, 10 * sender, 10);
+            if (sender == 0)
+                zmq_close(l.socket);
+        }
+        close_wire(&l);
+    }
+}
+
 /* --- tags --- */
 
 TEST(test_gaps_from_offsets)
@@ -484,6 +529,8 @@ TEST(test_addresses)
     strcpy(config.source.input, "zmq-sub:nonsense");
     expect_source_refused(&config, PNR_ECONFIG, "zmq-sub:nonsense", "zmq-sub:tcp://HOST:PORT",
                           NULL);
+    strcpy(config.source.input, "zmq-pull:bind:tcp://nowhere:1");
+    expect_source_refused(&config, PNR_ECONFIG, "want zmq-pull:bind:tcp://HOST:PORT", NULL);
     strcpy(config.source.input, "zmq-pull:");
     expect_source_refused(&config, PNR_ECONFIG, "zmq-pull:tcp://HOST:PORT", NULL);
     assert_int_equal(pnr_source_complete(&config, &error), PNR_OK); /* without a connection */

@@ -244,7 +244,7 @@ done <<'END'
 78|ring.bytes = 1016~100 bytes|pnradar -c base.conf -s ring.bytes=100 in.ci16
 78|ring.bytes = "1X"~K, M or G|pnradar -c base.conf -s ring.bytes=1X in.ci16
 78|ring.seconds = 1~ring.bytes = 1048576~give one|pnradar -c base.conf -s ring.bytes=1M -s ring.seconds=1 in.ci16
-69|ring of~this machine has~smaller engine.batch or ring|pnradar -c base.conf -s ring.seconds=86400 -s source.rate_hz=1e9 in.ci16
+69|ring of~are available~smaller engine.batch or ring|pnradar -c base.conf -s ring.seconds=86400 -s source.rate_hz=1e9 in.ci16
 78|realtime.priority = "100"~0 to 99|pnradar -c base.conf -s realtime.priority=100 in.ci16
 78|realtime.acquisition_cpu = "x"~whole number|pnradar -c base.conf -s realtime.acquisition_cpu=x in.ci16
 # stream, publisher

@@ -157,6 +157,6 @@ done >missing
 report $? "every link leads to a file"
 [ "$(wc -c <"$top/README.md")" -lt 14000 ]
 report $? "README.md stays short"
-[ "$(head -c 4 "$top/tools/listen/doppler-radar.png" | tail -c 3)" = PNG ]
+[ "$(head -c 4 "$top/tools/view/page.png" | tail -c 3)" = PNG ]
 report $? "the picture is one"
 plan

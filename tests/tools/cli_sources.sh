@@ -7,7 +7,7 @@
 . "$(dirname "$0")/tap.sh"
 find_python numpy,zmq
 if [ -z "$python" ]; then
-    skip "SigMF, rtl_tcp and ZeroMQ" "no Python with numpy and zmq"
+    skip "SigMF, Digital RF, rtl_tcp and ZeroMQ" "no Python with numpy and zmq"
     plan
     exit
 fi
@@ -73,6 +73,49 @@ status 65 "$pnradar" -c "$work/radar.conf" "$work/two.sigmf" && says '2 files .s
     status 65 "$pnradar" -c "$work/radar.conf" "$work/cut.sigmf" && says 'tar: the member' &&
     cp "$work/echo.ci16" "$work/no.sigmf" && status 65 "$pnradar" -c "$work/radar.conf" "$work/no.sigmf" && says 'tar: no header'
 report $? "SigMF: archives with two recordings, cut short, or of no tar are refused"
+
+# --- Digital RF ---
+
+peer_python=$python
+find_python h5py,numpy
+if [ -z "$python" ] || [ ! -f "$bin/../lib/pnradar/source-digital-rf.so" ]; then
+    skip "Digital RF" "no Python with h5py, or source-digital-rf.so is not built"
+else
+    "$python" "$here/../source/digital_rf_numpy.py" "$work" echo "$work/echo.ci16" "$lost" >"$work/out" 2>"$work/err" &&
+        results "$work/gaps" && cmp "$work/out" "$work/raw" && says 'loss_visibility: exact' && says ' 4700 lost' &&
+        results "$work/fill/" && cmp "$work/out" "$work/raw" && says 'Digital RF ci16 as ci16, 1 channel, 96000 Hz'
+    report $? "Digital RF gives the results of the raw recording, without any key: gaps, and fill values"
+    status 66 "$pnradar" -c "$work/radar.conf" "$work" && says 'a directory with the file drf_properties.h5' &&
+        status 78 "$pnradar" -c "$work/radar.conf" -s source.rate_hz=48000 "$work/gaps" && says '96000 Hz' && says '48000 Hz'
+    report $? "Digital RF: a folder of another kind, and another rate are refused"
+
+    # The last file, which has the last of 11 results, comes while the recording is followed. SIGINT ends it.
+    cp -r "$work/gaps" "$work/grows"
+    last=$(find "$work/grows" -name 'rf@*' | sort | tail -n 1)
+    mv "$last" "$work/last.h5"
+    "$bin/pnradar-listen" --timeout 60 --format csv "ipc://$work/s" >"$work/heard" 2>/dev/null &
+    listener=$!
+    PNR_LOG=info "$pnradar" -c "$work/radar.conf" -s "publisher.endpoint=ipc://$work/s" \
+        -s publisher.wait_s=30 --print csv --follow "$work/grows" >"$work/csv" 2>"$work/err" </dev/null &
+    follower=$!
+    # heard SEQ: waits for the result of this number, for at most a minute
+    heard() {
+        tries=0
+        until grep -q "^$1," "$work/heard" || [ $tries -eq 3000 ]; do
+            sleep 0.02
+            tries=$((tries + 1))
+        done
+    }
+    heard 9
+    mv "$work/last.h5" "$last"
+    heard 10
+    kill -INT $follower
+    wait $follower
+    wait $listener
+    closes && cut -d, -f1-11,13- "$work/csv" >"$work/out" && cmp "$work/out" "$work/raw"
+    report $? "--follow: the last file comes later, and the results are those of the whole recording"
+fi
+python=$peer_python
 
 # --- rtl_tcp ---
 

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory that this program may still take. */
+#ifndef PNR_AVAILABLE_H
+#define PNR_AVAILABLE_H
+
+/* Returns the bytes that the system can give without swapping: MemAvailable of /proc/meminfo, or
+ * less if the control group has a limit. Returns infinity if the system does not tell. */
+double pnr_memory_available(void);
+
+#endif

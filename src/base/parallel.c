@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads claim tasks from a counter. */
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { MOST_THREADS = 16 };
+
+typedef struct job {
+    pnr_parallel_work *work;
+    void *context;
+    size_t n_tasks;
+    atomic_size_t next;
+} job;
+
+typedef struct worker {
+    job *of;
+    size_t number;
+    pthread_t thread;
+} worker;
+
+static void *run_worker(void *argument)
+{
+    const worker *w = argument;
+    size_t task;
+
+    while ((task = atomic_fetch_add(&w->of->next, 1)) < w->of->n_tasks)
+        w->of->work(w->of->context, task, w->number);
+    return NULL;
+}
+
+size_t pnr_parallel_threads(size_t n_tasks)
+{
+    cpu_set_t allowed;
+    size_t n = 1;
+
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        n = (size_t)CPU_COUNT(&allowed);
+    n = n < MOST_THREADS ? n : MOST_THREADS;
+    return n_tasks < n ? n_tasks : n;
+}
+
+void pnr_parallel_run(size_t n_tasks, size_t n_threads, pnr_parallel_work *work, void *context)
+{
+    job all = {work, context, n_tasks, 0};
+    worker workers[MOST_THREADS] = {{.of = &all}};
+    size_t n = 1;
+
+    for (; n < n_threads && n < MOST_THREADS; n++) {
+        workers[n].of = &all;
+        workers[n].number = n;
+        if (pthread_create(&workers[n].thread, NULL, run_worker, &workers[n]) != 0)
+            break;
+    }
+    run_worker(&workers[0]);
+    while (--n > 0)
+        pthread_join(workers[n].thread, NULL);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs the independent tasks of a set-up on all processors. */
+#ifndef PNR_PARALLEL_H
+#define PNR_PARALLEL_H
+
+#include <stddef.h>
+
+/* Does task `task`. thread: 0 .. n_threads - 1; tasks of one thread run one after the other. */
+typedef void pnr_parallel_work(void *context, size_t task, size_t thread);
+
+/* Returns the number of threads for n_tasks tasks: at most the processors that this thread may use,
+ * and at most 16. */
+size_t pnr_parallel_threads(size_t n_tasks);
+/* Does the tasks 0 .. n_tasks - 1 in any order on n_threads threads, and waits for them. The caller
+ * is one of the threads, and does the work of those that cannot be started. */
+void pnr_parallel_run(size_t n_tasks, size_t n_threads, pnr_parallel_work *work, void *context);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* The layout of a Digital RF recording: its properties, the names of its files, the index of a file,
+ * and the samples that were never written. */
+#ifndef PNR_DRF_LAYOUT_H
+#define PNR_DRF_LAYOUT_H
+
+#include "base/error.h"
+#include "base/rational.h"
+#include "source/number.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PNR_DRF_MAX_CHANNELS = 256 };
+
+/* The attributes that describe a channel: X(member, name of the attribute, least, most). */
+#define PNR_DRF_ATTRIBUTES(X)                                                                      \
+    X(rate_num, "sample_rate_numerator", 1, INT64_MAX)                                             \
+    X(rate_den, "sample_rate_denominator", 1, INT64_MAX)                                           \
+    X(folder_s, "subdir_cadence_secs", 1, INT64_C(1) << 32)                                        \
+    X(file_ms, "file_cadence_millisecs", 1, INT64_C(1) << 42)                                      \
+    X(n_channels, "num_subchannels", 1, PNR_DRF_MAX_CHANNELS)                                      \
+    X(is_complex, "is_complex", 0, 1)                                                              \
+    X(is_continuous, "is_continuous", 0, 1)
+
+/* The values of the attributes, each in its range. */
+typedef struct pnr_drf_layout {
+#define PNR_DRF_MEMBER(member, name, least, most) int64_t member;
+    PNR_DRF_ATTRIBUTES(PNR_DRF_MEMBER)
+#undef PNR_DRF_MEMBER
+    pnr_rational rate_hz; /* set by check: rate_num / rate_den */
+} pnr_drf_layout;
+
+/* Checks the values, and sets rate_hz. PNR_OK, or PNR_EDATA: error names the attribute, its value
+ * and its range. */
+int pnr_drf_layout_check(pnr_drf_layout *layout, pnr_error *error);
+
+/* Returns the number of the first sample since 1970 at or after this time: ceil(ms rate / 1000).
+ * UINT64_MAX: beyond 64 bits. */
+uint64_t pnr_drf_first_sample(const pnr_drf_layout *layout, int64_t ms);
+
+/* Reads the name of a folder, 2026-11-21T02-40-00: seconds since 1970. False: another name. */
+bool pnr_drf_folder_name(const char *name, int64_t *s);
+/* Reads the name of a file, rf@1795228800.250.h5: ms since 1970. False: another name, as
+ * tmp.rf@1795228800.250.h5, which is still written. */
+bool pnr_drf_file_name(const char *name, int64_t *ms);
+
+/* A row of the index of a file: the data from row `local` on are the samples from `sample` on. */
+typedef struct pnr_drf_row {
+    uint64_t sample; /* since 1970 */
+    uint64_t local;
+} pnr_drf_row;
+
+/*
+ * Checks the index of the file that begins at ms and has n_data samples: the first row has local 0,
+ * local ascends below n_data, no samples overlap, and all lie in the time of the file, to within one
+ * sample: writers round. PNR_OK, or PNR_EDATA: error names the row and its values.
+ */
+int pnr_drf_index_check(const pnr_drf_layout *layout, int64_t ms, const pnr_drf_row *rows,
+                        size_t n_rows, uint64_t n_data, pnr_error *error);
+
+/*
+ * A recording in which a file has all samples of its time holds the fill value where nothing was
+ * written: NaN, or the smallest integer, in every number of a sample. Returns how many of the n >= 1
+ * samples at data, each of n_numbers, are like the first one: missing or not. *is_missing: which.
+ */
+size_t pnr_drf_run(const pnr_number_form *form, size_t n_numbers, const void *data, size_t n,
+                   bool *is_missing);
+
+#endif

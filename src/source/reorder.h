@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Packets that came before their turn, in the order of their samples. */
+#ifndef PNR_REORDER_H
+#define PNR_REORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct pnr_reorder pnr_reorder;
+
+/* Samples first .. first + n_samples - 1. */
+typedef struct pnr_reorder_packet {
+    uint64_t first;
+    size_t n_samples;
+    unsigned char *bytes; /* of the samples */
+} pnr_reorder_packet;
+
+/* Makes space for n_packets of at most n_bytes each. NULL: no memory. */
+pnr_reorder *pnr_reorder_create(size_t n_packets, size_t n_bytes);
+void pnr_reorder_destroy(pnr_reorder *reorder);
+/* Copies a packet; there must be space. sample_bytes: of one sample. PNR_OK, or PNR_EDATA: some of
+ * its samples are there already. */
+int pnr_reorder_add(pnr_reorder *reorder, uint64_t first, size_t n_samples, const void *bytes,
+                    size_t sample_bytes);
+size_t pnr_reorder_count(const pnr_reorder *reorder);
+/* Returns the packet with the lowest samples; NULL: there is none. The caller may take samples off
+ * its front, or all with pnr_reorder_drop. */
+pnr_reorder_packet *pnr_reorder_front(pnr_reorder *reorder);
+void pnr_reorder_drop(pnr_reorder *reorder);
+
+#endif
