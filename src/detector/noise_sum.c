@@ -5,6 +5,7 @@
 #include "detector/state.h"
 #include "engine/plan.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -116,26 +117,38 @@ static double model_error(const pnr_detector *detector)
     return detector->has_rows ? 0.05 : 3e-3;
 }
 
+/* Adds what the rows of a map change in the power of an echo: in all cells, in those of its lobe,
+ * and in the shape of R outside of it. All three are divided by P at its peak. */
+static void add_rows(const pnr_detector *detector, const pnr_track *t, double *total,
+                     double *inside, double *alike)
+{
+    /* A cell of the lobe may be wrong by a third of the noise, because all cells are summed. */
+    const double coarse = 30 * t->cell;
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    const pnr_patch_echo echo = pnr_track_echo(detector, t);
+    const pnr_patch_spread spread = pnr_fit_patch_spread(detector->map, place.code, t->bins);
+
+    *total = spread.smooth * *total + spread.rough;
+    *alike *= spread.smooth;
+    if (detector->least_squares != NULL)
+        return;
+    pnr_sign_begin(detector, t);
+    *inside = pnr_fit_patch_inside(detector->map, &place, &echo, coarse, (int)t->code->lobe.reach);
+    pnr_sign_end(detector);
+    *inside /= fmax(pnr_power(echo.peak), DBL_MIN);
+}
+
 /* seen: the share of the cells outside the lobe that lie in no other lobe. */
 static sidelobes sidelobes_of(const pnr_detector *detector, const pnr_track *t, double seen)
 {
     const pnr_lobe *lobe = &t->code->lobe;
     const pnr_plan *plan = detector->plan;
     const double sine = sin(M_PI * t->fit.delay), model = model_error(detector);
-    const double whole = lobe->total * (1 - lobe->nyquist * sine * sine);
-    double total = whole, inside = pnr_lobe_inside(lobe, t->fit.delay);
-    double alike = fmax(total - inside, 0), ridge = 0;
+    double total = lobe->total * (1 - lobe->nyquist * sine * sine);
+    double inside = pnr_lobe_inside(lobe, t->fit.delay), alike = fmax(total - inside, 0);
 
-    if (detector->has_rows) {
-        const pnr_patch_place place = pnr_track_place(detector, t);
-        const pnr_patch_spread spread = pnr_fit_patch_spread(detector->map, &place, t->bins);
-        const double rough = spread.rough * lobe->inside[PNR_LOBE_STEPS];
-
-        ridge = 0.3 * spread.ridge * rough;
-        total = spread.smooth * total + (1 - spread.ridge) * rough;
-        alike *= spread.smooth;
-        inside *= spread.near;
-    }
+    if (detector->has_rows)
+        add_rows(detector, t, &total, &inside, &alike);
     if (plan->linear)
         total = inside + (total - inside) * fmin((double)plan->n_lags / (double)plan->n_samples, 1);
     if (detector->least_squares != NULL) /* echo between gates: sum of sinc^2(k - d), |k| > reach */
@@ -145,8 +158,7 @@ static sidelobes sidelobes_of(const pnr_detector *detector, const pnr_track *t, 
 
     return (sidelobes){.power = own,
                        .alike = fmin(seen * t->power * alike, own),
-                       .error2 = model * model * (own * own + 4e-3 * t->power * t->power) +
-                                 ridge * ridge * t->power * t->power};
+                       .error2 = model * model * (own * own + 4e-3 * t->power * t->power)};
 }
 
 /* Returns the variance of the power that the sidelobes of two echoes share. lobe.alike: the share
@@ -187,10 +199,7 @@ static double crossed_by(const pnr_detector *detector, const pnr_track *t, bool 
     if (!detector->has_rows)
         return power;
 
-    const pnr_patch_place place = pnr_track_place(detector, t);
-    const pnr_patch_spread spread = pnr_fit_patch_spread(detector->map, &place, t->bins);
-
-    return power * (spread.smooth + spread.rough);
+    return power * pnr_fit_patch_spread(detector->map, of, t->bins).rows;
 }
 
 /* Subtracts what an echo puts into the cells of the other codes. own: its sidelobes in those of its

@@ -3,6 +3,7 @@
 #include "estimate/echo_model.h"
 
 #include "base/complex.h"
+#include "base/transform.h"
 #include "engine/plan.h"
 #include "estimate/matrix.h"
 
@@ -14,38 +15,62 @@ enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 static const double loading = 1e-4; /* diagonal loading: oversampled lags are nearly dependent */
 
-/* Compares chi at e = 1/8 bin with the smooth product. Fills code->roughness and code->ridge. Tries
+/* Returns the largest difference of chi and the smooth product at e = 1/8 bin, divided by e. Tries
  * several delays, since chi also depends on where the code wraps around. */
-static void fill_roughness(pnr_echo_model *model, size_t c)
+static double roughness_of(pnr_echo_model *model, size_t code)
 {
     enum { SEAMS = 4 };
-    const double e = 0.125, tone = pnr_echo_model_tone(model, e);
+    const double e = 0.125;
     const size_t n = model->setup->plan.n_samples;
-    pnr_echo_lags *code = &model->codes[c];
-    double worst = 0, rough = 0, smooth_power = 0;
+    double worst = 0;
 
     if (model->setup->plan.filter != NULL)
-        return; /* chi does not describe the output of the least-squares filter */
+        return 0; /* chi does not describe the output of the least-squares filter */
     for (size_t s = 0; s < SEAMS; s++) {
         const long lag = (long)(s * n / SEAMS + n / 7);
         pnr_vector smooth, chi;
 
-        pnr_echo_model_lags(code, 0, smooth, NULL);
-        pnr_ambiguity_set(model->ambiguity, c, (double)lag);
-        pnr_ambiguity_at(model->ambiguity, c, e, lag - MIDDLE, J, chi, NULL, NULL);
-        for (int j = 0; j < J; j++) {
-            const double power = pnr_power(chi[j] - tone * smooth[j]);
-
-            worst = fmax(worst, power);
-            rough += power;
-            smooth_power += pnr_power(smooth[j]);
-        }
+        pnr_echo_model_lags(&model->codes[code], 0, smooth, NULL);
+        pnr_ambiguity_set(model->ambiguity, code, (double)lag);
+        pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
+        for (int j = 0; j < J; j++)
+            worst = fmax(worst, cabs(chi[j] - pnr_echo_model_tone(model, e) * smooth[j]));
     }
-    code->roughness = sqrt(worst) / e;
-    code->ridge = fmin(rough / ((1 - tone * tone) * smooth_power), 1);
+    return worst / e;
 }
 
-static void fill_code(pnr_echo_model *model, size_t c)
+/* Tabulates sum_k |chi(k, g)|^2 over all lags k for whole g: the transform of |R(k)/R(0)|^2. */
+static int tabulate_spread(const pnr_setup *setup, pnr_echo_lags *code)
+{
+    const pnr_plan *plan = &setup->plan;
+    const size_t n = plan->n_samples;
+    double complex *r = malloc(n * sizeof *r);
+    double first = 0, last = 0;
+
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        const double bins = pnr_plan_hypothesis(plan, h).quarters / 4.0;
+
+        first = fmin(first, bins);
+        last = fmax(last, bins);
+    }
+    code->n_spread = (size_t)fmin(last - first + 8, (double)n / 2);
+    code->spread = malloc(code->n_spread * sizeof *code->spread);
+
+    int status = r == NULL || code->spread == NULL ? PNR_ENOMEMORY : PNR_OK;
+
+    if (status == PNR_OK)
+        pnr_waveform_run(code->autocorrelation, 0, n, r, NULL);
+    for (size_t k = 0; k < n && status == PNR_OK; k++)
+        r[k] = pnr_power(r[k]);
+    if (status == PNR_OK)
+        status = pnr_transform_forward((double(*)[2])r, n);
+    for (size_t g = 0; g < code->n_spread && status == PNR_OK; g++)
+        code->spread[g] = creal(r[g]);
+    free(r);
+    return status;
+}
+
+static int fill_code(pnr_echo_model *model, size_t c)
 {
     pnr_echo_lags *code = &model->codes[c];
 
@@ -61,7 +86,8 @@ static void fill_code(pnr_echo_model *model, size_t c)
         for (int j = 0; j < J; j++)
             code->crowd += pnr_power(code->p[i][j]) / J;
     code->bandwidth = pnr_waveform_bandwidth(model->setup->codes[c].waveform);
-    fill_roughness(model, c);
+    code->roughness = roughness_of(model, c);
+    return tabulate_spread(model->setup, code);
 }
 
 int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_model **out)
@@ -89,7 +115,10 @@ int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_mo
         model->n_rows += pnr_plan_hypothesis(plan, h).n_rows;
     }
     for (size_t c = 0; c < setup->n_codes; c++)
-        fill_code(model, c);
+        if (fill_code(model, c) != PNR_OK) {
+            pnr_echo_model_destroy(model);
+            return PNR_ENOMEMORY;
+        }
     *out = model;
     return PNR_OK;
 }
@@ -123,6 +152,8 @@ void pnr_echo_model_destroy(pnr_echo_model *model)
     pnr_ambiguity_destroy(model->ambiguity);
     free(model->windows);
     if (!model->is_shared) {
+        for (size_t c = 0; model->codes != NULL && c < model->setup->n_codes; c++)
+            free(model->codes[c].spread);
         free(model->first_row);
         free(model->codes);
     }

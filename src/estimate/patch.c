@@ -77,6 +77,19 @@ double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
     return power;
 }
 
+double pnr_fit_patch_inside(pnr_fit_patch *map, const pnr_patch_place *place,
+                            const pnr_patch_echo *echo, double cell, int reach)
+{
+    pnr_patch patch = {{0}};
+    double power = 0;
+
+    pnr_fit_patch_change(map, place, NULL, echo, cell, patch);
+    for (int i = 0; i < J; i++)
+        for (int j = MIDDLE - reach; j <= MIDDLE + reach; j++)
+            power += pnr_power(patch[i][j]);
+    return power;
+}
+
 double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *place,
                              const pnr_patch_echo *echo)
 {
@@ -135,18 +148,34 @@ static double share_of_rows(double n, double k, double x)
     return fmin(near + pow(sin(M_PI * x), 2) / (M_PI * k) * far, 1);
 }
 
-/* Over the rows of a whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). A
- * rotation that differs by e from the echo's frequency leaves tone(e)^2 of the power in the shape
- * of R, and spreads the rest over all lags. */
-pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_place *place,
-                                      double bins)
+/* Returns the power of an echo in all lags of a row whose rotation is e bins off, without the part
+ * tone(e)^2 in the shape of R. The tone of e bins consists of tones of whole bins g, of the power
+ * tone(e - g)^2 each; code->spread has what they put into all lags. The near ones stand for all. */
+static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, double e)
+{
+    enum { REACH = 4 };
+    const double smooth = pnr_echo_model_tone(model, e);
+    double power = 0, share = 0;
+
+    for (double g = ceil(fabs(e) - REACH); g <= fabs(e) + REACH; g++) {
+        const double tone = pnr_echo_model_tone(model, fabs(e) - g);
+
+        if (g == 0 || fabs(g) >= (double)code->n_spread)
+            continue;
+        power += tone * tone * code->spread[(size_t)fabs(g)];
+        share += tone * tone;
+    }
+    return share > 0 ? power / share * (1 - smooth * smooth) : 0;
+}
+
+/* Over the rows of a whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). */
+pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, size_t code, double bins)
 {
     const pnr_plan *plan = map->plan;
     const double k = (double)plan->n_periods, looks = pnr_slow_time_looks(map->slow);
     const double gain = pnr_slow_time_gain(map->slow) / looks;
     const double cycle = k * pnr_slow_time_noise_gain(map->slow) / looks / (gain * gain);
-    pnr_patch_spread out = {.ridge = map->model->codes[place->code].ridge};
-    pnr_echo_rows rows;
+    pnr_patch_spread out = {0};
 
     for (size_t h = 0; h < plan->n_hypotheses; h++) {
         const pnr_hypothesis *at = &plan->hypotheses[h];
@@ -155,17 +184,10 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_
         const double x = k * e - at->first_bin;
         const double share = cycle * share_of_rows(at->n_rows, k, x - k * floor((x + 0.5) / k));
 
+        out.rows += share;
         out.smooth += share * tone * tone;
-        out.rough += share * (1 - tone * tone);
+        out.rough += share * rough_of(map->model, &map->model->codes[code], e);
     }
-    pnr_echo_model_rows(map->model, place->row, false, &rows);
-    for (int i = rows.first; i < rows.end; i++) {
-        const double v = bins * (1 + rows.row[i].stretch);
-        const double tone = pnr_echo_model_tone(map->model, v - rows.row[i].rotation);
-
-        out.near += tone * tone * pnr_power(pnr_slow_time_echo(map->slow, v, rows.row[i].bins));
-    }
-    out.near = fmin(out.near, out.smooth);
     return out;
 }
 
