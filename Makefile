@@ -63,7 +63,7 @@ MANUALS = $(filter-out $(if $(HAVE_VIEW),,%/pnradar-view.1),$(shell find src too
 # The page of pnradar-view has the charts of Chart.js.
 CHART := $(firstword $(wildcard /usr/share/javascript/chart.js/chart.min.js))
 HAVE_VIEW := $(if $(CHART),$(call have,libmicrohttpd))
-TOOLS := echo listen plan bench $(if $(HAVE_VIEW),view)
+TOOLS := echo listen plan bench keys $(if $(HAVE_VIEW),view)
 PROGRAMS := $(B)/bin/pnradar $(TOOLS:%=$(B)/bin/pnradar-%)
 MODULES := $(if $(HAVE_FFTW),$(B)/lib/pnradar/cpu.so) $(if $(HAVE_CUDA),$(B)/lib/pnradar/cuda.so) $(foreach m,$(FOUND),$(B)/lib/pnradar/$(subst /,-,$m).so)
 # The library for other programs. Its major number changes with the interface of pnradar.h.
@@ -244,8 +244,8 @@ tsan: ## build and run the tests of threads with the thread sanitizer
 	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
 	    $(MAKE) --no-print-directory $(JOBS) VARIANT=tsan check
 # Tests of threads: the ring, the recorders, the cpu engine's team, the pipeline, its subscribers and the library.
-TSAN_TESTS := test_ring test_recorder test_result_recorder test_queue test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
-    $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher test_library
+TSAN_TESTS := test_ring test_isolation test_recorder test_result_recorder test_queue test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
+    $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher test_guard test_event test_watchdog test_library
 export PNR_ONLY
 
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -294,7 +294,7 @@ fmt: ## format the code with clang-format
 
 gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that this machine has
 	@$(B)/bin/pnradar --list-engines
-	@PNR_ONLY='test_engine test_engine_map test_engine_map_cuda test_engine_again test_map_numpy test_engine_fused test_engine_long test_engine_walsh test_engine_stream test_engine_cpu test_detection test_pipeline test_pipeline_bits test_pipeline_live test_pipeline_memory' \
+	@PNR_ONLY='test_engine test_engine_map test_engine_map_cuda test_engine_again test_map_numpy test_engine_fused test_engine_long test_engine_walsh test_engine_stream test_engine_cpu test_detection test_pipeline test_pipeline_bits test_pipeline_live test_pipeline_memory test_isolation' \
 	    tests/run $(B)
 
 SHARE = $(DESTDIR)$(PREFIX)/share

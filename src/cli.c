@@ -425,13 +425,16 @@ static void note_signal(int number)
 
 void pnr_cli_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = note_signal};
+    struct sigaction action = {.sa_handler = note_signal}, before;
 
     /* Without SA_RESTART a signal ends a read that waits. The caller of that read then checks
      * pnr_stop. */
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    /* The terminal has gone, unless nohup says that this is no reason to end. */
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line that all five programs share. */
+/* The command line that all six programs share. */
 #ifndef PNR_CLI_H
 #define PNR_CLI_H
 
@@ -55,8 +55,9 @@ size_t pnr_cli_read_count(const char *text, const char **end);
 /* Logs the error, with "try --help" for PNR_EUSAGE, and returns its exit status. */
 int pnr_cli_fail(const pnr_error *error);
 
-/* The flags of signals, the only globals. The stop flag: 1 after the first SIGINT or SIGTERM. A second signal ends the
- * process at once with status 128 + signal. SIGPIPE and SIGXFSZ are ignored; the write fails. */
+/* The flags of signals, the only globals. The stop flag: 1 after the first SIGINT, SIGTERM or
+ * SIGHUP. A second signal ends the process at once with status 128 + signal. SIGPIPE and SIGXFSZ
+ * are ignored; the write fails. */
 extern volatile int pnr_stop;
 void pnr_cli_catch_signals(void);
 /* 1 after a SIGUSR1 that follows pnr_cli_catch_trigger. */

@@ -6,6 +6,7 @@
 #include "output.h"
 #include "picture/picture.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/worker.h"
 #include "progress.h"
 #include "publisher/cell_file.h"
 #include "publisher/report.h"
@@ -200,11 +201,14 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
 {
     static outputs to;
     pnr_account account;
+    pnr_notify service;
     pnr_pipeline_options options = {.stop = &pnr_stop,
                                     .trigger = &pnr_trigger_signal,
+                                    .can_isolate = true,
                                     .pause = flush_results,
                                     .finish = finish,
                                     .tap_context = &to,
+                                    .service = &service,
                                     .watch = pnr_progress_watch,
                                     .watch_context = &to.printing.progress};
     int code;
@@ -223,7 +227,9 @@ static int run(const pnr_config *config, const char *print, const pnr_picture_op
     if (to.picture != NULL || to.cells != NULL)
         options.tap_cells = take_cells;
     pnr_progress_begin(&to.printing.progress);
+    pnr_notify_open(&service);
     code = pnr_pipeline_run(config, &options, &account, error);
+    pnr_notify_close(&service);
     if (to.picture != NULL)
         code = pnr_picture_finish(to.picture, code, error);
     pnr_picture_destroy(to.picture);
@@ -245,8 +251,20 @@ static int choose_print(const char **print, bool is_quiet, pnr_error *error)
     return PNR_OK;
 }
 
+/* Takes the operand INPUT. */
+static int set_input(pnr_config *config, const char *input, pnr_error *error)
+{
+    const size_t size = sizeof config->source.input;
+
+    if ((size_t)snprintf(config->source.input, size, "%s", input) >= size)
+        return pnr_error_set(error, PNR_EUSAGE, "INPUT is longer than %zu bytes", size - 1);
+    return PNR_OK;
+}
+
 int main(int argc, char **argv)
 {
+    pnr_worker_main(argc, argv);
+
     const char *print = NULL, *cells_path = NULL;
     bool lists = false, is_quiet = false, follows = false;
     pnr_picture_options picture = {0};
@@ -285,11 +303,8 @@ int main(int argc, char **argv)
     int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
     int status;
 
-    if (code == PNR_OK && cli.n_operands > 0 &&
-        (size_t)snprintf(config.source.input, sizeof config.source.input, "%s", cli.operands[0]) >=
-            sizeof config.source.input)
-        code = pnr_error_set(&error, PNR_EUSAGE, "INPUT is longer than %zu bytes",
-                             sizeof config.source.input - 1);
+    if (code == PNR_OK && cli.n_operands > 0)
+        code = set_input(&config, cli.operands[0], &error);
     if (follows)
         config.source.follow = true;
     if (code == PNR_OK)

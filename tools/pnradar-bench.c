@@ -3,6 +3,7 @@
  * compares the CPU with the GPU. */
 #include "cli.h"
 #include "picture/gnuplot.h"
+#include "pipeline/worker.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/planted.h"
 #include "tools/common/measure.h"
@@ -153,6 +154,8 @@ static int run_named(const pnr_cli *cli, bench *b, pnr_error *error)
 
 int main(int argc, char **argv)
 {
+    pnr_worker_main(argc, argv);
+
     const char *sizes = NULL;
     bool lost = false;
     pnr_config config;

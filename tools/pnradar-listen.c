@@ -46,11 +46,13 @@ typedef struct listener {
     void *context, *socket;
     void *monitor; /* NULL: the publisher has been reached */
     bool is_connected;
+    pnr_contact contact; /* with the publisher, as far as it is known */
     FILE *log;
     listen_truth *truth;
     listen_counts counts;
     pnr_printer printer;
     pnr_report report;
+    pnr_pack pack;
     uint64_t n_bad;
     uint64_t heard_ns;                     /* time of the last message of the stream */
     bool is_other;                         /* the last message is of another stream */
@@ -146,17 +148,12 @@ static int take_result(listener *l, const char *raw, size_t length, pnr_error *e
 static int take_pack(listener *l, const char *text, size_t length, pnr_subscriber_message *m,
                      pnr_error *error)
 {
-    size_t bytes, offset = 0;
+    size_t bytes;
     const void *records = pnr_subscriber_part(m, 2, &bytes);
-    int code = PNR_OK;
+    int code = pnr_message_open_pack(text, length, records, bytes, &l->pack, error);
 
-    while (code == PNR_OK) {
-        code = pnr_message_read_pack(text, length, records, bytes, &offset, &l->report, error);
-        if (code == PNR_EEND)
-            return PNR_OK;
-        if (code == PNR_OK)
-            code = take_result(l, NULL, 0, error);
-    }
+    while (code == PNR_OK && pnr_message_next_dwell(&l->pack, &l->report))
+        code = take_result(l, NULL, 0, error);
     return code;
 }
 
@@ -246,12 +243,45 @@ static bool has_profiles(const listener *l)
            silent_s(l) > patience_s;
 }
 
+/* Tells what a publisher that is there has against us. NULL: nothing. */
+static const char *objection(const listener *l)
+{
+    if (l->contact == PNR_CONTACT_KEY)
+        return l->source.secret_path != NULL
+                   ? "authentication refused: the publisher does not allow the key of "
+                     "--curve-secret"
+                   : "authentication refused: the publisher allows known keys only: --curve-secret";
+    if (l->contact == PNR_CONTACT_SECURITY)
+        return l->source.curve_key != NULL ? "the publisher has no keys: leave out --curve-key"
+                                           : "the publisher wants a key: --curve-key";
+    if (l->contact == PNR_CONTACT_FAILED)
+        return l->source.curve_key != NULL
+                   ? "the handshake failed: is --curve-key the publisher's public key?"
+                   : "the handshake failed: the publisher wants a key (--curve-key), or is another "
+                     "program";
+    return NULL;
+}
+
+/* Notes what the publisher says at the connection, and tells a refusal once. */
+static void note_contact(listener *l)
+{
+    const pnr_contact before = l->contact;
+    pnr_contact contact;
+
+    while ((contact = pnr_subscriber_contact(l->socket, &l->monitor)) != PNR_CONTACT_NONE)
+        l->contact = contact;
+    if (l->contact != before && objection(l) != NULL)
+        warn_user(l, objection(l));
+}
+
 /* Writes why nothing publishes at the endpoint. */
 static void describe_absence(const listener *l, char *text, size_t size)
 {
     const char *refusal = pnr_subscriber_refusal(l->source.endpoint);
 
-    if (refusal != NULL)
+    if (objection(l) != NULL)
+        snprintf(text, size, "%s at %s", objection(l), l->source.endpoint);
+    else if (refusal != NULL)
         snprintf(text, size, "nothing publishes at %s: %s (not started yet, or another port?)",
                  l->source.endpoint, refusal);
     else
@@ -267,7 +297,7 @@ static void describe_silence(listener *l, char *text, size_t size)
     size_t length;
 
     if (l->n_others == 0) {
-        if (pnr_subscriber_reached(l->socket, &l->monitor))
+        if (l->monitor == NULL)
             snprintf(text, size, "a publisher is at %s, but nothing arrived from it",
                      l->source.endpoint);
         else
@@ -354,6 +384,7 @@ static int listen_all(listener *l, pnr_error *error)
     l->heard_ns = pnr_clock_ns();
     while (code == PNR_OK && !pnr_stop && !(has_all(l) && has_profiles(l))) {
         l->is_other = false;
+        note_contact(l);
         code = take_next(l, error);
         if (code == PNR_OK && !l->is_other) {
             l->heard_ns = pnr_clock_ns();
@@ -445,6 +476,9 @@ static int check_arguments(const arguments *a, listener *l, pnr_print *print, pn
     if (a->stream != NULL && (a->stream[0] == '\0' || strlen(a->stream) >= PNR_TEXT_LEN))
         return pnr_error_set(error, PNR_EUSAGE, "--stream '%.20s': want a name of 1 to %d bytes",
                              a->stream, PNR_TEXT_LEN - 1);
+    if (l->source.secret_path != NULL && l->source.curve_key == NULL)
+        return pnr_error_set(error, PNR_EUSAGE,
+                             "--curve-secret needs --curve-key, the publisher's public key");
     if (!a->all)
         l->source.stream = a->stream != NULL ? a->stream : l->config->stream.name;
     if (l->source.endpoint[0] == '\0')
@@ -457,7 +491,7 @@ static int check_arguments(const arguments *a, listener *l, pnr_print *print, pn
 
 static int open_socket(listener *l, const arguments *a, pnr_error *error)
 {
-    int code = pnr_endpoint_enough_files(error);
+    int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES, error);
 
     if (code != PNR_OK)
         return code;
@@ -517,6 +551,8 @@ int main(int argc, char **argv)
          "print events (losses, slips, refused subscribers, ...) in place of results",
          .flag = &a.events},
         {"curve-key", "KEY", "the publisher's CURVE public key", .value = &l.source.curve_key},
+        {"curve-secret", "FILE", "this subscriber's CURVE secret key, from pnradar-keys",
+         .value = &l.source.secret_path},
         {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors",
          .value = &a.truth},
         PNR_PICTURE_CLI(a.picture),

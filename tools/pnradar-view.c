@@ -47,7 +47,7 @@ static int open_all(viewer *v, const pnr_subscriber_source *sources, size_t n_so
                     size_t n_streams, const view_web_options *options, pnr_error *error)
 {
     char url[512];
-    int code = pnr_endpoint_enough_files(error);
+    int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES, error);
 
     if (code != PNR_OK)
         return code;
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 {
     view_web_options web = {.listen = "127.0.0.1:8080"};
     size_t n_streams = 4;
-    const char *curve_key = NULL;
+    const char *curve_key = NULL, *curve_secret = NULL;
     pnr_config config;
     viewer v = {0};
     const pnr_cli_option options[] = {
@@ -95,6 +95,8 @@ int main(int argc, char **argv)
         {"streams", "N", "streams to keep, some 60 MB of memory each (4)", .count = &n_streams,
          .min = 1, .max = VIEW_MAX_STREAMS},
         {"curve-key", "KEY", "the publishers' CURVE public key", .value = &curve_key},
+        {"curve-secret", "FILE", "this subscriber's CURVE secret key, from pnradar-keys",
+         .value = &curve_secret},
         {0}};
     pnr_cli cli = {
         .program = "pnradar-view",
@@ -118,7 +120,8 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < n; i++)
             sources[i] = (pnr_subscriber_source){
                 .endpoint = cli.n_operands > 0 ? cli.operands[i] : config.publisher.endpoint,
-                .curve_key = curve_key};
+                .curve_key = curve_key,
+                .secret_path = curve_secret};
         pnr_cli_catch_signals();
         code = open_all(&v, sources, n, n_streams, &web, &error);
         if (code == PNR_OK)

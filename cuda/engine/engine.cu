@@ -85,6 +85,13 @@ static void free_pinned(void *memory)
         (void)cudaFreeHost(memory); /* a failed free is ignored */
 }
 
+/* Memory that another process shares too. It stays pinned until this process ends. */
+static int pin_memory(void *memory, size_t bytes, pnr_error *error)
+{
+    return pnr_cuda_check(cudaHostRegister(memory, bytes, cudaHostRegisterPortable),
+                          "pinning the memory of the ring", error);
+}
+
 /* --- create and destroy --- */
 
 static int choose_method(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
@@ -334,11 +341,11 @@ pnr_cuda_slot *pnr_cuda_engine_slot(pnr_engine *engine, const pnr_cuda_common **
 extern "C" __attribute__((visibility("default"))) const pnr_engine_ops *pnr_engine_module(void)
 {
     static const pnr_engine_ops ops = {
-        PNR_ENGINE_ABI, "cuda",       "NVIDIA GPUs through CUDA, single precision",
-        probe,          alloc_pinned, free_pinned,
-        describe,       create,       destroy,
-        submit,         collect,      upload_ahead,
-        search_without,
+        PNR_ENGINE_ABI, "cuda",         "NVIDIA GPUs through CUDA, single precision",
+        probe,          alloc_pinned,   free_pinned,
+        pin_memory,     describe,       create,
+        destroy,        submit,         collect,
+        upload_ahead,   search_without,
     };
 
     return &ops;

@@ -37,6 +37,13 @@ static bool adds_up(const part *parts, size_t n, uint64_t total)
     return sum == total;
 }
 
+void pnr_account_add(pnr_account *account, const pnr_account *more)
+{
+#define ADD_COUNT(name) account->name += more->name;
+    PNR_ACCOUNT_FIELDS(ADD_COUNT)
+#undef ADD_COUNT
+}
+
 bool pnr_account_closes(const pnr_account *account)
 {
     const part samples[] = SAMPLE_PARTS, windows[] = WINDOW_PARTS, results[] = RESULT_PARTS;

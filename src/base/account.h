@@ -42,6 +42,8 @@ typedef struct pnr_account {
 #undef PNR_ACCOUNT_FIELD
 } pnr_account;
 
+/* Adds each count of `more` to *account. */
+void pnr_account_add(pnr_account *account, const pnr_account *more);
 /* True when the three sums hold. */
 bool pnr_account_closes(const pnr_account *account);
 /* True when nothing was lost, refused, dropped, unsent or unrecorded. */

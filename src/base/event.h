@@ -16,19 +16,25 @@
     X(LOSS_BEGINS, "loss-begins", WARN, "source", "ring_full")                                     \
     X(LOSS_ENDS, "loss-ends", INFO, "source", "ring_full")                                         \
     X(OVERLOAD, "overload", WARN, "late", "worst_us")                                              \
+    X(SUBSCRIBER_REFUSED, "subscriber-refused", WARN, "bytes", "subscriptions")                    \
     X(CLIPPING, "clipping", WARN, "clipped", "share")                                              \
     X(SLIP, "slip", WARN, "vanished", "period")                                                    \
     X(ZERO_ALARM, "zero-alarm", WARN, "moved_m", "limit_m")                                        \
     X(ZERO_ALARM_ENDS, "zero-alarm-ends", INFO, "moved_m", "limit_m")                              \
     X(ZERO_STATE_DROPPED, "zero-state-dropped", WARN, "delay_s", "")                               \
     X(ENGINE_FAILED, "engine-failed", WARN, "windows", "")                                         \
+    X(ENGINE_HANGS, "engine-hangs", WARN, "seconds", "")                                           \
     X(RESULTS_UNSENT, "results-unsent", WARN, "results", "")                                       \
     X(OVERRUN, "overrun", WARN, "", "")                                                            \
     X(UNDERRUN, "underrun", WARN, "", "")                                                          \
     X(RECORDING_STOPS, "recording-stops", WARN, "", "")                                            \
     X(RECORDING_RESUMES, "recording-resumes", INFO, "unrecorded", "")                              \
     X(RECORDING_LATE, "recording-late", WARN, "unrecorded", "")                                    \
-    X(SOURCE_ERROR, "source-error", WARN, "", "")
+    X(SOURCE_ERROR, "source-error", WARN, "", "")                                                  \
+    X(WORKER_LOST, "worker-lost", WARN, "deaths", "views")                                         \
+    X(WORKER_STARTED, "worker-started", INFO, "seconds", "")                                       \
+    X(DEGRADED, "degraded", WARN, "deaths", "")                                                    \
+    X(RESTORED, "restored", INFO, "", "")
 typedef enum pnr_event_kind {
 #define PNR_EVENT_VALUE(name, word, level, first, second) PNR_EVENT_##name,
     PNR_EVENTS(PNR_EVENT_VALUE)

@@ -54,6 +54,13 @@ static int find_module(const char *name, char *path, size_t size)
     return find_in_folders(PNR_MODULE_DIR, name, path, size);
 }
 
+bool pnr_module_is_there(const char *name)
+{
+    char path[PATH_MAX];
+
+    return find_module(name, path, sizeof path) == PNR_OK;
+}
+
 void *pnr_module_load(const char *name, pnr_error *error)
 {
     char path[PATH_MAX];

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 /*
  * Loads <name>.so from $PNR_MODULE_PATH (folders, colon-separated), else from ../lib/pnradar beside
  * the folder of the program, else from the installed folder. Returns the handle for dlsym; the
@@ -12,5 +14,8 @@
  * "no module <name>.so was built or installed" or that of the loader.
  */
 void *pnr_module_load(const char *name, pnr_error *error);
+
+/* True if there is such a module; it is not loaded. */
+bool pnr_module_is_there(const char *name);
 
 #endif

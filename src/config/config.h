@@ -67,6 +67,7 @@ typedef enum { PNR_CLUTTER_KEEP, PNR_CLUTTER_REMOVE } pnr_clutter;
 typedef enum { PNR_STEP_WHOLE, PNR_STEP_HALF, PNR_STEP_QUARTER } pnr_step;
 typedef enum { PNR_ZERO_FIXED, PNR_ZERO_DIRECT_PATH } pnr_zero_kind;
 typedef enum { PNR_WAIT_SLEEP, PNR_WAIT_SPIN } pnr_wait;
+typedef enum { PNR_ISOLATE_AUTO, PNR_ISOLATE_YES, PNR_ISOLATE_NO } pnr_isolate;
 typedef enum { PNR_PROFILE_OFF, PNR_PROFILE_POWER, PNR_PROFILE_COMPLEX } pnr_profile;
 
 /* The sample positions [first, first + count). */
@@ -222,11 +223,13 @@ typedef struct pnr_config {
         char name[PNR_TEXT_LEN];
         char method[PNR_TEXT_LEN];
         size_t device;
-        size_t depth;    /* greatest number of submits in flight */
-        size_t batch;    /* most dwells in a submit; 0: chosen by the program */
-        size_t threads;  /* threads of the cpu engine; 0: one for each core */
-        int wait;        /* pnr_wait */
-        double deadline; /* age of a late result, s; 0: one period of a live stream */
+        size_t depth;         /* greatest number of submits in flight */
+        size_t batch;         /* most dwells in a submit; 0: chosen by the program */
+        size_t threads;       /* threads of the cpu engine; 0: one for each core */
+        int wait;             /* pnr_wait */
+        double deadline;      /* age of a late result, s; 0: one period of a live stream */
+        int isolate;          /* pnr_isolate */
+        double deadline_hang; /* time without progress after which a worker is lost, s */
     } engine;
     struct {
         double seconds; /* length in time; 0: chosen by the program */
@@ -243,6 +246,8 @@ typedef struct pnr_config {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
         bool expose;                 /* true: may bind beyond loopback without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
+        char curve_clients[PNR_PATH_LEN]; /* folder of public keys; "": any key may subscribe */
+        size_t max_subscribers;           /* connections */
         size_t pack;
         int profile;                 /* pnr_profile */
         char gnuradio[PNR_TEXT_LEN]; /* endpoint of profiles and maps for GNU Radio; "": none */

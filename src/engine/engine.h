@@ -6,7 +6,7 @@
 #include "engine/plan.h"
 
 /* A program and the modules that it loads must be built with the same number. */
-enum { PNR_ENGINE_ABI = 6 };
+enum { PNR_ENGINE_ABI = 7 };
 
 /* The stages of a submit, in the order in which `pnradar-bench chain` names them. */
 enum {
@@ -100,6 +100,9 @@ typedef struct pnr_engine_ops {
      * NULL: out of memory. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
+    /* Makes sample memory that another process shares as fast as that of alloc, until this process
+     * ends. NULL in an engine that reads any memory as fast. Errors: those of create. */
+    int (*pin)(void *memory, size_t bytes, pnr_error *error);
     /* PNR_OK; PNR_ECONFIG: unknown method; PNR_EUNSUPPORTED: error names the unsupported part. */
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);
     /* Creates an engine, which may be slow. On failure the error has the reason. After create the

@@ -63,7 +63,8 @@ enum {
     PNRADAR_SLIP = 1 << 9,
     PNRADAR_SIGN_CHANGE = 1 << 10,
     PNRADAR_HUGE_SAMPLES = 1 << 11,
-    PNRADAR_COARSE = 1 << 12
+    PNRADAR_COARSE = 1 << 12,
+    PNRADAR_RESTARTED = 1 << 13
 };
 
 /* The result of one dwell. */

@@ -42,13 +42,14 @@ static void *next_place(pnr_acquisition *a, uint64_t position, size_t *n_samples
             *n_samples = chunk;
             return a->spare;
         }
+        pnr_turns_count(&a->turns);
         (void)pnr_ring_wait_space(a->ring, patience_ns);
     }
     return NULL;
 }
 
 /* Waits until the time of the sample at `position`. */
-static void keep_pace(const pnr_acquisition *a, uint64_t began_ns, uint64_t position)
+static void keep_pace(pnr_acquisition *a, uint64_t began_ns, uint64_t position)
 {
     const uint64_t due = began_ns + (uint64_t)pnr_rational_time_ns(a->rate_hz, position);
 
@@ -57,6 +58,7 @@ static void keep_pace(const pnr_acquisition *a, uint64_t began_ns, uint64_t posi
 
         if (now >= due)
             return;
+        pnr_turns_count(&a->turns);
         (void)pnr_clock_sleep_until(due - now > patience_ns ? now + patience_ns : due, NULL);
     }
 }
@@ -98,6 +100,9 @@ void pnr_acquisition_run(pnr_acquisition *a)
         size_t n_samples = 0;
         pnr_source_block block;
         bool is_spare;
+
+        pnr_turns_count(&a->turns);
+
         void *data = next_place(a, position, &n_samples, &is_spare);
 
         if (data == NULL)
@@ -133,5 +138,6 @@ void pnr_acquisition_run(pnr_acquisition *a)
         else
             pnr_ring_commit(a->ring, block.n_samples);
     }
+    atomic_store(&a->turns.is_over, true);
     pnr_ring_end(a->ring);
 }

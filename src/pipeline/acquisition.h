@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "pipeline/watchdog.h"
 #include "recorder/sample_recorder.h"
 #include "ring/ring.h"
 #include "source/source.h"
@@ -30,6 +31,7 @@ typedef struct pnr_acquisition {
     bool is_live;                 /* the source cannot wait: a full ring drops samples */
     bool is_paced;                /* the source is a recording that plays in real time */
     const volatile int *stop;     /* may be NULL */
+    pnr_turns turns;              /* of this thread, for the watchdog */
     _Atomic int cancel;           /* stop flag of the pipeline itself */
     _Atomic int64_t start_utc_ns; /* host time of sample 0; 0 before the first samples */
     _Atomic int64_t source_start_utc_ns; /* the same as the source states it; 0 before it does */

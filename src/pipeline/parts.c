@@ -4,8 +4,6 @@
 
 #include "base/available.h"
 #include "base/log.h"
-#include "correlator/engines.h"
-#include "detector/sign.h"
 #include "engine/plan.h"
 
 #include <math.h>
@@ -13,8 +11,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The most detection threads that the program starts unless the user asks for more. */
-enum { MAX_DETECTION_THREADS = 16 };
+/* True if the run may have a worker. */
+static bool may_isolate(const pnr_pipeline *p)
+{
+    return pnr_isolation_is_wanted(p->config, p->is_live) &&
+           (p->options->can_isolate || p->config->engine.isolate == PNR_ISOLATE_YES);
+}
+
+/* Returns the length of a ring that holds a live stream while a lost worker is replaced. */
+static size_t bridging_samples(const pnr_pipeline *p)
+{
+    enum { SECONDS = 2, MOST_BYTES = 1 << 30 };
+    const double samples = SECONDS * pnr_rational_double(p->setup->radar.rate_hz);
+    const size_t most = MOST_BYTES / pnr_plan_sample_bytes(&p->setup->plan);
+
+    return samples < (double)most ? (size_t)samples : most;
+}
 
 /* Finds how many dwells a submit may hold so that the ring has space for all submits in flight and
  * for the source. Also finds the number of samples in that ring. */
@@ -29,8 +41,11 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
 
     p->max_dwells = plan->batch;
     p->capacity = pnr_setup_ring_samples(p->setup, config);
-    if (config->ring.bytes == 0 && config->ring.seconds == 0)
+    if (config->ring.bytes == 0 && config->ring.seconds == 0) {
+        if (p->is_live && may_isolate(p) && p->capacity < bridging_samples(p))
+            p->capacity = bridging_samples(p);
         return PNR_OK;
+    }
 
     const size_t whole = p->capacity > behind ? (p->capacity - behind) / dwell : 0;
 
@@ -45,44 +60,79 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses a plan that needs more memory than there is: the system would grant the memory and later
- * kill the program. */
-static int check_memory(const pnr_pipeline *p, const pnr_engine_choice *choice, pnr_error *error)
+/* Opens the engine in this process, and its memory for the samples. */
+static int open_here(pnr_pipeline *p, pnr_error *error)
 {
-    const pnr_plan *plan = &p->setup->plan;
-    const double there = pnr_memory_available();
-    const double ring = (double)p->capacity * (double)pnr_plan_sample_bytes(plan);
-    const double queue = (double)pnr_publishing_bytes(p->setup, p->is_live);
+    pnr_processing *processing = &p->processing;
+    const size_t bytes = p->capacity * pnr_plan_sample_bytes(&p->setup->plan);
+    int code = pnr_processing_choose(processing, p->config->engine.name, error);
 
-    if (ring + queue + (double)choice->host_bytes <= there)
-        return PNR_OK;
-    return pnr_error_set(error, PNR_ENOMEMORY,
-                         "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and %.4g "
-                         "GiB are available: fewer periods or looks (a result has %zu "
-                         "samples), a smaller engine.batch or ring",
-                         p->capacity, ring / 0x1p30, (double)choice->host_bytes / 0x1p30,
-                         there / 0x1p30, pnr_plan_dwell_samples(plan));
+    if (code != PNR_OK ||
+        (code = pnr_processing_check_memory(processing, p->capacity, false, error)) != PNR_OK)
+        return code;
+    if ((p->memory = processing->ops->alloc(bytes)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes", bytes);
+    return pnr_processing_open(processing, error);
+}
+
+/* Starts a worker, which opens the engine. */
+static int open_worker(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_isolation_parts parts = {.config = p->config,
+                                       .setup = p->setup,
+                                       .info = &p->info,
+                                       .stop = p->options->stop,
+                                       .events = &p->events,
+                                       .is_live = p->is_live,
+                                       .capacity = p->capacity,
+                                       .max_dwells = p->max_dwells};
+    int code;
+
+    if (!p->options->can_isolate)
+        return pnr_refuse(error, "engine.isolate = yes: this program cannot start a worker");
+    if ((code = pnr_processing_check_memory(&p->processing, p->capacity, false, error)) == PNR_OK &&
+        (code = pnr_isolation_create(&parts, &p->isolation, error)) == PNR_OK)
+        p->memory = pnr_isolation_memory(p->isolation);
+    return code;
+}
+
+/* Ends a worker whose engine need not be isolated. */
+static void close_worker(pnr_pipeline *p)
+{
+    pnr_isolation_destroy(p->isolation);
+    p->isolation = NULL;
+    p->memory = NULL;
 }
 
 static int open_engine(pnr_pipeline *p, pnr_error *error)
 {
-    pnr_plan plan = p->setup->plan;
-    pnr_engine_choice choice;
+    const bool must = p->config->engine.isolate == PNR_ISOLATE_YES;
     int code;
 
-    plan.batch = p->max_dwells;
-    if ((code = pnr_engine_choose(p->config->engine.name, &plan, &p->ops, &choice, error)) !=
-            PNR_OK ||
-        (code = check_memory(p, &choice, error)) != PNR_OK)
+    p->processing.config = p->config;
+    p->processing.setup = p->setup;
+    p->processing.is_live = p->is_live;
+    p->processing.max_dwells = p->max_dwells;
+    if (!may_isolate(p))
+        return open_here(p, error);
+    if ((code = open_worker(p, error)) != PNR_OK || must ||
+        strncmp(pnr_isolation_engine(p->isolation), "cuda/", 5) == 0)
         return code;
-    return pnr_correlator_create(p->ops, &plan, &choice, &p->correlator, error);
+    close_worker(p); /* engine.name = auto has not chosen cuda */
+    return open_here(p, error);
+}
+
+const char *pnr_pipeline_engine(const pnr_pipeline *p)
+{
+    return p->isolation != NULL ? pnr_isolation_engine(p->isolation)
+                                : pnr_correlator_name(p->processing.correlator);
 }
 
 static int open_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
     const size_t sample_bytes = pnr_plan_sample_bytes(plan);
-    pnr_ring_shape shape = {
+    const pnr_ring_shape shape = {
         .capacity = p->capacity,
         .sample_bytes = sample_bytes,
         .n_samples = plan->n_samples,
@@ -91,28 +141,12 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
         .max_dwells = p->max_dwells,
         .first_window = p->setup->radar.first_window,
         .zero_byte = plan->format == PNR_FORMAT_CU8 || plan->format == PNR_FORMAT_U8 ? 0x80 : 0,
-        .depth = plan->depth,
+        .depth = p->isolation != NULL ? pnr_isolation_views(p->setup) : plan->depth,
         .events = &p->events,
+        .memory = p->memory,
     };
 
-    if ((p->memory = p->ops->alloc(p->capacity * sample_bytes)) == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes",
-                             p->capacity * sample_bytes);
-    shape.memory = p->memory;
     return pnr_ring_create(&shape, &p->ring, error);
-}
-
-/* Returns the smallest part of a dwell to upload ahead, in samples; 0: none. A smaller part is not
- * worth a copy. */
-static size_t ahead_samples(const pnr_pipeline *p)
-{
-    enum { WORTH_BYTES = 1 << 16, PARTS = 16 };
-    const pnr_plan *plan = &p->setup->plan;
-    const size_t dwell = pnr_plan_dwell_samples(plan);
-    const size_t least = WORTH_BYTES / pnr_plan_sample_bytes(plan);
-    const size_t ahead = dwell / PARTS > least ? dwell / PARTS : least;
-
-    return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
 }
 
 /* Returns the greatest length of a live read in samples, a fraction of a dwell. Earlier reads are
@@ -181,76 +215,6 @@ static int open_recorder(pnr_pipeline *p, pnr_error *error)
                                       !p->is_live, &p->events, &p->acquisition.recorder, error);
 }
 
-static int open_detector(pnr_pipeline *p, pnr_error *error)
-{
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t wanted = p->config->detector.threads;
-    int code = pnr_detector_create(p->config, p->setup, &p->detector, error);
-    size_t n = wanted > 0 ? wanted : cores > 0 ? (size_t)cores : 1;
-
-    if (code != PNR_OK)
-        return code;
-    if (wanted == 0 && n > MAX_DETECTION_THREADS)
-        n = MAX_DETECTION_THREADS;
-
-    const double dwell_s = (double)pnr_plan_dwell_samples(&p->setup->plan) /
-                           pnr_rational_double(p->setup->radar.rate_hz);
-
-    code =
-        pnr_team_create(p->detector, p->setup->max_echoes, n, (uint64_t)(dwell_s * 1e9), &p->team);
-    if (code == PNR_OK && n > 1 && p->config->detector.subtract == 0 &&
-        p->setup->plan.want_profile == PNR_WANT_NONE)
-        code = pnr_pending_create(&p->setup->plan, p->max_dwells, &p->pending);
-    return code == PNR_OK ? PNR_OK
-                          : pnr_error_set(error, code, "no memory for %zu detection threads", n);
-}
-
-/* The opening of the detector in a thread of its own. */
-typedef struct opening {
-    pnr_pipeline *pipeline;
-    int code;
-    pnr_error error;
-} opening;
-
-static void *open_detector_thread(void *argument)
-{
-    opening *o = argument;
-
-    o->code = open_detector(o->pipeline, &o->error);
-    return NULL;
-}
-
-/* Opens the engine, its ring and the detector. The tables of the detector are made while the device
- * starts. */
-static int open_both(pnr_pipeline *p, pnr_error *error)
-{
-    opening detector = {.pipeline = p};
-    pthread_t thread;
-    const bool is_apart = pthread_create(&thread, NULL, open_detector_thread, &detector) == 0;
-    int code = open_engine(p, error);
-
-    if (code == PNR_OK)
-        code = open_ring(p, error);
-    if (is_apart)
-        pthread_join(thread, NULL);
-    else
-        open_detector_thread(&detector);
-    if (code == PNR_OK && detector.code != PNR_OK && error != NULL)
-        *error = detector.error;
-    return code != PNR_OK ? code : detector.code;
-}
-
-static int open_clean(pnr_pipeline *p, pnr_error *error)
-{
-    if (p->config->detector.subtract == 0)
-        return PNR_OK;
-    if (p->ops->search_without == NULL)
-        return pnr_error_set(error, PNR_EUNSUPPORTED,
-                             "detector.subtract = %zu: the engine %s cannot search again",
-                             p->config->detector.subtract, p->ops->name);
-    return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
-}
-
 static int open_publishing(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_publishing_parts parts = {.config = p->config,
@@ -258,9 +222,11 @@ static int open_publishing(pnr_pipeline *p, pnr_error *error)
                                         .setup = p->setup,
                                         .info = &p->info,
                                         .acquisition = &p->acquisition,
+                                        .turns = &p->turns,
                                         .realtime = &p->realtime,
                                         .events = &p->events,
-                                        .engine = pnr_correlator_name(p->correlator),
+                                        .engine = pnr_pipeline_engine(p),
+                                        .isolation = p->isolation,
                                         .is_live = p->is_live};
 
     return pnr_publishing_create(&parts, &p->publishing, error);
@@ -317,21 +283,6 @@ static int check_length(pnr_pipeline *p, pnr_error *error)
                          p->setup->plan.n_samples);
 }
 
-/* Warns once if data bits may change the sign of a code within a look and are not corrected. */
-static void log_signs(const pnr_pipeline *p)
-{
-    const pnr_setup *setup = p->setup;
-
-    for (size_t c = 0; c < setup->n_codes && setup->plan.n_periods > 1; c++)
-        if (setup->codes[c].code->bits > 0 && !pnr_sign_is_corrected(p->detector, c)) {
-            pnr_log(PNR_LOG_WARN,
-                    "the sign of %s may change every %zu periods (code.bits), and looks of %zu "
-                    "periods are not corrected here: an echo loses power or splits in two",
-                    setup->codes[c].code->name, setup->codes[c].code->bits, setup->plan.n_periods);
-            return;
-        }
-}
-
 static void log_setup(const pnr_pipeline *p)
 {
     const pnr_setup *setup = p->setup;
@@ -348,7 +299,6 @@ static void log_setup(const pnr_pipeline *p)
                 "radar: the gate from %.10g m to %.10g m wraps: ranges repeat after %.10g m",
                 pnr_radar_range_m(radar, radar->min_delay_s),
                 pnr_radar_range_m(radar, radar->max_delay_s), radar->unambiguous_m);
-    log_signs(p);
     for (size_t c = 0; c < setup->n_codes; c++)
         removed = fmax(removed, setup->codes[c].removed);
     if (removed > 0)
@@ -389,11 +339,10 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
         pnr_setup_want_power(p->setup, config);
     if ((code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
-        (code = open_both(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
-        (code = open_acquisition(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK ||
+        (code = open_engine(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
+        (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
         (code = open_recorder(p, error)) != PNR_OK || (code = open_publishing(p, error)) != PNR_OK)
         return code;
-    p->ahead = ahead_samples(p);
     log_setup(p);
     return PNR_OK;
 }
@@ -401,14 +350,11 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 void pnr_pipeline_close(pnr_pipeline *p)
 {
     pnr_publishing_destroy(p->publishing);
-    pnr_clean_destroy(p->clean);
-    pnr_team_destroy(p->team);
-    pnr_pending_destroy(p->pending);
-    pnr_detector_destroy(p->detector);
-    pnr_correlator_destroy(p->correlator);
+    pnr_processing_close(&p->processing);
     pnr_ring_destroy(p->ring);
-    if (p->ops != NULL && p->memory != NULL)
-        p->ops->free(p->memory);
+    if (p->processing.ops != NULL && p->memory != NULL)
+        p->processing.ops->free(p->memory);
+    pnr_isolation_destroy(p->isolation);
     pnr_setup_destroy(p->setup);
     pnr_sample_recorder_destroy(p->acquisition.recorder);
     pnr_source_close(p->acquisition.source);

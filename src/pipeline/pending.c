@@ -10,7 +10,6 @@
 
 enum {
     MEMORY = 32 << 20,
-    MOST = 16,        /* results */
     MOST_DWELLS = 16, /* of a result */
     PATCH = 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
 };
@@ -28,7 +27,7 @@ struct pnr_pending {
     const pnr_plan *plan;
     size_t n_copies;
     uint64_t first, end; /* numbers of the copies in use: first .. end - 1 */
-    copy copies[MOST];
+    copy copies[PNR_MOST_PENDING];
 };
 
 static int allocate_copy(copy *c, const pnr_plan *plan, size_t max_dwells)
@@ -60,7 +59,7 @@ int pnr_pending_create(const pnr_plan *plan, size_t max_dwells, pnr_pending **ou
     if ((pending = calloc(1, sizeof *pending)) == NULL)
         return PNR_ENOMEMORY;
     pending->plan = plan;
-    pending->n_copies = n < MOST ? n : MOST;
+    pending->n_copies = n < PNR_MOST_PENDING ? n : PNR_MOST_PENDING;
     for (size_t i = 0; i < pending->n_copies; i++)
         if (allocate_copy(&pending->copies[i], plan, max_dwells) != PNR_OK) {
             pnr_pending_destroy(pending);
@@ -97,10 +96,11 @@ bool pnr_pending_is_full(const pnr_pending *pending)
     return pending->end - pending->first == pending->n_copies;
 }
 
-const pnr_pending_result *pnr_pending_push(pnr_pending *pending, const pnr_windows *windows,
-                                           const pnr_result *result)
+const pnr_pending_result *pnr_pending_push(pnr_pending *pending, const pnr_pending_result *from)
 {
     copy *c = &pending->copies[pending->end++ % pending->n_copies];
+    const pnr_windows *windows = &from->windows;
+    const pnr_result *result = &from->result;
     const size_t n = result->n_dwells, n_windows = n * pnr_plan_windows(pending->plan);
 
     memcpy(c->dwells, result->dwells, n * sizeof *c->dwells);
@@ -114,7 +114,7 @@ const pnr_pending_result *pnr_pending_push(pnr_pending *pending, const pnr_windo
         memcpy(c->patches + at * PATCH, result->patches + at * PATCH,
                count * PATCH * sizeof *c->patches);
     }
-    c->shown = (pnr_pending_result){pending->plan, *windows, *result};
+    c->shown = *from;
     c->shown.windows.lost = c->lost;
     c->shown.windows.ready_ns = c->ready_ns;
     c->shown.windows.lost_runs = NULL;

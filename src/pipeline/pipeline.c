@@ -1,124 +1,68 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipeline: moves the data from the ring through the engine to the publisher. */
+/* A run of the pipeline: its three threads, from the first sample to the end of the account. */
 #include "pipeline/state.h"
 
 #include "base/log.h"
-#include "base/pause.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FAILED = 16 }; /* failures in a row after which an engine is given up */
-
 static const uint64_t patience_ns = 50 * 1000 * 1000;
 
-/* --- a failing engine --- */
+/* --- the exchange of the processing thread: the ring, and the publishing thread --- */
 
-/* Returns PNR_ELOST for a code that no engine may return, and names this code in p->given_up. */
-static int check_code(pnr_pipeline *p, int code)
+static int acquire_view(void *of, size_t max_dwells, pnr_windows *out)
 {
-    if (code <= PNR_OK && strcmp(pnr_error_name(code), "EUNKNOWN") != 0)
-        return code;
-    snprintf(p->given_up, sizeof p->given_up,
-             "it returned the unknown status %d: restart the program", code);
-    return PNR_ELOST;
+    return pnr_ring_acquire(((pnr_pipeline *)of)->ring, max_dwells, out);
 }
 
-/* Counts a failed submit or collect. Returns PNR_ELOST when the engine is to be given up. */
-static int count_failure(pnr_pipeline *p, int code)
+static int peek_view(void *of, size_t at_least, pnr_windows *out)
 {
-    p->failure = code = check_code(p, code);
-    if (++p->n_failed < MOST_FAILED || code == PNR_ELOST)
-        return code;
-    snprintf(p->given_up, sizeof p->given_up,
-             "%u failures in a row, the last: %s: restart the program", p->n_failed,
-             pnr_error_text(code));
-    return PNR_ELOST;
+    return pnr_ring_peek(((pnr_pipeline *)of)->ring, at_least, out);
 }
 
-/* --- after the engine --- */
-
-static bool is_in_flight(const pnr_pipeline *p)
+static void wait_view(void *of, size_t at_least, uint64_t wait_ns)
 {
-    return p->n_back < p->n_fed;
+    (void)pnr_ring_wait(((pnr_pipeline *)of)->ring, at_least, wait_ns);
 }
 
-static bool has_room(const pnr_pipeline *p)
+static bool is_half_full(const void *of)
 {
-    return p->n_fed - p->n_back < p->setup->plan.depth;
+    return pnr_ring_is_half_full(((const pnr_pipeline *)of)->ring);
 }
 
-/* Drops the oldest submit. Its windows give no result. */
-static void drop_oldest(pnr_pipeline *p)
+/* Accounts for a view when the ring accounts for its losses. */
+static void release_view(void *of, const pnr_counted *counted)
 {
-    pnr_pipeline_drop(p, &p->fed[p->n_back++ % PNR_MAX_DEPTH], &p->account.dropped_engine_error);
+    pnr_pipeline *p = of;
+
+    pnr_account_add(&p->account, &counted->account);
+    p->failure = counted->failure;
     pnr_ring_release(p->ring);
 }
 
-/* Finishes the oldest submit. PNR_OK; PNR_EAGAIN: it is not ready; PNR_ELOST. An engine that
- * returns no result when we wait, or the result of another submit, is broken: all submits are
- * dropped. */
-static int collect_result(pnr_pipeline *p, bool wait)
+static void finish_view(void *of, const pnr_counted *counted)
 {
-    pnr_windows windows;
-    pnr_result result;
-    const int code = pnr_correlator_collect(p->correlator, wait, &windows, &result);
-
-    if (code == PNR_EAGAIN && !wait)
-        return code;
-    if (code == PNR_EAGAIN || (code == PNR_OK && result.tag != p->n_back)) {
-        strcpy(p->given_up, "it lost a submit: restart the program");
-        while (is_in_flight(p))
-            drop_oldest(p);
-        return PNR_ELOST;
-    }
-    if (code != PNR_OK) {
-        drop_oldest(p);
-        return count_failure(p, code) == PNR_ELOST ? PNR_ELOST : PNR_OK;
-    }
-    p->n_failed = 0;
-    p->n_back++;
-    pnr_pipeline_report(p, &windows, &result);
-    pnr_ring_release(p->ring);
-    return PNR_OK;
+    (void)of, (void)counted;
 }
 
-/* --- before the engine --- */
-
-/* Submits a view. If the submit fails, the older submits are finished first, because the ring takes
- * views back in order. */
-static int feed_engine(pnr_pipeline *p, const pnr_windows *windows)
+static pnr_made *reserve_result(void *of)
 {
-    int code = pnr_correlator_submit(p->correlator, windows);
-
-    if (code == PNR_OK) {
-        p->fed[p->n_fed++ % PNR_MAX_DEPTH] = *windows;
-        return code;
-    }
-    while (is_in_flight(p))
-        if (collect_result(p, true) == PNR_ELOST)
-            code = PNR_ELOST;
-    pnr_pipeline_drop(p, windows, &p->account.dropped_engine_error);
-    pnr_ring_release(p->ring);
-    return count_failure(p, code);
+    return pnr_publishing_reserve(((pnr_pipeline *)of)->publishing);
 }
 
-/* --- the loop --- */
-
-/* Uploads the part of the next dwell that has already arrived. */
-static int upload_ahead(pnr_pipeline *p)
+static void commit_result(void *of, const float *cells)
 {
-    pnr_windows part;
-
-    if (p->ahead == 0 || !has_room(p) || pnr_ring_peek(p->ring, p->ahead, &part) != PNR_OK)
-        return PNR_OK;
-    return check_code(p, pnr_correlator_upload_ahead(p->correlator, &part)) == PNR_ELOST ? PNR_ELOST
-                                                                                         : PNR_OK;
+    pnr_publishing_commit(((pnr_pipeline *)of)->publishing, cells);
 }
 
-/* Gives the publishing thread the present account. The sums of the account hold between two submits
- * that are finished. */
+static void wake_publishing(void *of, bool is_idle)
+{
+    pnr_publishing_wake(((pnr_pipeline *)of)->publishing, is_idle);
+}
+
+/* Gives the publishing thread the present account. The sums of the account hold when no view is
+ * being released. */
 static void post_account(pnr_pipeline *p, bool must)
 {
     pnr_account account = p->account;
@@ -129,73 +73,52 @@ static void post_account(pnr_pipeline *p, bool must)
     pnr_publishing_account(p->publishing, &account, p->failure, must);
 }
 
-/* Waits for a result or for samples. With engine.wait = spin, the function waits for the engine
- * only if the engine cannot take more samples now, or if no more samples will arrive (is_over). */
-static int wait_for_work(pnr_pipeline *p, bool is_over)
+static void begin_turn(void *of)
 {
-    const bool spins = p->setup->plan.spin;
-
-    if (is_in_flight(p) && (!spins || is_over || !has_room(p)))
-        return collect_result(p, true);
-    if (!is_in_flight(p) && pnr_pipeline_report_pending(p, true))
-        return PNR_OK;
-    if (!is_in_flight(p))
-        pnr_publishing_wake(p->publishing, true);
-    if (spins)
-        pnr_pause();
-    else
-        (void)pnr_ring_wait(p->ring, p->ahead, patience_ns);
-    return PNR_OK;
+    pnr_turns_count(&((pnr_pipeline *)of)->turns);
+    post_account(of, false);
 }
 
-/* Feeds all dwells that are ready, and publishes a finished result before it waits for new
- * samples. */
-static int process_ready(pnr_pipeline *p)
+static pnr_exchange exchange_of(pnr_pipeline *p)
 {
-    pnr_windows windows;
-    int acquired = PNR_EAGAIN;
-    int code;
-
-    post_account(p, false);
-    while (pnr_pipeline_report_pending(p, false))
-        ;
-    while (has_room(p) &&
-           (acquired = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) == PNR_OK) {
-        if (feed_engine(p, &windows) == PNR_ELOST || collect_result(p, false) == PNR_ELOST)
-            return PNR_ELOST;
-        post_account(p, false); /* here too, because a stream may have no pauses */
-    }
-    if (acquired == PNR_EEND && !is_in_flight(p))
-        return PNR_EEND;
-    if ((code = collect_result(p, false)) != PNR_EAGAIN)
-        return code;
-    if (upload_ahead(p) == PNR_ELOST)
-        return PNR_ELOST;
-    return wait_for_work(p, acquired == PNR_EEND);
+    return (pnr_exchange){.of = p,
+                          .acquire = acquire_view,
+                          .peek = peek_view,
+                          .wait = wait_view,
+                          .is_half_full = is_half_full,
+                          .release = release_view,
+                          .reserve = reserve_result,
+                          .commit = commit_result,
+                          .finish = finish_view,
+                          .wake = wake_publishing,
+                          .turn = begin_turn};
 }
 
-/* Stops the acquisition after the engine is lost; drops the submits and the ring's contents. */
+/* --- the run --- */
+
+/* Stops the acquisition after the engine is lost; drops the views in the engine and the ring's
+ * contents. */
 static void drop_stream(pnr_pipeline *p)
 {
+    pnr_processing *processing = &p->processing;
     pnr_windows windows;
     int code;
 
     atomic_store(&p->acquisition.cancel, 1);
     if (p->options->feed != NULL && p->options->stop != NULL)
         __atomic_store_n(p->options->stop, 1, __ATOMIC_RELAXED);
-    while (is_in_flight(p))
-        (void)collect_result(p, true);
+    while (p->isolation != NULL && pnr_isolation_drop(p->isolation, &windows))
+        pnr_processing_drop(processing, &windows, offsetof(pnr_account, dropped_engine_error));
+    while (processing->n_back < processing->n_fed)
+        pnr_processing_drop(processing, &processing->fed[processing->n_back++ % PNR_MAX_DEPTH],
+                            offsetof(pnr_account, dropped_engine_error));
     while ((code = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) != PNR_EEND) {
-        if (code == PNR_OK) {
-            pnr_pipeline_drop(p, &windows, &p->account.dropped_shutdown);
-            pnr_ring_release(p->ring);
-        } else {
+        if (code == PNR_OK)
+            pnr_processing_drop(processing, &windows, offsetof(pnr_account, dropped_shutdown));
+        else
             (void)pnr_ring_wait(p->ring, 0, patience_ns);
-        }
     }
 }
-
-/* --- the run --- */
 
 static void *acquire_thread(void *argument)
 {
@@ -207,6 +130,7 @@ static void *acquire_thread(void *argument)
     } else {
         p->options->feed(p->options->feed_context, p->ring, &p->setup->plan, p->memory, p->capacity,
                          p->options->stop);
+        atomic_store(&p->acquisition.turns.is_over, true);
         pnr_ring_end(p->ring);
     }
     return NULL;
@@ -215,11 +139,12 @@ static void *acquire_thread(void *argument)
 /* Returns the error of a stream that has ended with `code` in the loop. */
 static int stream_error(const pnr_pipeline *p, int code, pnr_error *error)
 {
-    const char *engine = pnr_correlator_name(p->correlator);
+    const char *engine = pnr_pipeline_engine(p);
 
     if (code == PNR_ELOST)
-        return pnr_error_set(error, code, "engine %s: %s", engine,
-                             p->given_up[0] != '\0' ? p->given_up : pnr_error_text(code));
+        return pnr_error_set(error, code, "engine %s: %s: restart the program", engine,
+                             p->isolation != NULL ? "no worker could finish the last views"
+                                                  : pnr_processing_reason(&p->processing));
     if (p->acquisition.code != PNR_OK) {
         if (error != NULL)
             *error = p->acquisition.error;
@@ -239,14 +164,19 @@ static int process_stream(pnr_pipeline *p, pnr_error *error)
 
     if (pthread_create(&p->thread, NULL, acquire_thread, p) != 0)
         return pnr_error_set(error, PNR_ENOMEMORY, "no acquisition thread could be started");
-    pnr_realtime_enter(&p->realtime, p->config, p->thread, pnr_publishing_thread(p->publishing));
+    pnr_realtime_enter(&p->realtime, p->config, p->thread, pnr_publishing_thread(p->publishing),
+                       p->isolation != NULL);
+    if (p->isolation != NULL)
+        strcpy(p->realtime.outcome.processing_cpu,
+               pnr_isolation_realtime(p->isolation)->processing_cpu);
     post_account(p, true);
-    while ((code = process_ready(p)) == PNR_OK)
-        ;
+    p->exchange = exchange_of(p);
+    p->processing.exchange = &p->exchange;
+    code = p->isolation != NULL ? pnr_isolation_run(p->isolation, &p->exchange)
+                                : pnr_processing_run(&p->processing);
     if (code == PNR_ELOST)
         drop_stream(p);
-    while (pnr_pipeline_report_pending(p, true))
-        ;
+    atomic_store(&p->turns.is_over, true);
     pthread_join(p->thread, NULL);
     post_account(p, true);
     return stream_error(p, code, error);
@@ -259,8 +189,10 @@ static int run_stream(pnr_pipeline *p, pnr_account *account, pnr_error *error)
 
     pnr_realtime_begin(&p->realtime, p->config);
     pnr_realtime_touch_stack();
+    pnr_notify_send(p->options->service, "READY=1");
     if ((code = pnr_publishing_start(p->publishing, error)) == PNR_OK) {
         code = process_stream(p, error);
+        pnr_notify_send(p->options->service, "STOPPING=1");
         pnr_publishing_stop(p->publishing);
     }
     pnr_realtime_end(&p->realtime);

@@ -6,10 +6,13 @@
 
 #include "base/account.h"
 #include "base/error.h"
+#include "base/notify.h"
 #include "config/config.h"
 #include "engine/engine.h"
 #include "publisher/message.h"
 #include "ring/ring.h"
+
+#include <stdbool.h>
 
 /* The publishing thread calls this with each result after its publication. While it waits, results
  * wait in a queue; those of a live stream that find the queue full are counted as unsent. */
@@ -58,7 +61,10 @@ typedef struct pnr_pipeline_options {
     void *tap_context;                /* of these four */
     pnr_pipeline_watch watch;         /* may be NULL */
     void *watch_context;
-    pnr_pipeline_feed feed; /* NULL: the samples come from source.input */
+    const pnr_notify *service; /* the service manager gets READY, the watchdog's messages and
+                                * STOPPING; may be NULL */
+    bool can_isolate;          /* main() of this program begins with pnr_worker_main (worker.h) */
+    pnr_pipeline_feed feed;    /* NULL: the samples come from source.input */
     void *feed_context;
 } pnr_pipeline_options;
 

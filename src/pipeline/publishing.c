@@ -19,7 +19,6 @@ enum {
     MOST_BYTES = 32 << 20,
     CELLS_BYTES = 4 << 20,
     USUAL_ECHOES = 4,
-    ALIGNMENT = 16,
     LINE = 64
 };
 
@@ -34,18 +33,6 @@ typedef struct account_record {
 static size_t round_up(size_t bytes, size_t to)
 {
     return (bytes + to - 1) / to * to;
-}
-
-static size_t made_bytes(const pnr_made *made)
-{
-    return offsetof(pnr_made, detection.echoes) +
-           made->detection.n_echoes * sizeof made->detection.echoes[0];
-}
-
-/* Greatest bytes of a result with cells. */
-static size_t most_bytes(size_t cells_bytes)
-{
-    return round_up(sizeof(pnr_made), ALIGNMENT) + cells_bytes;
 }
 
 /* Returns memory for a record. NULL: the queue is full, and must is false. */
@@ -67,7 +54,7 @@ pnr_made *pnr_publishing_reserve(pnr_publishing *p)
 {
     const bool must = !p->parts.is_live;
 
-    p->made = reserve_record(p, most_bytes(p->cells_bytes), must);
+    p->made = reserve_record(p, pnr_made_most_bytes(p->cells_bytes), must);
     p->has_cells = p->made != NULL && p->cells_bytes > 0;
     if (p->made == NULL)
         p->made = reserve_record(p, sizeof *p->made, must);
@@ -79,21 +66,14 @@ pnr_made *pnr_publishing_reserve(pnr_publishing *p)
 void pnr_publishing_commit(pnr_publishing *p, const float *cells)
 {
     pnr_made *made = p->made;
-    size_t n_bytes = made_bytes(made);
 
     if (made == &p->spare) {
         p->n_unsent++;
         return;
     }
     made->head = (pnr_made_head){.n_unsent = p->n_unsent};
-    made->cells_at = 0;
-    if (cells != NULL && p->has_cells) {
-        made->cells_at = round_up(n_bytes, ALIGNMENT);
-        memcpy((char *)made + made->cells_at, cells, p->cells_bytes);
-        n_bytes = made->cells_at + p->cells_bytes;
-    }
     p->n_unsent = 0;
-    pnr_queue_commit(p->queue, n_bytes);
+    pnr_queue_commit(p->queue, pnr_made_finish(made, p->has_cells ? cells : NULL, p->cells_bytes));
 }
 
 void pnr_publishing_account(pnr_publishing *p, const pnr_account *account, int failure, bool must)
@@ -102,7 +82,7 @@ void pnr_publishing_account(pnr_publishing *p, const pnr_account *account, int f
 
     if (record == NULL)
         return;
-    record->head = (pnr_made_head){.is_account = true, .n_unsent = p->n_unsent};
+    record->head = (pnr_made_head){.kind = PNR_MADE_ACCOUNT, .n_unsent = p->n_unsent};
     record->account = *account;
     record->failure = failure;
     p->n_unsent = 0;
@@ -147,7 +127,7 @@ static void take_record(pnr_publishing *p, const void *record)
     const pnr_made_head *head = record;
 
     count_unsent(p, head->n_unsent);
-    if (head->is_account) {
+    if (head->kind == PNR_MADE_ACCOUNT) {
         const account_record *made = record;
 
         p->samples = made->account;
@@ -165,6 +145,7 @@ static void wait_for_record(pnr_publishing *p)
     if (p->is_fresh && options->pause != NULL)
         options->pause(options->tap_context);
     p->is_fresh = false;
+    (void)pnr_publisher_subscribers(p->publisher); /* hostile peers are disconnected soon */
     if (atomic_load(&p->is_idle))
         (void)pnr_publisher_flush(p->publisher);
     if (p->parts.setup->plan.spin)
@@ -222,15 +203,33 @@ static void *publish_thread(void *argument)
 
 /* --- start and stop --- */
 
+/* Waits at most wait_s for a subscriber, and lets the service manager know that this is no hang. */
+static bool wait_for_subscriber(pnr_publishing *p, double wait_s)
+{
+    const pnr_notify *service = p->parts.options->service;
+    const volatile int *stop = p->parts.options->stop;
+    const bool is_watched = service != NULL && service->watchdog_ns > 0;
+    const double most_s = is_watched ? (double)service->watchdog_ns * 1e-9 / 4 : wait_s;
+
+    for (; wait_s > 0 && (stop == NULL || !*stop); wait_s -= most_s) {
+        if (pnr_publisher_wait(p->publisher, wait_s < most_s ? wait_s : most_s, stop) == PNR_OK)
+            return true;
+        if (is_watched)
+            pnr_notify_send(service, "WATCHDOG=1");
+    }
+    return false;
+}
+
 int pnr_publishing_start(pnr_publishing *p, pnr_error *error)
 {
     const double wait_s = p->parts.config->publisher.wait_s;
 
-    p->is_heard =
-        wait_s > 0 && pnr_publisher_wait(p->publisher, wait_s, p->parts.options->stop) == PNR_OK;
+    p->is_heard = wait_for_subscriber(p, wait_s);
     if (wait_s > 0 && !p->is_heard)
         pnr_log(PNR_LOG_WARN, "no subscriber within %.3g s", wait_s);
     p->began_ns = p->status_ns = pnr_clock_ns();
+    p->watchdog = (pnr_watchdog){.notify = p->parts.options->service,
+                                 .threads = {&p->parts.acquisition->turns, p->parts.turns}};
     if (pthread_create(&p->thread, NULL, publish_thread, p) != 0)
         return pnr_error_set(error, PNR_ENOMEMORY, "no publishing thread could be started");
     return PNR_OK;
@@ -272,7 +271,8 @@ size_t pnr_publishing_bytes(const pnr_setup *setup, bool is_live)
 {
     const size_t cells_bytes = pnr_plan_profile_bytes(&setup->plan);
 
-    return pnr_queue_bytes(queue_capacity(setup, cells_bytes, is_live), most_bytes(cells_bytes));
+    return pnr_queue_bytes(queue_capacity(setup, cells_bytes, is_live),
+                           pnr_made_most_bytes(cells_bytes));
 }
 
 static int open_queue(pnr_publishing *p, pnr_error *error)
@@ -286,7 +286,7 @@ static int open_queue(pnr_publishing *p, pnr_error *error)
     memset(memory, 0, bytes); /* touches all pages before the first sample arrives */
     p->cells_bytes = pnr_plan_profile_bytes(&setup->plan);
     p->queue = pnr_queue_init(memory, queue_capacity(setup, p->cells_bytes, p->parts.is_live),
-                              most_bytes(p->cells_bytes));
+                              pnr_made_most_bytes(p->cells_bytes));
     return PNR_OK;
 }
 
@@ -295,7 +295,7 @@ static int open_queue(pnr_publishing *p, pnr_error *error)
 static int open_publisher(pnr_publishing *p, pnr_error *error)
 {
     const pnr_config *config = p->parts.config;
-    const int code = pnr_publisher_create(config, &p->publisher, error);
+    const int code = pnr_publisher_create(config, p->parts.events, &p->publisher, error);
 
     if (code != PNR_OK || config->publisher.profile == PNR_PROFILE_OFF)
         return code;

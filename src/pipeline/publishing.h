@@ -8,35 +8,17 @@
 #include "base/error.h"
 #include "base/event.h"
 #include "config/config.h"
-#include "engine/block.h"
-#include "engine/engine.h"
 #include "pipeline/acquisition.h"
+#include "pipeline/exchange.h"
+#include "pipeline/isolation.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/realtime.h"
+#include "pipeline/watchdog.h"
 #include "ring/queue.h"
 #include "setup/setup.h"
 #include "source/source.h"
 
 #include <pthread.h>
-
-/* The begin of each record of the queue. */
-typedef struct pnr_made_head {
-    bool is_account;   /* an account of samples and windows follows, else a result */
-    uint64_t n_unsent; /* results before this record that found the queue full */
-} pnr_made_head;
-
-/* A dwell that was detected, as it stands in the queue. The detection has its n_echoes echoes, and
- * the cells follow it. */
-typedef struct pnr_made {
-    pnr_made_head head;   /* set by pnr_publishing_commit */
-    size_t cells_at;      /* offset of the cells from the begin; 0: none; set by commit */
-    uint64_t sample;      /* first of the dwell */
-    uint64_t lost;        /* samples of the dwell that are lost or not finite */
-    uint64_t lost_before; /* positions without a result before this dwell */
-    uint64_t ready_ns, submitted_ns, collected_ns; /* as in pnr_windows */
-    pnr_dwell dwell;
-    pnr_detection detection;
-} pnr_made;
 
 /* What the publishing thread needs of the others. All pointers outlive it. */
 typedef struct pnr_publishing_parts {
@@ -45,9 +27,11 @@ typedef struct pnr_publishing_parts {
     const pnr_setup *setup;
     const pnr_source_info *info; /* as at the start */
     const pnr_acquisition *acquisition;
+    const pnr_turns *turns; /* of the processing thread */
     const pnr_realtime *realtime;
     pnr_events *events;
-    const char *engine; /* "cpu/library" */
+    const char *engine;             /* "cpu/library" */
+    const pnr_isolation *isolation; /* NULL: the engine is in this process */
     bool is_live;
 } pnr_publishing_parts;
 
@@ -83,7 +67,8 @@ void pnr_publishing_commit(pnr_publishing *publishing, const float *cells);
  * or collect. must: waits for space; else a full queue does not get it. */
 void pnr_publishing_account(pnr_publishing *publishing, const pnr_account *account, int failure,
                             bool must);
-/* True when a tenth of a second has passed since the last time that this was true. */
+/* True when a tenth of a second has passed since the last time that this was true. The processing
+ * thread calls it all the time: a pause of engine.deadline_hang is reported as an event. */
 bool pnr_publishing_wants_account(pnr_publishing *publishing);
 /* Wakes the thread after commits. is_idle: the processing thread waits for samples, and packs that
  * are not full are sent. */

@@ -25,11 +25,11 @@ struct pnr_publishing {
     atomic_bool is_idle; /* the processing thread waits for samples */
 
     /* --- the processing thread --- */
-    pnr_made *made;      /* the lent result */
-    bool has_cells;      /* the lent memory has space for the cells */
-    pnr_made spare;      /* lent while the queue is full */
-    uint64_t n_unsent;   /* results that found the queue full since the last record */
-    uint64_t account_ns; /* time of the last account */
+    pnr_made *made;              /* the lent result */
+    bool has_cells;              /* the lent memory has space for the cells */
+    pnr_made spare;              /* lent while the queue is full */
+    uint64_t n_unsent;           /* results that found the queue full since the last record */
+    _Atomic uint64_t account_ns; /* time of the last account */
 
     /* --- the publishing thread --- */
     pnr_publisher *publisher;
@@ -49,6 +49,7 @@ struct pnr_publishing {
     int failure;            /* code of the last failed submit or collect */
     uint64_t n_told;        /* number of dropped windows that are logged */
     uint64_t n_unsent_told; /* as n_told, of results that found the queue full */
+    bool does_hang;         /* the processing thread has made no turn for engine.deadline_hang */
     bool is_clipping;       /* the last dwell had clipped samples */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
@@ -56,6 +57,7 @@ struct pnr_publishing {
     bool is_heard;      /* a subscriber was connected at the start or at a status */
     uint64_t began_ns;  /* time of the first sample */
     uint64_t status_ns; /* time of the last status; at first began_ns */
+    pnr_watchdog watchdog;
 };
 
 /* --- cells.c --- */

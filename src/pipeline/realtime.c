@@ -77,20 +77,18 @@ static void set_processor(const pnr_realtime *r, pthread_t thread, int cpu, cons
         snprintf(words, PNR_REALTIME_LEN, "%d", cpu);
 }
 
-/* Acquisition has the higher priority: if it is late, samples are lost, while a result may wait. */
-static void set_priorities(pnr_realtime *r, pthread_t acquisition, pthread_t publishing,
-                           int priority)
+/* Asks for a priority for the first thread, and for less for each next one. */
+static void set_priorities(pnr_realtime *r, size_t n, const pthread_t *threads, int priority)
 {
-    const struct sched_param first = {.sched_priority = priority};
-    const struct sched_param second = {.sched_priority = priority > 1 ? priority - 1 : 1};
-    const struct sched_param third = {.sched_priority = priority > 2 ? priority - 2 : 1};
     struct rlimit limit = {0};
-    int code = pthread_setschedparam(acquisition, SCHED_FIFO, &first);
+    int code = 0;
 
-    if (code == 0)
-        code = pthread_setschedparam(pthread_self(), SCHED_FIFO, &second);
-    if (code == 0)
-        code = pthread_setschedparam(publishing, SCHED_FIFO, &third);
+    for (size_t i = 0; i < n && code == 0; i++) {
+        const int wanted = priority - (int)i;
+        const struct sched_param param = {.sched_priority = wanted > 1 ? wanted : 1};
+
+        code = pthread_setschedparam(threads[i], SCHED_FIFO, &param);
+    }
     (void)getrlimit(RLIMIT_RTPRIO, &limit);
     if (code != 0)
         note_refusal(r->outcome.priority, "priority",
@@ -114,17 +112,37 @@ void pnr_realtime_begin(pnr_realtime *r, const pnr_config *config)
         lock_memory(r);
 }
 
-void pnr_realtime_enter(pnr_realtime *r, const pnr_config *config, pthread_t acquisition,
-                        pthread_t publishing)
+static void set_processing(pnr_realtime *r, const pnr_config *config)
 {
-    if (config->realtime.acquisition_cpu >= 0)
-        set_processor(r, acquisition, config->realtime.acquisition_cpu, "acquisition_cpu",
-                      r->outcome.acquisition_cpu);
     if (config->realtime.processing_cpu >= 0)
         set_processor(r, pthread_self(), config->realtime.processing_cpu, "processing_cpu",
                       r->outcome.processing_cpu);
+}
+
+void pnr_realtime_enter(pnr_realtime *r, const pnr_config *config, pthread_t acquisition,
+                        pthread_t publishing, bool has_worker)
+{
+    /* The first has the highest priority: if acquisition is late, samples are lost, while a result
+     * may wait. */
+    const pthread_t threads[] = {acquisition, pthread_self(), publishing};
+
+    if (config->realtime.acquisition_cpu >= 0)
+        set_processor(r, acquisition, config->realtime.acquisition_cpu, "acquisition_cpu",
+                      r->outcome.acquisition_cpu);
+    if (!has_worker)
+        set_processing(r, config);
     if (config->realtime.priority > 0)
-        set_priorities(r, acquisition, publishing, (int)config->realtime.priority);
+        set_priorities(r, sizeof threads / sizeof threads[0], threads,
+                       (int)config->realtime.priority);
+}
+
+void pnr_realtime_enter_worker(pnr_realtime *r, const pnr_config *config)
+{
+    const pthread_t self = pthread_self();
+
+    set_processing(r, config);
+    if (config->realtime.priority > 0)
+        set_priorities(r, 1, &self, (int)config->realtime.priority - 1);
 }
 
 void pnr_realtime_end(pnr_realtime *r)

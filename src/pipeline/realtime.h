@@ -26,11 +26,14 @@ typedef struct pnr_realtime {
  * allocation beyond the limit would fail, and libzmq would end the program. */
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
 /* Sets the processors and priorities of the processing thread, which calls this, and of the
- * acquisition thread, which already runs; the publishing thread gets a priority only. The threads of libzmq and of the engine are not
+ * acquisition thread, which already runs. The publishing thread gets a priority only. has_worker:
+ * realtime.processing_cpu is for the worker. The threads of libzmq and of the engine are not
  * changed: libzmq has options for its own threads, but ends the program if the system refuses
  * these options. */
 void pnr_realtime_enter(pnr_realtime *realtime, const pnr_config *config, pthread_t acquisition,
-                        pthread_t publishing);
+                        pthread_t publishing, bool has_worker);
+/* As pnr_realtime_enter, for the processing thread of a worker, which calls this. */
+void pnr_realtime_enter_worker(pnr_realtime *realtime, const pnr_config *config);
 /* Restores the state from before begin. The processing thread calls this. */
 void pnr_realtime_end(pnr_realtime *realtime);
 

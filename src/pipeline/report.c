@@ -6,6 +6,7 @@
 #include "engine/plan.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const double huge_power = 1e20; /* full scale is 1; unscaled 32-bit integers reach 4.6e18 */
 
@@ -122,11 +123,14 @@ void pnr_publishing_report(pnr_publishing *p, const pnr_made *made)
 
     pnr_detection_copy(&report->detection, &made->detection);
     report->sample = made->sample;
+    snprintf(report->engine, sizeof report->engine, "%s",
+             made->engine != NULL ? made->engine : p->parts.engine);
     fill_time(p, report);
     report->periods = made->dwell.n_periods;
     report->lost = made->lost;
     report->lost_before = made->lost_before;
-    report->flags = flags_of(p, &made->dwell, made->lost);
+    report->flags =
+        flags_of(p, &made->dwell, made->lost) | (made->is_restarted ? PNR_FLAG_RESTARTED : 0);
     tell_clipping(p, &made->dwell);
     report->cells_above = made->dwell.n_above;
     name_codes(p, &report->detection);
@@ -143,8 +147,7 @@ void pnr_publishing_report(pnr_publishing *p, const pnr_made *made)
     time_report(p, report);
     publish_report(p);
     if (made->cells_at > 0)
-        pnr_publishing_give_cells(p, &made->dwell,
-                                  (const float *)((const char *)made + made->cells_at));
+        pnr_publishing_give_cells(p, &made->dwell, pnr_made_cells(made));
     p->n_echoes += report->detection.n_echoes;
     record_report(p);
     if (p->parts.options->tap != NULL)

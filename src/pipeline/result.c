@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The work after the engine: passes each dwell of a result to the account, the detector and the
  * publishing thread. */
-#include "pipeline/state.h"
+#include "pipeline/processing.h"
 
 #include "engine/plan.h"
 
-/* Accounts for all windows of a result, before the ring takes them back. */
-static void account_for_result(pnr_pipeline *p, const pnr_windows *windows,
-                               const pnr_result *result)
+/* Counts all windows of a result. */
+static pnr_account count_result(const pnr_processing *p, const pnr_windows *windows,
+                                const pnr_result *result)
 {
     const size_t n = p->setup->plan.n_samples;
-    pnr_account *account = &p->account;
+    pnr_account sums = {0}, *account = &sums;
 
     for (size_t w = 0; w < result->n_dwells * windows->n_periods; w++) {
         const uint64_t lost = windows->lost[w], nonfinite = result->nonfinite[w];
@@ -25,6 +25,7 @@ static void account_for_result(pnr_pipeline *p, const pnr_windows *windows,
     }
     for (size_t d = 0; d < result->n_dwells; d++)
         account->n_clipped += result->dwells[d].n_clipped;
+    return sums;
 }
 
 /* Returns the number of samples of dwell d that are lost or not finite. */
@@ -67,13 +68,13 @@ static const float *cells_of(const pnr_pending_result *of, size_t d)
 }
 
 /* Detects dwell d and passes it to the publishing thread. */
-static void report_dwell(pnr_pipeline *p, const pnr_pending_result *of, size_t d)
+static void report_dwell(pnr_processing *p, const pnr_pending_result *of, size_t d)
 {
     const pnr_windows *windows = &of->windows;
     const pnr_result *result = &of->result;
     const size_t n_dwell = pnr_plan_dwell_samples(of->plan);
     const pnr_dwell *dwell = &result->dwells[d];
-    pnr_made *made = pnr_publishing_reserve(p->publishing);
+    pnr_made *made = p->exchange->reserve(p->exchange->of);
 
     pnr_team_take(p->team, &made->detection);
     if (d == 0)
@@ -82,6 +83,8 @@ static void report_dwell(pnr_pipeline *p, const pnr_pending_result *of, size_t d
         p->unreported += n_dwell;
         return;
     }
+    made->is_restarted = false;
+    made->engine = NULL;
     made->dwell = *dwell;
     made->sample = windows->first_sample + d * n_dwell;
     made->lost = lost_in_dwell(of, d);
@@ -97,10 +100,10 @@ static void report_dwell(pnr_pipeline *p, const pnr_pending_result *of, size_t d
         /* If the engine is lost here, collecting the next result fails too. */
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &made->detection);
     }
-    pnr_publishing_commit(p->publishing, cells_of(of, d));
+    p->exchange->commit(p->exchange->of, cells_of(of, d));
 }
 
-static void add_result(pnr_pipeline *p, const pnr_pending_result *of)
+static void add_result(pnr_processing *p, const pnr_pending_result *of)
 {
     size_t n_candidates = 0;
 
@@ -109,7 +112,16 @@ static void add_result(pnr_pipeline *p, const pnr_pending_result *of)
     pnr_team_add(p->team, view_dwell, of, of->result.n_dwells, n_candidates);
 }
 
-bool pnr_pipeline_report_pending(pnr_pipeline *p, bool wait)
+/* Finishes the view of a result whose dwells are all committed. */
+static void finish_view(pnr_processing *p, const pnr_account *account)
+{
+    const pnr_counted counted = {*account, p->unreported, p->failure};
+
+    p->exchange->finish(p->exchange->of, &counted);
+    p->exchange->wake(p->exchange->of, false);
+}
+
+bool pnr_processing_report_pending(pnr_processing *p, bool wait)
 {
     if (p->pending == NULL || pnr_pending_is_empty(p->pending) ||
         (!wait && !pnr_team_is_ready(p->team)))
@@ -118,43 +130,33 @@ bool pnr_pipeline_report_pending(pnr_pipeline *p, bool wait)
     const pnr_pending_result *front = pnr_pending_front(p->pending);
 
     report_dwell(p, front, p->pending_dwell);
-    pnr_publishing_wake(p->publishing, false);
-    if (++p->pending_dwell == front->result.n_dwells) {
-        p->pending_dwell = 0;
-        pnr_pending_pop(p->pending);
+    if (++p->pending_dwell < front->result.n_dwells) {
+        p->exchange->wake(p->exchange->of, false);
+        return true;
     }
+    p->pending_dwell = 0;
+    finish_view(p, &front->account);
+    pnr_pending_pop(p->pending);
     return true;
 }
 
-void pnr_pipeline_report(pnr_pipeline *p, const pnr_windows *windows, const pnr_result *result)
+void pnr_processing_report(pnr_processing *p, const pnr_windows *windows, const pnr_result *result)
 {
-    const pnr_pending_result now = {&p->setup->plan, *windows, *result};
+    const pnr_pending_result now = {&p->setup->plan, *windows, *result,
+                                    count_result(p, windows, result)};
+    const pnr_counted counted = {.account = now.account, .failure = p->failure};
 
-    account_for_result(p, windows, result);
-    pnr_team_hurry(p->team, p->is_live && pnr_ring_is_half_full(p->ring));
+    pnr_team_hurry(p->team, p->is_live && p->exchange->is_half_full(p->exchange->of));
     if (p->pending != NULL) {
         while (pnr_pending_is_full(p->pending))
-            (void)pnr_pipeline_report_pending(p, true);
-        add_result(p, pnr_pending_push(p->pending, windows, result));
+            (void)pnr_processing_report_pending(p, true);
+        add_result(p, pnr_pending_push(p->pending, &now));
+        p->exchange->release(p->exchange->of, &counted);
         return;
     }
     add_result(p, &now);
     for (size_t d = 0; d < result->n_dwells; d++)
         report_dwell(p, &now, d);
-    pnr_publishing_wake(p->publishing, false);
-}
-
-void pnr_pipeline_drop(pnr_pipeline *p, const pnr_windows *windows, uint64_t *reason)
-{
-    const size_t n = p->setup->plan.n_samples;
-
-    while (pnr_pipeline_report_pending(p, true))
-        ; /* results of earlier samples first */
-    for (size_t w = 0; w < windows->n_dwells * windows->n_periods; w++) {
-        p->account.positions += n;
-        p->account.windows++;
-        p->account.used += n - windows->lost[w];
-        *reason += 1;
-    }
-    p->unreported += windows->lost_before + windows->n_dwells * windows->n_periods * n;
+    p->exchange->release(p->exchange->of, &counted);
+    finish_view(p, &now.account);
 }

@@ -12,14 +12,6 @@
 
 static const uint64_t status_period_ns = 1000 * 1000 * 1000;
 
-/* Adds the account of samples and windows to that of results. */
-static void add_samples(pnr_account *account, const pnr_account *samples)
-{
-#define ADD_COUNT(name) account->name += samples->name;
-    PNR_ACCOUNT_FIELDS(ADD_COUNT)
-#undef ADD_COUNT
-}
-
 /* Adds what the recorders lost so far. */
 static void add_recorders(const pnr_publishing *p, pnr_account *account)
 {
@@ -34,7 +26,7 @@ static void add_recorders(const pnr_publishing *p, pnr_account *account)
 static void fill_status(pnr_publishing *p, pnr_status *status)
 {
     *status = (pnr_status){.account = p->account};
-    add_samples(&status->account, &p->samples);
+    pnr_account_add(&status->account, &p->samples);
     add_recorders(p, &status->account);
     memcpy(status->engine, p->report.engine, sizeof status->engine);
     status->elapsed_s = (double)(pnr_clock_ns() - p->began_ns) * 1e-9;
@@ -53,6 +45,11 @@ static void fill_status(pnr_publishing *p, pnr_status *status)
     status->zero = &p->zero;
     status->slips = p->slip.n_slips;
     status->events = p->parts.events;
+    if (p->parts.isolation != NULL) {
+        status->has_worker = true;
+        status->worker_deaths = pnr_isolation_deaths(p->parts.isolation);
+        status->is_degraded = pnr_isolation_is_degraded(p->parts.isolation);
+    }
 }
 
 /* status: the present status; NULL: the program is about to log. */
@@ -131,9 +128,26 @@ static void tell_unsent(pnr_publishing *p)
     p->n_unsent_told = n_unsent;
 }
 
+/* Reports when the processing thread hangs, as in an engine that never returns. */
+static void tell_hang(pnr_publishing *p)
+{
+    const uint64_t last_ns = atomic_load(&p->account_ns), now = pnr_clock_ns();
+    const double seconds = last_ns > 0 && now > last_ns ? (double)(now - last_ns) * 1e-9 : 0;
+    const bool does_hang = seconds > p->parts.config->engine.deadline_hang;
+
+    if (does_hang && !p->does_hang)
+        pnr_event_post(p->parts.events, PNR_EVENT_ENGINE_HANGS, PNR_EVENT_NO_SAMPLE, seconds, 0,
+                       "engine %s has not answered for %.3g s (engine.deadline_hang): if it never "
+                       "does, SIGTERM twice ends the program; engine.isolate = yes would start the "
+                       "engine again",
+                       p->report.engine, seconds);
+    p->does_hang = does_hang;
+}
+
 /* Reports what has been counted since the last call, and all events that wait. */
 static void tell_all(pnr_publishing *p)
 {
+    tell_hang(p);
     pnr_deadline_tell(&p->deadline, p->parts.events);
     tell_failures(p);
     tell_unsent(p);
@@ -145,6 +159,7 @@ void pnr_publishing_send_status(pnr_publishing *p)
 {
     const uint64_t now = pnr_clock_ns();
 
+    pnr_watchdog_feed(&p->watchdog, now);
     if (now - p->status_ns < status_period_ns)
         return;
 
@@ -231,7 +246,7 @@ int pnr_publishing_close_account(pnr_publishing *p, uint64_t positions, int code
     pnr_result_recorder_finish(p->recorder);
     pnr_publishing_tell_events(p);
     *account = p->account;
-    add_samples(account, &p->samples);
+    pnr_account_add(account, &p->samples);
     add_recorders(p, account);
     if (!pnr_account_closes(account) || account->positions != positions)
         code = pnr_error_set(error, PNR_EINTERNAL, "the account does not close: %s",

@@ -2,8 +2,8 @@
 /* The address of the publisher: its syntax, its reach and its encryption. */
 #include "publisher/endpoint.h"
 
-#include "base/file.h"
 #include "base/log.h"
+#include "publisher/keys.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
 
-enum { KEY_LEN = 40, FILES_NEEDED = 16 };
 static const char *const places[] = {"publisher.endpoint = ", "publisher.gnuradio = "};
 
 static bool starts_with(const char *text, const char *prefix)
@@ -165,62 +165,17 @@ static int check_ipc(const char *place, const char *endpoint, pnr_error *error)
     return answered == 0 ? refuse_bind(place, endpoint, EADDRINUSE, error) : PNR_OK;
 }
 
-/* Opens the file of the secret key. Refuses a file that others may open. */
-static int open_key(const char *path, int *file, pnr_error *error)
-{
-    static const char what[] = "publisher.curve_secret_path =";
-    struct stat status;
-    const int code = pnr_file_open(what, path, file, error);
-
-    if (code != PNR_OK)
-        return code;
-    if (fstat(*file, &status) != 0)
-        return pnr_error_file(error, PNR_ENOINPUT, what, path, errno);
-    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return pnr_error_set(error, PNR_EPERMISSION,
-                             "publisher.curve_secret_path = %s has mode %04o, and only its owner "
-                             "may have access to a secret key: chmod 600, and make a new key if "
-                             "others have used this machine",
-                             path, (unsigned)(status.st_mode & 07777));
-    return PNR_OK;
-}
-
-static int read_key(const char *path, char key[KEY_LEN + 1], pnr_error *error)
-{
-    char text[KEY_LEN + 3];
-    size_t n = 0;
-    ssize_t got = 1;
-    int file, code = open_key(path, &file, error);
-
-    while (code == PNR_OK && n < sizeof text && got > 0)
-        n += (size_t)((got = read(file, text + n, sizeof text - n)) > 0 ? got : 0);
-    if (file >= 0)
-        close(file);
-    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
-        n--;
-    if (n == KEY_LEN) {
-        memcpy(key, text, KEY_LEN);
-        key[KEY_LEN] = '\0';
-    }
-    explicit_bzero(text, sizeof text);
-    if (code == PNR_OK && n != KEY_LEN)
-        code = pnr_error_set(error, PNR_EDATA,
-                             "publisher.curve_secret_path = %s: no CURVE secret key: want one line "
-                             "of 40 Z85 characters",
-                             path);
-    return code;
-}
-
 static int use_curve(void *socket, const char *path, pnr_error *error)
 {
     const int server = 1;
-    char secret[KEY_LEN + 1], public[KEY_LEN + 1];
+    char secret[PNR_KEY_LEN + 1], public[PNR_KEY_LEN + 1];
     int code;
 
     if (!zmq_has("curve"))
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "publisher.curve_secret_path: this libzmq was built without CURVE");
-    if ((code = read_key(path, secret, error)) != PNR_OK)
+    code = pnr_keys_read_secret("publisher.curve_secret_path =", path, secret, error);
+    if (code != PNR_OK)
         return code;
     if (zmq_curve_public(public, secret) != 0 ||
         zmq_setsockopt(socket, ZMQ_CURVE_SERVER, &server, sizeof server) != 0 ||
@@ -245,6 +200,41 @@ static int bind_private(void *socket, const char *bind)
     return code;
 }
 
+const char *pnr_endpoint_access(const pnr_config *config)
+{
+    char bind[PNR_ENDPOINT_LEN];
+    pnr_reach reach;
+
+    if (config->publisher.endpoint[0] == '\0')
+        return "nobody";
+    if (config->publisher.curve_clients[0] != '\0')
+        return "keys";
+    if (pnr_endpoint_read("", config->publisher.endpoint, bind, &reach, NULL) == PNR_OK &&
+        reach == PNR_REACH_LOOPBACK)
+        return "local";
+    return "everyone";
+}
+
+/* Refuses an address that other machines reach, unless only known keys may subscribe or the user
+ * wants it open. */
+static int check_reach(const pnr_config *config, pnr_error *error)
+{
+    const bool has_secret = config->publisher.curve_secret_path[0] != '\0';
+
+    if (config->publisher.curve_clients[0] != '\0' && !has_secret)
+        return pnr_refuse(error,
+                          "publisher.curve_clients = %s: give publisher.curve_secret_path "
+                          "too, the publisher's own key (pnradar-keys makes one)",
+                          config->publisher.curve_clients);
+    if (config->publisher.expose || strcmp(pnr_endpoint_access(config), "everyone") != 0)
+        return PNR_OK;
+    return pnr_refuse(error,
+                      "publisher.endpoint = %s reaches beyond this machine%s: give %s"
+                      "publisher.curve_clients, or publisher.expose = yes",
+                      config->publisher.endpoint, has_secret ? ", and any key may subscribe" : "",
+                      has_secret ? "" : "publisher.curve_secret_path and ");
+}
+
 int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
                       char bound[PNR_ENDPOINT_LEN], pnr_error *error)
 {
@@ -261,10 +251,11 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
         return code;
     if (strcmp(bind, endpoint) != 0)
         pnr_log(PNR_LOG_INFO, "publisher: %s is bound as %s", endpoint, bind);
-    if (reach == PNR_REACH_WIDER && secret_path[0] == '\0' && !config->publisher.expose)
-        return pnr_refuse(error, "%s%s reaches beyond this machine: give %spublisher.expose = yes",
-                          places[what], endpoint,
-                          is_ours ? "publisher.curve_secret_path, or " : "");
+    if (is_ours && (code = check_reach(config, error)) != PNR_OK)
+        return code;
+    if (!is_ours && reach == PNR_REACH_WIDER && !config->publisher.expose)
+        return pnr_refuse(error, "%s%s reaches beyond this machine: give publisher.expose = yes",
+                          places[what], endpoint);
     if (secret_path[0] != '\0' && (code = use_curve(socket, secret_path, error)) != PNR_OK)
         return code;
     if (strchr(bind, '[') != NULL && zmq_setsockopt(socket, ZMQ_IPV6, &v6, sizeof v6) != 0)
@@ -277,20 +268,51 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
     return PNR_OK;
 }
 
-int pnr_endpoint_enough_files(pnr_error *error)
+/* Allows the process as many descriptors as the system permits, if it may have n more only so. */
+static void raise_limit(size_t n)
 {
-    int handles[FILES_NEEDED], n = 0;
+    struct rlimit limit;
 
-    while (n < FILES_NEEDED && (handles[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
-        n++;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+        return;
+    limit.rlim_cur += n;
+    if (limit.rlim_cur > limit.rlim_max)
+        limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
 
-    const int reason = n < FILES_NEEDED ? errno : 0;
+/* Opens n descriptors and closes them again. Returns 0, or why fewer can be opened. */
+static int try_files(size_t n)
+{
+    int *handles = malloc(n * sizeof *handles);
+    int reason = handles == NULL ? ENOMEM : 0;
+    size_t i = 0;
 
-    while (n > 0)
-        close(handles[--n]);
+    for (; reason == 0 && i < n; i++)
+        if ((handles[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
+            reason = errno;
+            break;
+        }
+    while (i > 0)
+        close(handles[--i]);
+    free(handles);
+    return reason;
+}
+
+int pnr_endpoint_enough_files(size_t n, pnr_error *error)
+{
+    int reason = try_files(n);
+
+    if (reason == EMFILE) {
+        raise_limit(n);
+        reason = try_files(n);
+    }
     if (reason == 0)
         return PNR_OK;
     return pnr_error_set(error, PNR_EUNAVAILABLE,
-                         "publisher: fewer than %d free file descriptors: %s", FILES_NEEDED,
-                         strerror(reason));
+                         "publisher: fewer than %zu free file descriptors: %s%s", n,
+                         strerror(reason),
+                         reason == EMFILE ? ": a smaller publisher.max_subscribers, or a higher "
+                                            "ulimit -n"
+                                          : "");
 }

@@ -29,22 +29,29 @@ typedef enum {
     PNR_BIND_RESULTS, /* publisher.endpoint */
     PNR_BIND_GNURADIO /* publisher.gnuradio: without CURVE, which GNU Radio does not have */
 } pnr_bind;
+/* Returns the peers that may subscribe, in a word: "nobody" (no endpoint), "local" (programs of this
+ * machine), "keys" (those of publisher.curve_clients) or "everyone". */
+const char *pnr_endpoint_access(const pnr_config *config);
 
 /*
  * Binds a ZeroMQ socket to the endpoint of this key, with CURVE when publisher.curve_secret_path is
  * set.
  * bound: the endpoint with the port instead of "*". An ipc socket has mode 0600; changes the umask
  * of the process for a moment. PNR_OK; PNR_ECONFIG: the endpoint is malformed,
- * or other machines can reach it although neither publisher.curve_secret_path nor publisher.expose
- * is set; PNR_EUNAVAILABLE: the address is in use, or is not one of this machine;
+ * or other machines can reach it although neither publisher.expose nor both
+ * publisher.curve_secret_path and publisher.curve_clients are set; PNR_EUNAVAILABLE: the address is in use, or is not one of this machine;
  * PNR_EPERMISSION: the address is not allowed, or others may read the key file; PNR_ENOINPUT or
  * PNR_EDATA: the key file is missing or bad.
  */
 int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
                       char bound[PNR_ENDPOINT_LEN], pnr_error *error);
 
-/* PNR_OK, or PNR_EUNAVAILABLE: too few file descriptors are free. libzmq aborts the process if no
- * descriptor is left when it opens a socket. */
-int pnr_endpoint_enough_files(pnr_error *error);
+/* PNR_OK, or PNR_EUNAVAILABLE: fewer than n file descriptors are free, also with the highest limit
+ * that the system permits, which is then set. libzmq aborts the process if no descriptor is left
+ * when it opens a socket. */
+int pnr_endpoint_enough_files(size_t n, pnr_error *error);
+
+/* Descriptors that ZeroMQ and its user need besides those of connections. */
+enum { PNR_ENDPOINT_FILES = 64 };
 
 #endif

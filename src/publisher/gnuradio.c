@@ -135,7 +135,7 @@ static int open_socket(pnr_gnuradio *g, const pnr_config *config, const pnr_map_
     const int waits = g->patience_s > 0;
     const int64_t max_inbound = MAX_INBOUND;
     char bound[PNR_ENDPOINT_LEN];
-    int code = pnr_endpoint_enough_files(error);
+    int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES, error);
 
     if (code != PNR_OK)
         return code;

@@ -25,7 +25,8 @@
  * COLOURED: the noise of the cells differs by 0.5 dB or more from what the energy of the samples
  * predicts; SLIP: samples vanished uncounted; SIGN_CHANGE: data change
  * the sign of an echo within the look; HUGE_SAMPLES: samples beyond any receiver hide all echoes;
- * COARSE: a live stream left no time for weaker echoes. */
+ * COARSE: a live stream left no time for weaker echoes; RESTARTED: the first result of a new
+ * worker. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -37,7 +38,8 @@
     X(COLOURED, "coloured-noise")                                                                  \
     X(UNRESOLVED, "unresolved")                                                                    \
     X(SLIP, "slip")                                                                                \
-    X(SIGN_CHANGE, "sign-change") X(HUGE_SAMPLES, "huge-samples") X(COARSE, "coarse")
+    X(SIGN_CHANGE, "sign-change")                                                                  \
+    X(HUGE_SAMPLES, "huge-samples") X(COARSE, "coarse") X(RESTARTED, "restarted")
 enum {
 #define PNR_FLAG_BIT(name, word) PNR_FLAG_BIT_##name,
     PNR_FLAGS(PNR_FLAG_BIT)
@@ -83,6 +85,8 @@ typedef struct pnr_report {
 
 enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text, with max_echoes echoes */
 enum { PNR_CELLS_MAX = 1 << 28 }; /* bytes of the largest map that pnradar-listen receives */
+/* Bytes of the largest pack: publisher.pack = 4096 results of all echoes. */
+enum { PNR_PACK_MAX = 1 << 26 };
 
 /* All writers write NUL-terminated JSON: null for NaN and infinities, numbers with 12 significant
  * digits in any locale, samples and counts of the account as strings. They return the length, or 0
@@ -177,6 +181,7 @@ typedef struct pnr_record {
     PNR_RECORD_FIELDS(PNR_RECORD_MEMBER, PNR_RECORD_MEMBER)
 #undef PNR_RECORD_MEMBER
 } pnr_record;
+_Static_assert(4096 * PNR_MAX_CANDIDATES * sizeof(pnr_record) <= PNR_PACK_MAX, "a pack fits");
 /* The numpy dtype of pnr_record as JSON, [["seq","<u8"],...], made from the same list. */
 extern const char pnr_record_dtype[];
 void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *out);
@@ -204,6 +209,7 @@ typedef struct pnr_status {
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
     double deadline_s; /* 0: no deadline */
     size_t subscribers;
+    const char *access; /* the peers that may subscribe: "nobody", "local", "keys" or "everyone" */
     const char *reason; /* end: "end of input", "stopped" or the text of an error; status: NULL */
     int exit_status;    /* valid in an end message only */
     const pnr_radar *radar;
@@ -214,6 +220,9 @@ typedef struct pnr_status {
     const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
     uint64_t slips;                /* so far (slip.h) */
     const pnr_events *events;      /* their counts; NULL: all 0 */
+    bool has_worker;               /* the engine is in a worker; the next two count */
+    uint64_t worker_deaths;        /* so far */
+    bool is_degraded;              /* cpu stands in for the wanted engine */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 /* seq: the number of the message in its topic. */
@@ -222,7 +231,8 @@ size_t pnr_message_write_event(const char *run, const char *stream, uint64_t seq
 
 /* --- the reader (listener, tests) ---
  * Ignores keys that this version does not know. Refuses a known key that is missing, has the wrong
- * type or is out of range. PNR_OK, or PNR_EDATA and the reason. Allocates. */
+ * type or is out of range, and a text longer than PNR_MESSAGE_MAX. PNR_OK, or PNR_EDATA and the
+ * reason. Allocates. */
 typedef struct pnr_end_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -256,9 +266,16 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
                              pnr_profile_info *info, pnr_error *error);
 int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
                          pnr_map_info *info, pnr_error *error);
-/* Reads one dwell at *offset (bytes, 0 at first) and advances *offset; PNR_EEND after the last
- * dwell. The call with *offset = 0 checks the whole array. */
-int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
-                          size_t *offset, pnr_report *out, pnr_error *error);
+/* A pack that is read. Its members are private. */
+typedef struct pnr_pack {
+    pnr_report head;     /* the values that all dwells share */
+    const void *records; /* borrowed */
+    size_t n_records, at;
+} pnr_pack;
+/* Reads the header, and checks the whole array of records, [bytes]. */
+int pnr_message_open_pack(const char *header, size_t length, const void *records, size_t bytes,
+                          pnr_pack *out, pnr_error *error);
+/* Reads the next dwell. False: there is no other one. Allocates nothing. */
+bool pnr_message_next_dwell(pnr_pack *pack, pnr_report *out);
 
 #endif

@@ -112,6 +112,11 @@ static void open_message(reader *r, const char *text, size_t length, char run[17
 {
     json_error_t json_error;
 
+    if (length > PNR_MESSAGE_MAX) { /* a tree takes many times the memory of its text */
+        r->code = pnr_error_set(r->error, PNR_EDATA, "message: a text of %zu bytes: at most %d",
+                                length, PNR_MESSAGE_MAX);
+        return;
+    }
     r->root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &json_error);
     if (r->root == NULL) {
         r->code = pnr_error_set(r->error, PNR_EDATA, "message: no JSON: %s (byte %d)",
@@ -559,36 +564,34 @@ static void take_dwell(const pnr_record *record, pnr_report *out)
     out->detection.n_echoes = record->n_echoes;
 }
 
-int pnr_message_read_pack(const char *header, size_t length, const void *records, size_t bytes,
-                          size_t *offset, pnr_report *out, pnr_error *error)
+int pnr_message_open_pack(const char *header, size_t length, const void *records, size_t bytes,
+                          pnr_pack *out, pnr_error *error)
 {
     reader r = {.error = error};
-    pnr_record record;
-    size_t i, n, at;
 
-    open_dwell(&r, header, length, out);
-    if (*offset == 0)
-        check_pack(&r, records, bytes);
-    out->pfa_cell = get_double(&r, r.root, "pfa_cell");
-    if (r.code != PNR_OK)
-        return close_message(&r);
-    if (*offset >= bytes) {
-        json_decref(r.root);
-        return PNR_EEND;
-    }
-
-    at = *offset / sizeof record;
-    record = record_at(records, at);
-    n = records_of(&record);
-    if (*offset % sizeof record != 0 || n > bytes / sizeof record - at || n > PNR_MAX_CANDIDATES) {
-        refuse_member(&r, "offset", "is not at a dwell");
-        return close_message(&r);
-    }
-    take_dwell(&record, out);
-    for (i = 0; i < record.n_echoes; i++) {
-        record = record_at(records, at + i);
-        take_echo(&record, &out->detection.echoes[i]);
-    }
-    *offset += n * sizeof record;
+    out->records = records;
+    out->n_records = bytes / sizeof(pnr_record);
+    out->at = 0;
+    open_dwell(&r, header, length, &out->head);
+    check_pack(&r, records, bytes);
+    out->head.pfa_cell = get_double(&r, r.root, "pfa_cell");
     return close_message(&r);
+}
+
+bool pnr_message_next_dwell(pnr_pack *pack, pnr_report *out)
+{
+    pnr_record record;
+
+    if (pack->at >= pack->n_records)
+        return false;
+    record = record_at(pack->records, pack->at);
+    *out = pack->head;
+    take_dwell(&record, out);
+    for (size_t i = 0; i < record.n_echoes; i++) {
+        const pnr_record echo = record_at(pack->records, pack->at + i);
+
+        take_echo(&echo, &out->detection.echoes[i]);
+    }
+    pack->at += records_of(&record);
+    return true;
 }

@@ -379,6 +379,14 @@ static void add_events(pnr_text *t, const pnr_events *events)
     pnr_text_add(t, "}");
 }
 
+static void add_worker(pnr_text *t, const pnr_status *status)
+{
+    add_json(t, "worker", "{");
+    add_u64(t, "deaths", status->worker_deaths);
+    add_json(t, "degraded", status->is_degraded ? "true" : "false");
+    pnr_text_add(t, "}");
+}
+
 static void add_source(pnr_text *t, const pnr_status *status)
 {
     const pnr_source_info *source = status->source;
@@ -437,6 +445,8 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
     add_string(&t, "engine", status->engine);
     add_double(&t, "elapsed_s", status->elapsed_s);
     add_u64(&t, "subscribers", status->subscribers);
+    if (status->access != NULL)
+        add_string(&t, "access", status->access);
     add_account(&t, &status->account);
     add_latency(&t, status);
     add_double(&t, "deadline_s", status->deadline_s > 0 ? status->deadline_s : (double)NAN);
@@ -447,6 +457,8 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
     }
     add_u64(&t, "slips", status->slips);
     add_events(&t, status->events);
+    if (status->has_worker)
+        add_worker(&t, status);
     if (status->source != NULL)
         add_source(&t, status);
     if (status->realtime != NULL)

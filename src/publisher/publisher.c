@@ -8,6 +8,7 @@
 #include "publisher/buffers.h"
 #include "publisher/endpoint.h"
 #include "publisher/gnuradio.h"
+#include "publisher/guard.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,8 +23,13 @@
 
 enum {
     TOPIC_LEN = PNR_TEXT_LEN + 16,
-    MAX_INBOUND = 1024, /* bytes of a subscription; a peer that sends more is disconnected */
-    MAX_DRAIN = 1024,   /* most subscription messages read in one call */
+    MAX_INBOUND = 600,     /* most bytes of a message from a peer, with its encryption */
+    INBOUND_MESSAGES = 4,  /* from a peer that libzmq keeps before it stops reading */
+    INBOUND_BUFFER = 8192, /* bytes from a peer that the kernel keeps */
+    HANDSHAKE_MS = 5000,   /* a peer has so long for its handshake */
+    HEARTBEAT_MS = 10000,  /* interval at which a peer is asked whether it is there */
+    SILENCE_MS = 30000,    /* a peer that does not answer is disconnected */
+    MAX_DRAIN = 4096,      /* most subscription messages read in one call */
     POLL_MS = 50,
     PAUSE_NS = 200000 /* time between two tries to acquire a buffer */
 };
@@ -45,8 +51,10 @@ typedef struct topic {
 } topic;
 
 struct pnr_publisher {
+    const pnr_config *config;
     void *context;
     void *socket; /* NULL: the publisher sends nothing */
+    pnr_guard *guard;
     char endpoint[PNR_ENDPOINT_LEN];
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -65,7 +73,6 @@ struct pnr_publisher {
     bool is_stalled;   /* the last wait gave no buffer */
     const volatile int *stop;
 
-    const pnr_config *config;
     pnr_gnuradio *gnuradio; /* NULL: none is wanted */
 };
 
@@ -233,6 +240,7 @@ int pnr_publisher_send_status(pnr_publisher *p, pnr_status *status, bool is_end)
     const topic_kind kind = is_end ? TOPIC_END : TOPIC_STATUS;
 
     status->subscribers = pnr_publisher_subscribers(p);
+    status->access = pnr_endpoint_access(p->config);
     status->seq = sign_message(p, kind, status->run, status->stream);
     if (p->socket == NULL)
         return PNR_OK;
@@ -270,18 +278,31 @@ static void count_subscription(pnr_publisher *p, const unsigned char *data, size
     }
 }
 
+/* Reads one message of a peer. False: none waits. */
+static bool take_subscription(pnr_publisher *p)
+{
+    zmq_msg_t message;
+    const unsigned char *data;
+    size_t size;
+
+    zmq_msg_init(&message);
+    if (zmq_msg_recv(&message, p->socket, ZMQ_DONTWAIT) < 0) {
+        zmq_msg_close(&message);
+        return false;
+    }
+    data = zmq_msg_data(&message);
+    size = zmq_msg_size(&message);
+    if (pnr_guard_admit(p->guard, zmq_msg_get(&message, ZMQ_SRCFD),
+                        zmq_msg_gets(&message, "Peer-Address"), data, size))
+        count_subscription(p, data, size);
+    zmq_msg_close(&message);
+    return true;
+}
+
 size_t pnr_publisher_subscribers(pnr_publisher *p)
 {
-    unsigned char data[TOPIC_LEN + 1];
-    int i, size;
-
-    for (i = 0; p->socket != NULL && i < MAX_DRAIN; i++) {
-        size = zmq_recv(p->socket, data, sizeof data, ZMQ_DONTWAIT);
-        if (size < 0)
-            break;
-        if ((size_t)size <= sizeof data)
-            count_subscription(p, data, (size_t)size);
-    }
+    for (int i = 0; p->socket != NULL && i < MAX_DRAIN && take_subscription(p); i++)
+        ;
     return p->n_subscribers[TOPIC_RANGE];
 }
 
@@ -339,6 +360,11 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
         {ZMQ_LINGER, positive_int(config->publisher.linger_s * 1e3), "publisher.linger_s"},
         {ZMQ_XPUB_VERBOSER, 1, "ZMQ_XPUB_VERBOSER"},
         {ZMQ_MAXMSGSIZE, MAX_INBOUND, "ZMQ_MAXMSGSIZE"},
+        {ZMQ_RCVHWM, INBOUND_MESSAGES, "ZMQ_RCVHWM"},
+        {ZMQ_RCVBUF, INBOUND_BUFFER, "ZMQ_RCVBUF"},
+        {ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS, "ZMQ_HANDSHAKE_IVL"},
+        {ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS, "ZMQ_HEARTBEAT_IVL"},
+        {ZMQ_HEARTBEAT_TIMEOUT, SILENCE_MS, "ZMQ_HEARTBEAT_TIMEOUT"},
     };
 
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
@@ -370,9 +396,12 @@ static void share_processor(void *context, const pnr_config *config)
         (void)zmq_ctx_set(context, ZMQ_THREAD_AFFINITY_CPU_ADD, cpu);
 }
 
-static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_error *error)
+static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_events *events,
+                       pnr_error *error)
 {
-    int code = pnr_endpoint_enough_files(error);
+    /* A connection takes a descriptor of libzmq and one of the guard. */
+    int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES + 2 * config->publisher.max_subscribers,
+                                         error);
 
     if (code != PNR_OK)
         return code;
@@ -382,7 +411,9 @@ static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_error *er
     if (p->socket == NULL)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no ZeroMQ socket: %s",
                              zmq_strerror(zmq_errno()));
-    if ((code = set_options(p, config, error)) != PNR_OK)
+    if ((code = set_options(p, config, error)) != PNR_OK ||
+        (code = pnr_guard_create(p->context, p->socket, config, events, &p->guard, error)) !=
+            PNR_OK)
         return code;
     return pnr_endpoint_bind(p->socket, config, PNR_BIND_RESULTS, p->endpoint, error);
 }
@@ -405,7 +436,8 @@ static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *
     return PNR_OK;
 }
 
-int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error)
+int pnr_publisher_create(const pnr_config *config, pnr_events *events, pnr_publisher **out,
+                         pnr_error *error)
 {
     pnr_publisher *p = calloc(1, sizeof *p);
     int code;
@@ -422,7 +454,7 @@ int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_erro
         goto fail;
     if (config->publisher.endpoint[0] != '\0' &&
         ((code = allocate_pack(p, config, error)) != PNR_OK ||
-         (code = open_socket(p, config, error)) != PNR_OK))
+         (code = open_socket(p, config, events, error)) != PNR_OK))
         goto fail;
     *out = p;
     return PNR_OK;
@@ -456,6 +488,7 @@ void pnr_publisher_destroy(pnr_publisher *p)
     if (p == NULL)
         return;
     pnr_gnuradio_close(p->gnuradio);
+    pnr_guard_destroy(p->guard);
     if (p->socket != NULL)
         zmq_close(p->socket);
     while (p->context != NULL && zmq_ctx_term(p->context) != 0 && zmq_errno() == EINTR)

@@ -9,9 +9,11 @@
 
 typedef struct pnr_publisher pnr_publisher;
 
-/* Borrows the configuration until destroy. Binds to publisher.endpoint; the errors are those of pnr_endpoint_bind. If the endpoint is empty,
- * the publisher sends nothing, and every send succeeds. */
-int pnr_publisher_create(const pnr_config *config, pnr_publisher **out, pnr_error *error);
+/* Binds to publisher.endpoint; the errors are those of pnr_endpoint_bind and pnr_guard_create. If
+ * the endpoint is empty, the publisher sends nothing, and every send succeeds. Borrows config and
+ * events (may be NULL), which get each refused subscriber. */
+int pnr_publisher_create(const pnr_config *config, pnr_events *events, pnr_publisher **out,
+                         pnr_error *error);
 /* Waits at most publisher.linger_s for the last messages. */
 void pnr_publisher_destroy(pnr_publisher *publisher);
 /* Waits for the first subscriber: of publisher.gnuradio, and of results or events at

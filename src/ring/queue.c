@@ -167,20 +167,29 @@ static void free_until(pnr_queue *queue, uint64_t end)
         wake_sleeper(&queue->writer_sleeps);
 }
 
-/* Returns the position of the oldest record, and its size with its head. A size of 0: there is
- * none. Passes gaps. */
+/* True if a record of this size may stand at `at`. Another process may have written anything. */
+static bool is_size(const pnr_queue *queue, uint64_t at, uint64_t head, uint64_t size)
+{
+    return size > HEAD && size % HEAD == 0 && size <= head - at &&
+           size <= queue->capacity - at % queue->capacity;
+}
+
+/* Returns the position of the oldest record, and its size with its head. A size of 0: there is none,
+ * or what stands there is no record. Passes gaps. */
 static uint64_t find_oldest(pnr_queue *queue, uint64_t *size)
 {
     const uint64_t head = atomic_load_explicit(&queue->head, memory_order_acquire);
     uint64_t at = atomic_load_explicit(&queue->tail, memory_order_relaxed);
 
-    for (*size = 0; at != head && *size == 0;) {
-        memcpy(size, queue->memory + at % queue->capacity, sizeof *size);
-        if (*size == is_gap) {
-            at += queue->capacity - at % queue->capacity;
-            free_until(queue, at);
-            *size = 0;
+    for (*size = 0; at < head; free_until(queue, at)) {
+        uint64_t found;
+
+        memcpy(&found, queue->memory + at % queue->capacity, sizeof found);
+        if (found != is_gap) {
+            *size = is_size(queue, at, head, found) ? found : 0;
+            break;
         }
+        at += queue->capacity - at % queue->capacity;
     }
     return at;
 }
@@ -200,6 +209,14 @@ void pnr_queue_pop(pnr_queue *queue)
 
     if (size > 0)
         free_until(queue, at + size);
+}
+
+bool pnr_queue_is_broken(pnr_queue *queue)
+{
+    uint64_t size;
+    const uint64_t at = find_oldest(queue, &size);
+
+    return size == 0 && at != atomic_load(&queue->head) && pnr_queue_front(queue) == NULL;
 }
 
 void pnr_queue_wait(pnr_queue *queue, uint64_t patience_ns)

@@ -40,6 +40,8 @@ void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns);
 const void *pnr_queue_front(pnr_queue *queue);
 /* Removes the oldest record. Wakes the writer if it sleeps and has what it waits for. */
 void pnr_queue_pop(pnr_queue *queue);
+/* True if what follows is no record: the writer, another process, has written where it must not. */
+bool pnr_queue_is_broken(pnr_queue *queue);
 /* Waits for a record, for pnr_queue_wake, or patience_ns. */
 void pnr_queue_wait(pnr_queue *queue, uint64_t patience_ns);
 

@@ -15,6 +15,8 @@
 
 typedef struct pnr_ring pnr_ring;
 
+enum { PNR_RING_VIEW_RUNS = 4096 }; /* most lost runs in a view */
+
 typedef struct pnr_ring_shape {
     void *memory;    /* capacity * sample_bytes bytes; owner: the caller */
     size_t capacity; /* samples of the memory: at least max_dwells + 1 dwells, and n_behind more */

@@ -20,8 +20,8 @@ enum {
     PNR_RING_HELD = -1,
     PNR_RING_MIN_MARKS = 1 << 14,
     PNR_RING_CACHE_LINE = 64,
-    PNR_RING_RUNS = 1024, /* most separate lost runs in a dwell and the n_behind samples */
-    PNR_RING_VIEW_RUNS = 4 * PNR_RING_RUNS /* most lost runs in a view */
+    PNR_RING_RUNS = PNR_RING_VIEW_RUNS / 4 /* most separate lost runs in a dwell and the n_behind
+                                            * samples */
 };
 
 /* Lost positions by reason. */

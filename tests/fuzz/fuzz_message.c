@@ -50,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static pnr_report report;
     static pnr_map_info map;
+    static pnr_pack pack;
     pnr_end_summary end;
     pnr_event_summary event;
     pnr_profile_info info;
@@ -61,7 +62,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data + 1;
     const size_t length = size - 1;
     const size_t header = length * data[0] / 255;
-    size_t offset = 0, last = 0;
 
     if (pnr_message_read_range(text, length, &report, &error) == PNR_OK)
         check_report(&report);
@@ -73,11 +73,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 info.first_cell < info.n_cells && info.n_gate <= info.n_cells);
     if (pnr_message_read_map(text, header, length - header, &report, &map, &error) == PNR_OK)
         check_map(&map, length - header);
-    while (pnr_message_read_pack(text, header, text + header, length - header, &offset, &report,
-                                 &error) == PNR_OK) {
-        require(offset > last && offset <= length - header);
-        last = offset;
-        check_report(&report);
-    }
+    if (pnr_message_open_pack(text, header, text + header, length - header, &pack, &error) ==
+        PNR_OK)
+        while (pnr_message_next_dwell(&pack, &report)) {
+            require(pack.at <= (length - header) / sizeof(pnr_record));
+            check_report(&report);
+        }
     return 0;
 }

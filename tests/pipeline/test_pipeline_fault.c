@@ -268,3 +268,28 @@ TEST(test_lost_in_real_time)
     forget_outcome(&o);
     close_stage(&s);
 }
+
+/* --- an engine that does not answer --- */
+
+/* Status and event come from a thread that does not wait for the engine. */
+TEST(test_hang_is_reported)
+{
+    static const char *const settings[] = {"engine.name=fault", "engine.batch=1",
+                                           "engine.deadline_hang=0.1", NULL};
+    outcome o = {0};
+    subscriber heard;
+    stage s;
+
+    open_stage(&s, N, settings);
+    save_stage(&s, 0);
+    setenv("PNR_FAULT_SLOW_MS", "2500", 1);
+    subscribe(&s, &heard, 1000);
+    run_stage(&s, &o);
+    unsetenv("PNR_FAULT_SLOW_MS");
+    assert_int_equal(o.code, PNR_OK);
+    assert_end(&heard, &o);
+    assert_true(heard.n_status >= 1);
+    assert_int_equal(heard.events[PNR_EVENT_ENGINE_HANGS].count, 1);
+    forget_outcome(&o);
+    close_stage(&s);
+}

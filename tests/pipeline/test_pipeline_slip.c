@@ -64,7 +64,7 @@ TEST(slips_are_reported_with_their_size)
 TEST(slips_and_losses_are_events)
 {
     static const char *const settings[] = {SCENE, "echo.slips=12345+45,33333+3",
-                                           "source.lost=100000+700", NULL};
+                                           "source.lost=40000+700", NULL};
     outcome o = {0};
     subscriber heard;
     stage s;
@@ -82,8 +82,8 @@ TEST(slips_and_losses_are_events)
     assert_int_equal(heard.n_events, 4);
     assert_int_equal(heard.events[PNR_EVENT_SLIP].count, 2);
     assert_true(heard.events[PNR_EVENT_SLIP].sample / N >= 260);
-    assert_int_equal(heard.events[PNR_EVENT_LOSS_BEGINS].sample, 100000);
-    assert_int_equal(heard.events[PNR_EVENT_LOSS_ENDS].sample, 100700);
+    assert_int_equal(heard.events[PNR_EVENT_LOSS_BEGINS].sample, 40000);
+    assert_int_equal(heard.events[PNR_EVENT_LOSS_ENDS].sample, 40700);
     assert_non_null(strstr(heard.events[PNR_EVENT_LOSS_ENDS].text, "700 samples lost"));
     forget_outcome(&o);
     close_stage(&s);

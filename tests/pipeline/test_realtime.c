@@ -56,7 +56,7 @@ static void enter(threads *t)
     pnr_realtime_begin(&t->realtime, &config);
     assert_int_equal(pthread_create(&t->acquisition, NULL, other, &t->over), 0);
     assert_int_equal(pthread_create(&t->publishing, NULL, other, &t->over), 0);
-    pnr_realtime_enter(&t->realtime, &config, t->acquisition, t->publishing);
+    pnr_realtime_enter(&t->realtime, &config, t->acquisition, t->publishing, false);
 }
 
 static void leave(threads *t)

@@ -317,16 +317,17 @@ TEST(test_pack_round_trip)
     packed p;
     pnr_report read;
     pnr_error error;
-    size_t offset = 0, i, k;
+    pnr_pack pack;
+    size_t i, k;
 
     fill_pack(&p);
     assert_int_equal(p.n_records, 7);
     assert_non_null(strstr(p.header, "\"pack\":true"));
+    assert_int_equal(pnr_message_open_pack(p.header, p.length, p.records,
+                                           p.n_records * sizeof p.records[0], &pack, &error),
+                     PNR_OK);
     for (i = 0; i < 4; i++) {
-        assert_int_equal(pnr_message_read_pack(p.header, p.length, p.records,
-                                               p.n_records * sizeof p.records[0], &offset, &read,
-                                               &error),
-                         PNR_OK);
+        assert_true(pnr_message_next_dwell(&pack, &read));
         assert_same_header(&p.reports[i], &read);
         assert_near(p.reports[i].latency_us, read.latency_us);
         assert_same_zero(&p.reports[i].zero, &read.zero, assert_near);
@@ -336,10 +337,7 @@ TEST(test_pack_round_trip)
             assert_same_echo(&p.reports[i].detection.echoes[k], &read.detection.echoes[k],
                              assert_near);
     }
-    assert_int_equal(pnr_message_read_pack(p.header, p.length, p.records,
-                                           p.n_records * sizeof p.records[0], &offset, &read,
-                                           &error),
-                     PNR_EEND);
+    assert_false(pnr_message_next_dwell(&pack, &read));
 }
 
 /* The dtype names each member once, in order, and its sizes add up to the record. */
@@ -367,13 +365,11 @@ TEST(test_dtype)
 
 static void check_pack_refused(const packed *p, size_t bytes, const char *word)
 {
-    pnr_report read;
     pnr_error error = {0};
-    size_t offset = 0;
+    pnr_pack pack;
 
-    assert_int_equal(
-        pnr_message_read_pack(p->header, p->length, p->records, bytes, &offset, &read, &error),
-        PNR_EDATA);
+    assert_int_equal(pnr_message_open_pack(p->header, p->length, p->records, bytes, &pack, &error),
+                     PNR_EDATA);
     if (strstr(error.text, word) == NULL)
         fail_msg("\"%s\" does not name %s", error.text, word);
 }
@@ -423,25 +419,23 @@ TEST(test_pack_refused)
     check_pack_refused(&p, bytes, "dtype");
 }
 
-/* An offset that is not where a dwell starts, and infinities, do no harm. */
+/* Records at an odd address, and infinities, do no harm. */
 TEST(test_pack_odd)
 {
     const size_t bytes = 7 * sizeof(pnr_record);
+    char odd[7 * sizeof(pnr_record) + 1];
     packed p;
     pnr_report read;
     pnr_error error;
-    size_t offset = 3;
+    pnr_pack pack;
 
     fill_pack(&p);
-    assert_int_equal(
-        pnr_message_read_pack(p.header, p.length, p.records, bytes, &offset, &read, &error),
-        PNR_EDATA);
     p.records[0].range_m = INFINITY;
     p.records[0].snr_db = -INFINITY;
-    offset = 0;
-    assert_int_equal(
-        pnr_message_read_pack(p.header, p.length, p.records, bytes, &offset, &read, &error),
-        PNR_OK);
+    memcpy(odd + 1, p.records, bytes);
+    assert_int_equal(pnr_message_open_pack(p.header, p.length, odd + 1, bytes, &pack, &error),
+                     PNR_OK);
+    assert_true(pnr_message_next_dwell(&pack, &read));
     assert_true(isnan(read.detection.echoes[0].range_m));
     assert_true(isnan(read.detection.echoes[0].snr_db));
 }
@@ -786,4 +780,19 @@ TEST(test_strange_events)
                  at + strlen(changes[i][0]));
         assert_int_equal(pnr_message_read_event(text, strlen(text), &read, &error), PNR_EDATA);
     }
+}
+
+/* A text that no publisher writes is refused before it takes memory. */
+TEST(test_long_text)
+{
+    char *text = malloc(PNR_MESSAGE_MAX + 1);
+    pnr_end_summary end;
+    pnr_error error;
+
+    memset(text, ' ', PNR_MESSAGE_MAX + 1);
+    assert_int_equal(pnr_message_read_end(text, PNR_MESSAGE_MAX + 1, &end, &error), PNR_EDATA);
+    assert_non_null(strstr(error.text, "65537 bytes: at most 65536"));
+    assert_int_equal(pnr_message_read_end(text, PNR_MESSAGE_MAX, &end, &error), PNR_EDATA);
+    assert_non_null(strstr(error.text, "no JSON"));
+    free(text);
 }

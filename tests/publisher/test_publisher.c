@@ -7,6 +7,7 @@
 #include "tests/fixture/report_fixture.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -19,6 +20,7 @@ static void configure(pnr_config *config, const char *endpoint)
     snprintf(config->publisher.endpoint, sizeof config->publisher.endpoint, "%s", endpoint);
     config->publisher.pack = 1;
     config->publisher.high_water = 1000;
+    config->publisher.max_subscribers = 8;
     config->publisher.linger_s = 1;
     config->detector.max_echoes = 8;
 }
@@ -28,7 +30,7 @@ static pnr_publisher *create(const pnr_config *config)
     pnr_publisher *publisher;
     pnr_error error = {0};
 
-    if (pnr_publisher_create(config, &publisher, &error) != PNR_OK)
+    if (pnr_publisher_create(config, NULL, &publisher, &error) != PNR_OK)
         fail_msg("%s", error.text);
     return publisher;
 }
@@ -281,7 +283,8 @@ static void receive_pack(subscriber *s, uint64_t first, size_t n_results)
     static char records[65536];
     pnr_report read;
     pnr_error error = {0};
-    size_t offset = 0, i, k;
+    pnr_pack pack;
+    size_t i, k;
     int length, bytes;
 
     assert_true(part(s, text, sizeof text) > 0);
@@ -292,19 +295,18 @@ static void receive_pack(subscriber *s, uint64_t first, size_t n_results)
     bytes = part(s, records, sizeof records);
     assert_true(bytes > 0);
     assert_false(more(s));
+    if (pnr_message_open_pack(text, (size_t)length, records, (size_t)bytes, &pack, &error) !=
+        PNR_OK)
+        fail_msg("%s", error.text);
     for (i = 0; i < n_results; i++) {
-        if (pnr_message_read_pack(text, (size_t)length, records, (size_t)bytes, &offset, &read,
-                                  &error) != PNR_OK)
-            fail_msg("%s", error.text);
+        assert_true(pnr_message_next_dwell(&pack, &read));
         assert_true(read.seq == first + i);
         assert_int_equal(read.detection.n_echoes, (first + i) % 3);
         for (k = 0; k < read.detection.n_echoes; k++)
             assert_true(fabs(read.detection.echoes[k].range_m - 374740.625 - 1000 * (double)k) <
                         1e-6);
     }
-    assert_int_equal(
-        pnr_message_read_pack(text, (size_t)length, records, (size_t)bytes, &offset, &read, &error),
-        PNR_EEND);
+    assert_false(pnr_message_next_dwell(&pack, &read));
 }
 
 TEST(test_pack)
@@ -510,18 +512,18 @@ TEST(test_create_fails_in_words)
     configure(&config, "tcp://127.0.0.1:*");
     first = create(&config);
     configure(&config, pnr_publisher_endpoint(first));
-    assert_int_equal(pnr_publisher_create(&config, &second, &error), PNR_EUNAVAILABLE);
+    assert_int_equal(pnr_publisher_create(&config, NULL, &second, &error), PNR_EUNAVAILABLE);
     assert_null(second);
     assert_non_null(strstr(error.text, pnr_publisher_endpoint(first)));
     assert_non_null(strstr(error.text, "in use"));
 
     configure(&config, "tcp://*:*");
-    assert_int_equal(pnr_publisher_create(&config, &second, &error), PNR_ECONFIG);
+    assert_int_equal(pnr_publisher_create(&config, NULL, &second, &error), PNR_ECONFIG);
     assert_null(second);
 
     configure(&config, "tcp://127.0.0.1:*");
     config.publisher.pack = SIZE_MAX / 4;
-    assert_int_equal(pnr_publisher_create(&config, &second, &error), PNR_ENOMEMORY);
+    assert_int_equal(pnr_publisher_create(&config, NULL, &second, &error), PNR_ENOMEMORY);
     assert_null(second);
 
     configure(&config, "tcp://127.0.0.1:*");
@@ -529,7 +531,7 @@ TEST(test_create_fails_in_words)
     low = limit;
     low.rlim_cur = 10;
     setrlimit(RLIMIT_NOFILE, &low);
-    assert_int_equal(pnr_publisher_create(&config, &second, &error), PNR_EUNAVAILABLE);
+    assert_int_equal(pnr_publisher_create(&config, NULL, &second, &error), PNR_EUNAVAILABLE);
     setrlimit(RLIMIT_NOFILE, &limit);
     assert_null(second);
     pnr_publisher_destroy(first);
@@ -559,52 +561,109 @@ TEST(test_linger)
     unsubscribe(&s);
 }
 
+static void write_key(const char *folder, const char *name, const char *key)
+{
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fchmod(fileno(file), 0600), 0);
+    fprintf(file, "%s\n", key);
+    fclose(file);
+}
+
+static void remove_key(const char *folder, const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path);
+}
+
+/* Connects with the key of a client, or without any (NULL), and tells whether a result arrives. */
+static bool hears(pnr_publisher *publisher, const char *server, const char *public,
+                  const char *secret)
+{
+    const int linger = 0, patience_ms = 5000;
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_SUB);
+    char endpoint[64], text[64];
+    pnr_report report;
+    bool is_heard;
+
+    snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1%s",
+             strrchr(pnr_publisher_endpoint(publisher), ':'));
+    if (public != NULL) {
+        zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, server, 41);
+        zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, public, 41);
+        zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, 41);
+    }
+    zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
+    zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_setsockopt(socket, ZMQ_RCVTIMEO, &patience_ms, sizeof patience_ms);
+    zmq_connect(socket, endpoint);
+    is_heard = pnr_publisher_wait(publisher, public != NULL ? 2 : 0.5, NULL) == PNR_OK;
+    report_fixture(&report, 1);
+    assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+    if (is_heard)
+        assert_int_equal(zmq_recv(socket, text, sizeof text, 0), 10);
+    zmq_close(socket);
+    zmq_ctx_term(context);
+    await_subscribers(publisher, 0);
+    return is_heard;
+}
+
+/* A key is admitted while the folder has it. Another one is refused and named; no key hears
+ * nothing. */
 TEST(test_curve)
 {
-    char path[] = "/tmp/pnradar-curve-XXXXXX", public[41], secret[41], own[41], own_secret[41];
-    const int handle = mkstemp(path), patience_ms = 300, linger = 0;
-    pnr_publisher *publisher;
-    pnr_report report;
+    char folder[] = "/tmp/pnradar-curve-XXXXXX", clients[64], public[41], secret[41];
+    char known[41], known_secret[41], other[41], other_secret[41];
+    pnr_publisher *publisher = NULL;
     pnr_config config;
-    void *context, *socket;
-    char text[64];
-    int with_key;
+    pnr_events events;
+    pnr_event event;
+    pnr_error error;
 
-    assert_true(handle >= 0);
     if (!zmq_has("curve"))
         skip();
-    assert_int_equal(zmq_curve_keypair(public, secret), 0);
-    assert_int_equal(write(handle, secret, 40), 40);
-    close(handle);
-    configure(&config, "tcp://0.0.0.0:*"); /* beyond this machine: allowed with a key */
-    strcpy(config.publisher.curve_secret_path, path);
-    publisher = create(&config);
-    for (with_key = 0; with_key < 2; with_key++) {
-        char endpoint[64];
-
-        snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1%s",
-                 strrchr(pnr_publisher_endpoint(publisher), ':'));
-        context = zmq_ctx_new();
-        socket = zmq_socket(context, ZMQ_SUB);
-        if (with_key) {
-            zmq_curve_keypair(own, own_secret);
-            zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, public, 41);
-            zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, own, 41);
-            zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, own_secret, 41);
-        }
-        zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
-        zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
-        zmq_connect(socket, endpoint);
-        assert_int_equal(pnr_publisher_wait(publisher, with_key ? 10 : 0.5, NULL),
-                         with_key ? PNR_OK : PNR_EAGAIN);
-        report_fixture(&report, 1);
-        assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
-        zmq_setsockopt(socket, ZMQ_RCVTIMEO, with_key ? &(int){PATIENCE_MS} : &patience_ms,
-                       sizeof patience_ms);
-        assert_int_equal(zmq_recv(socket, text, sizeof text, 0), with_key ? 10 : -1);
-        zmq_close(socket);
-        zmq_ctx_term(context);
-    }
+    assert_non_null(mkdtemp(folder));
+    snprintf(clients, sizeof clients, "%s/clients", folder);
+    assert_int_equal(mkdir(clients, 0700), 0);
+    zmq_curve_keypair(public, secret);
+    zmq_curve_keypair(known, known_secret);
+    zmq_curve_keypair(other, other_secret);
+    write_key(folder, "own.secret", secret);
+    write_key(clients, "known", known);
+    configure(&config, "tcp://0.0.0.0:*"); /* beyond this machine: allowed with keys */
+    snprintf(config.publisher.curve_secret_path, 100, "%s/own.secret", folder);
+    assert_int_equal(pnr_publisher_create(&config, NULL, &publisher, &error), PNR_ECONFIG);
+    assert_non_null(strstr(error.text, "any key may subscribe: give publisher.curve_clients"));
+    snprintf(config.publisher.curve_clients, 100, "%s", clients);
+    pnr_events_begin(&events);
+    if (pnr_publisher_create(&config, &events, &publisher, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    assert_true(hears(publisher, public, known, known_secret));
+    assert_false(pnr_event_take(&events, &event));
+    assert_false(hears(publisher, public, other, other_secret));
+    assert_true(pnr_event_take(&events, &event));
+    assert_int_equal(event.kind, PNR_EVENT_SUBSCRIBER_REFUSED);
+    assert_non_null(strstr(event.text, "127.0.0.1"));
+    assert_non_null(strstr(event.text, other));
+    assert_false(hears(publisher, public, NULL, NULL));
+    write_key(clients, "other", other);
+    remove_key(clients, "known");
+    assert_true(hears(publisher, public, other, other_secret));
+    assert_false(hears(publisher, public, known, known_secret));
     pnr_publisher_destroy(publisher);
-    unlink(path);
+    write_key(clients, "strange", "no key");
+    assert_int_equal(pnr_publisher_create(&config, NULL, &publisher, &error), PNR_EDATA);
+    assert_non_null(strstr(error.text, "strange"));
+    remove_key(clients, "strange");
+    remove_key(clients, "other");
+    remove_key(folder, "own.secret");
+    rmdir(clients);
+    assert_int_equal(pnr_publisher_create(&config, NULL, &publisher, &error), PNR_ENOINPUT);
+    rmdir(folder);
 }

@@ -80,6 +80,7 @@ static void put_status(FILE *out)
 
     pnr_config_init(&config);
     put_message(out, "status", pnr_message_write_status(&status, message, sizeof message));
+    status.access = "keys";
     status.radar = &radar;
     status.config = &config;
     status.realtime = &realtime;

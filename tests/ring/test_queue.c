@@ -163,3 +163,32 @@ TEST(test_killed_writer)
     }
     munmap(memory, bytes);
 }
+
+/* Whatever the writer has written, the reader stays within the memory. */
+TEST(test_broken_records)
+{
+    enum { CAPACITY = 4000, TRIALS = 20000 };
+    const size_t bytes = pnr_queue_bytes(CAPACITY, MOST_BYTES), head = bytes - CAPACITY;
+    unsigned char *memory = new_memory(bytes);
+    size_t n_broken = 0;
+
+    for (int trial = 0; trial < TRIALS; trial++) {
+        pnr_queue *queue;
+
+        memset(memory, 0, bytes);
+        queue = pnr_queue_init(memory, CAPACITY, MOST_BYTES);
+        for (uint64_t i = 0; write_record(queue, i, MOST_BYTES);)
+            i++;
+        for (int k = 0; k < 8; k++) /* a size begins a record; most numbers are none */
+            memory[head + below(CAPACITY)] = (unsigned char)below(256);
+        memory[head + below(2)] ^= 1;
+        for (size_t i = 0; pnr_queue_front(queue) != NULL; i++) {
+            assert_true(i < CAPACITY);
+            assert_true((const unsigned char *)pnr_queue_front(queue) < memory + bytes);
+            pnr_queue_pop(queue);
+        }
+        n_broken += pnr_queue_is_broken(queue);
+    }
+    assert_true(n_broken > TRIALS / 2);
+    munmap(memory, bytes);
+}

@@ -20,7 +20,7 @@ words keys | grep -v '\.1\.' >"$work/out"
 report $? "every key is completed"
 
 missing=''
-for program in pnradar pnradar-echo pnradar-listen pnradar-plan pnradar-bench pnradar-view; do
+for program in pnradar pnradar-echo pnradar-listen pnradar-plan pnradar-bench pnradar-keys pnradar-view; do
     [ -x "$bin/$program" ] || continue
     words "$program:" >"$work/out"
     for option in $("$bin/$program" --help | sed -n 's/^  \(-[a-zA-Z],\|   \) \(--[a-z-]*\).*/\2/p'); do

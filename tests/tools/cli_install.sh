@@ -27,7 +27,7 @@ for page in "$root$prefix"/share/man/man*/*; do
     man -l "$page" >/dev/null 2>&1 || mandoc "$page" >/dev/null 2>&1 || bad="$bad $page"
 done
 if command -v man >/dev/null || command -v mandoc >/dev/null; then
-    want=$((9 + $([ -x "$bin/pnradar-view" ] && echo 1 || echo 0)))
+    want=$((10 + $([ -x "$bin/pnradar-view" ] && echo 1 || echo 0)))
     [ $pages -eq $want ] && [ -z "$bad" ] && ! grep -l /usr/local "$root$prefix"/share/man/man*/*
     report $? "all $want manuals are there, for this prefix ($pages$bad)"
 else
@@ -38,10 +38,14 @@ fi
 
 unit=$root$prefix/lib/systemd/system/pnradar.service
 if command -v systemd-analyze >/dev/null; then
-    systemd-analyze security --offline=yes --threshold=30 "$unit" >"$work/out" 2>"$work/err"
-    report $? "the unit's exposure is at most 3.0"
+    systemd-analyze security --offline=yes --threshold=25 "$unit" >"$work/out" 2>"$work/err"
+    report $? "the unit's exposure is at most 2.5"
+    sed "s|=/opt/radar/|=$root/opt/radar/|; s|=$prefix/|=$root$prefix/|" "$unit" >"$work/pnradar.service"
+    systemd-analyze verify --man=no "$work/pnradar.service" >"$work/out" 2>"$work/err" && [ ! -s "$work/err" ]
+    report $? "the unit has no mistake"
 else
     skip "the unit's exposure" "no systemd-analyze"
+    skip "the unit has no mistake" "no systemd-analyze"
 fi
 
 # The unit's own commands, with the packaged configuration and a FIFO in this folder.

@@ -143,7 +143,7 @@ report $? "a host that has no address is refused"
 
 "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 >"$work/out" 2>"$work/err" &
 listener=$!
-until grep -q '^SigCgt:.*[2367abef]$' "/proc/$listener/status"; do sleep 0.1; done # it catches SIGINT
+until grep -q listen "/proc/$listener/comm" && grep -q '^SigCgt:.*[2367abef]$' "/proc/$listener/status"; do sleep 0.1; done # it catches SIGINT
 kill -INT $listener
 wait $listener && says 'no results received'
 report $? "SIGINT ends it cleanly"

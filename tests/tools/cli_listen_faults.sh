@@ -7,8 +7,10 @@
 unset PNR_LOG
 listen=$bin/pnradar-listen
 
+measure=''
 program() {
-    "$listen" "$@"
+    # shellcheck disable=SC2086 # words, or none
+    $measure "$listen" "$@"
 }
 
 # lines FILE
@@ -82,6 +84,7 @@ endpoint, scene = sys.argv[1:]
 context = zmq.Context()
 socket = context.socket(zmq.XPUB)
 socket.setsockopt(zmq.LINGER, 5000)
+socket.setsockopt(zmq.SNDHWM, 0)
 socket.bind(endpoint)
 while not socket.recv().startswith(b"\x01end/"):
     pass
@@ -164,6 +167,42 @@ end(13)' 3 --stream demo --strict
     fake 'dwell(3, stream="a"); dwell(9, stream="b"); end(4, stream="a"); end(10, stream="b")' 0 \
         --all && says "^a run" && says "^b run"
     report $? "--all counts each stream for itself"
+    # The memory that the listener took at most, in MiB.
+    cat >"$work/measure.py" <<'EOF'
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[2:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, file=open(sys.argv[1], "w"))
+sys.exit(status)
+EOF
+    measure="$python $work/measure.py $work/mib"
+    # A publisher sends no text of more than 64 KiB; parsed, these would take 2 GiB.
+    fake 'text = b"[" + b"0," * 30000000 + b"0]"
+for i in range(3): send("range", text)
+dwell(0); end(1)' 0 --stream demo && says "1 results received" && says "3 messages could not be read" &&
+        says "at most 65536" && [ "$(cat "$work/mib")" -lt 600 ]
+    report $? "three texts of 60 MB: refused, within $(cat "$work/mib") MiB"
+    refused=none
+    fake 'import random
+random.seed(17)
+good = json.dumps(dict(v=1, run=A, stream="demo", seq=10**6, sample="7", time=None, time_source="none", rate_hz=1e6,
+                       periods=1, lost=0, lost_before=0, slip=0, flags=["lost"], engine="fake/one", latency_us=1.5,
+                       noise_db=-20, pfa_cell=1e-6, cells_above=0, echoes=[])).encode()
+junk = [b"\x1b[2J", b"\xc2\x9b", b"\0", b"[" * 999, b"1e999", b"\xff", b""]
+topics = [b"range/demo", b"status/demo", b"end/demo", b"range/demo\x1b"]
+for i in range(10000):
+    text = bytearray(good)
+    for j in range(random.randint(1, 4)):
+        at = random.randrange(len(text))
+        text[at:at + random.randint(0, 3)] = random.choice(junk)
+    parts = [random.choice(topics)] + [bytes(text)] * random.randint(0, 4)
+    socket.send_multipart(parts)
+dwell(10**7); end(10**7 + 1)' 0 --stream demo &&
+        refused=$(sed -n 's/^\([0-9]*\) messages could not be read$/\1/p' "$work/err") && [ "$refused" -gt 7000 ] &&
+        [ "$(cat "$work/mib")" -lt 600 ] &&
+        ! cat "$work/out" "$work/err" | tr -d '\n' | LC_ALL=C grep -q '[[:cntrl:]]'
+    report $? "10,000 hostile messages: $refused refused, within $(cat "$work/mib") MiB, and nothing for a terminal to obey"
+    measure=''
+
     fake 'send("range", b"{"); send("range", b"[]"); dwell(0); send("range", dict(v=2))
 send("end", b"\xff\x00"); dwell(1); dwell(1); end(2)' 3 --stream demo --strict &&
         says "2 results received, 0 lost" && says "5 messages could not be read"

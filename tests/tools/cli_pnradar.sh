@@ -282,7 +282,7 @@ fi
 
 # --- signals ---
 
-for signal in TERM INT; do
+for signal in TERM INT HUP; do
     mkfifo "$work/$signal"
     # shellcheck disable=SC2086 # the list of options is meant to be split
     "$echo_" $endless "$work/$signal" 2>/dev/null &
@@ -297,6 +297,18 @@ for signal in TERM INT; do
     kill "$writer" 2>/dev/null
     wait "$writer" 2>/dev/null
 done
+
+mkfifo "$work/silent"
+PNR_LOG=info nohup "$pnradar" -c "$work/radar.conf" "$work/silent" 2>"$work/err" </dev/null >/dev/null &
+pid=$!
+running="$running $pid"
+exec 9>"$work/silent"
+await "$work/err" 2
+kill -HUP "$pid"
+head -c 400000 "$work/echo.sc16" >&9
+exec 9>&-
+wait "$pid" && tail -n 1 "$work/err" | grep -q ': end of input: '
+report $? "under nohup SIGHUP ends nothing"
 
 if [ -f "$PNR_MODULE_PATH/fault.so" ]; then
     rm -f "$work/err"

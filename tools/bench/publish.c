@@ -99,7 +99,7 @@ static int create_work(const bench *b, size_t n_samples, size_t pack, work *w, p
     planted_clear(&echoes);
     if (rc != PNR_OK ||
         (rc = pnr_detector_create(&w->config, w->setup, &w->detector, error)) != PNR_OK ||
-        (rc = pnr_publisher_create(&w->config, &w->publisher, error)) != PNR_OK)
+        (rc = pnr_publisher_create(&w->config, NULL, &w->publisher, error)) != PNR_OK)
         return rc;
     snprintf(w->report.engine, sizeof w->report.engine, "%.47s", subject.engine);
     w->report.pfa_cell = w->setup->pfa_cell;

@@ -189,6 +189,7 @@ int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
               const bench_run_hooks *hooks, bench_outcome *out, pnr_error *error)
 {
     const pnr_pipeline_options options = {.stop = &pnr_stop,
+                                          .can_isolate = true,
                                           .tap = hooks->tap,
                                           .tap_context = hooks->context,
                                           .feed = hooks->feed,

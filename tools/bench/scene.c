@@ -211,7 +211,7 @@ static int prepare(work *w, pnr_error *error)
                       plan->batch, error);
     if (rc == PNR_OK)
         rc = pnr_detector_create(config, w->stream.engine.setup, &w->detector, error);
-    return rc == PNR_OK ? pnr_publisher_create(config, &w->publisher, error) : rc;
+    return rc == PNR_OK ? pnr_publisher_create(config, NULL, &w->publisher, error) : rc;
 }
 
 static int add_row(const bench *b, work *w, const struct variant *form, const stream_result *run,

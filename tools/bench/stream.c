@@ -209,7 +209,8 @@ static int run_file(const pnr_config *config, const char *name, double *samples_
 {
     pnr_config file = *config;
     path p = {.processing = CLOCK_THREAD_CPUTIME_ID};
-    const pnr_pipeline_options options = {.stop = &pnr_stop, .tap = time_result, .tap_context = &p};
+    const pnr_pipeline_options options = {
+        .stop = &pnr_stop, .can_isolate = true, .tap = time_result, .tap_context = &p};
     pnr_account account = {0};
     int rc;
 

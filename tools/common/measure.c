@@ -125,7 +125,7 @@ void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config 
         out->source.format = PNR_FORMAT_CI16;
     if (out->source.rate_hz.num == 0)
         out->source.rate_hz = (pnr_rational){1000000, 1};
-    out->source.tune_hz = (pnr_rational){0, 0};
+    out->source.tune_hz = (pnr_rational){0, 1};
     out->source.spectrum = PNR_SPECTRUM_NORMAL;
     out->source.channels = 1;
     out->source.channel = 0;

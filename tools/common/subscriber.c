@@ -4,6 +4,7 @@
 
 #include "config/config.h"
 #include "publisher/endpoint.h"
+#include "publisher/keys.h"
 #include "publisher/message.h"
 
 #include <errno.h>
@@ -16,27 +17,54 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { KEY_LEN = 40 };
-static const int64_t max_message_bytes = PNR_CELLS_MAX;
-
 /* --- subscribe --- */
 
-static int use_curve(void *socket, const char *key, pnr_error *error)
+/* Makes the keys of this subscriber: those of a file, or new ones. */
+static int make_keys(const char *secret_path, char public[PNR_KEY_LEN + 1],
+                     char secret[PNR_KEY_LEN + 1], pnr_error *error)
 {
-    char public[KEY_LEN + 1], secret[KEY_LEN + 1];
+    int code;
+
+    if (secret_path == NULL)
+        return zmq_curve_keypair(public, secret) == 0
+                   ? PNR_OK
+                   : pnr_error_set(error, PNR_EUNAVAILABLE, "CURVE: %s", zmq_strerror(zmq_errno()));
+    code = pnr_keys_read_secret("--curve-secret", secret_path, secret, error);
+    if (code == PNR_OK && zmq_curve_public(public, secret) != 0)
+        code = pnr_error_set(error, PNR_EDATA, "--curve-secret %s: not a CURVE secret key in Z85",
+                             secret_path);
+    return code;
+}
+
+static int use_curve(void *socket, const pnr_subscriber_source *source, pnr_error *error)
+{
+    const char *key = source->curve_key;
+    char public[PNR_KEY_LEN + 1], secret[PNR_KEY_LEN + 1];
+    int code;
 
     if (!zmq_has("curve"))
         return pnr_error_set(error, PNR_EUNSUPPORTED, "--curve-key: this libzmq has no CURVE");
-    if (strlen(key) != KEY_LEN ||
-        zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, key, KEY_LEN + 1) != 0)
+    if (strlen(key) != PNR_KEY_LEN ||
+        zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, key, PNR_KEY_LEN + 1) != 0)
         return pnr_error_set(error, PNR_EUSAGE,
                              "--curve-key %s: want the publisher's public key, 40 Z85 characters",
                              key);
-    if (zmq_curve_keypair(public, secret) != 0 ||
-        zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, public, sizeof public) != 0 ||
-        zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, sizeof secret) != 0)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "CURVE: %s", zmq_strerror(zmq_errno()));
-    return PNR_OK;
+    if ((code = make_keys(source->secret_path, public, secret, error)) == PNR_OK &&
+        (zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, public, sizeof public) != 0 ||
+         zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, sizeof secret) != 0))
+        code = pnr_error_set(error, PNR_EUNAVAILABLE, "CURVE: %s", zmq_strerror(zmq_errno()));
+    explicit_bzero(secret, sizeof secret);
+    return code;
+}
+
+/* Returns the size of the largest part of a message of these topics. A publisher that sends more is
+ * disconnected before the part takes memory. */
+static int64_t most_bytes(const char *const *topics)
+{
+    for (; *topics != NULL; topics++)
+        if (strncmp(*topics, "profile", 7) == 0 || strncmp(*topics, "map", 3) == 0)
+            return PNR_CELLS_MAX;
+    return PNR_PACK_MAX;
 }
 
 static int subscribe_topics(void *socket, const char *stream, const char *const *topics)
@@ -58,6 +86,7 @@ int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error)
 {
     const int v6 = strchr(source->endpoint, '[') != NULL, linger = 0;
+    const int64_t max_message_bytes = most_bytes(topics);
     void *socket = zmq_socket(context, ZMQ_SUB);
     int code = PNR_OK;
 
@@ -70,7 +99,7 @@ int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
         code = pnr_error_set(error, PNR_EUNAVAILABLE, "no ZeroMQ socket: %s",
                              zmq_strerror(zmq_errno()));
     else if (source->curve_key != NULL)
-        code = use_curve(socket, source->curve_key, error);
+        code = use_curve(socket, source, error);
     if (code != PNR_OK)
         pnr_subscriber_destroy(socket);
     else
@@ -98,10 +127,12 @@ int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pn
 int pnr_subscriber_watch(void *context, void *socket, const char *name, void **out,
                          pnr_error *error)
 {
+    const int wanted = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+                       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
     const int linger = 0;
 
     *out = NULL;
-    if (zmq_socket_monitor(socket, name, ZMQ_EVENT_HANDSHAKE_SUCCEEDED) != 0 ||
+    if (zmq_socket_monitor(socket, name, wanted) != 0 ||
         (*out = zmq_socket(context, ZMQ_PAIR)) == NULL ||
         zmq_setsockopt(*out, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
         zmq_connect(*out, name) != 0)
@@ -110,17 +141,48 @@ int pnr_subscriber_watch(void *context, void *socket, const char *name, void **o
     return PNR_OK;
 }
 
-bool pnr_subscriber_reached(void *socket, void **monitor)
+/* Judges an event of the monitor: 16 bits of its number, 32 bits of its value. */
+static pnr_contact judge_event(const char *data, size_t bytes)
+{
+    uint16_t event;
+    uint32_t value;
+
+    if (bytes != sizeof event + sizeof value)
+        return PNR_CONTACT_NONE;
+    memcpy(&event, data, sizeof event);
+    memcpy(&value, data + sizeof event, sizeof value);
+    if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
+        return PNR_CONTACT_REACHED;
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+        return PNR_CONTACT_KEY;
+    return event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
+                   value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
+               ? PNR_CONTACT_SECURITY
+               : PNR_CONTACT_FAILED;
+}
+
+pnr_contact pnr_subscriber_contact(void *socket, void **monitor)
 {
     pnr_subscriber_message event;
+    pnr_contact contact;
+    const char *data;
+    size_t bytes;
 
+    if (*monitor == NULL || pnr_subscriber_receive(*monitor, &event) != PNR_OK)
+        return PNR_CONTACT_NONE;
+    data = pnr_subscriber_part(&event, 0, &bytes);
+    contact = judge_event(data, bytes);
+    pnr_subscriber_release(&event);
+    if (contact == PNR_CONTACT_REACHED)
+        pnr_subscriber_unwatch(socket, monitor);
+    return contact;
+}
+
+bool pnr_subscriber_reached(void *socket, void **monitor)
+{
     if (*monitor == NULL)
         return true;
-    if (pnr_subscriber_receive(*monitor, &event) != PNR_OK)
-        return false;
-    pnr_subscriber_release(&event);
-    pnr_subscriber_unwatch(socket, monitor);
-    return true;
+    return pnr_subscriber_contact(socket, monitor) == PNR_CONTACT_REACHED;
 }
 
 void pnr_subscriber_unwatch(void *socket, void **monitor)

@@ -14,8 +14,9 @@ enum { PNR_SUBSCRIBER_PARTS = 3 };
 /* A publisher and one of its streams. The strings must outlive their use. */
 typedef struct pnr_subscriber_source {
     const char *endpoint;
-    const char *stream;    /* NULL: all streams */
-    const char *curve_key; /* the publisher's public key; NULL: no encryption */
+    const char *stream;      /* NULL: all streams */
+    const char *curve_key;   /* the publisher's public key; NULL: no encryption */
+    const char *secret_path; /* file of the own secret key; NULL: a new key */
 } pnr_subscriber_source;
 
 /* Creates a socket that subscribes to "<topic>/<stream>" but is not connected. topics: ends with
@@ -27,9 +28,19 @@ int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
 int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error);
 
 /* Watches a socket that is not connected yet. name: the inproc address of the watch, which no other
- * socket has. *monitor becomes readable when the publisher is reached. PNR_OK, PNR_EUNAVAILABLE. */
+ * socket has. *monitor becomes readable when the publisher is reached or refuses the socket. PNR_OK,
+ * PNR_EUNAVAILABLE. */
 int pnr_subscriber_watch(void *context, void *socket, const char *name, void **monitor,
                          pnr_error *error);
+typedef enum {
+    PNR_CONTACT_NONE,
+    PNR_CONTACT_REACHED,  /* the watch has ended */
+    PNR_CONTACT_KEY,      /* authentication refused: our key is not allowed */
+    PNR_CONTACT_SECURITY, /* the publisher wants a key and we have none, or the other way round */
+    PNR_CONTACT_FAILED    /* the handshake failed, as with another publisher's key */
+} pnr_contact;
+/* Returns the latest news of the watch; NONE: there is no news. */
+pnr_contact pnr_subscriber_contact(void *socket, void **monitor);
 /* True once the publisher has been reached; the watch then ends. */
 bool pnr_subscriber_reached(void *socket, void **monitor);
 void pnr_subscriber_unwatch(void *socket, void **monitor); /* call before pnr_subscriber_destroy */

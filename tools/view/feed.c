@@ -28,6 +28,7 @@ struct view_feed {
     bool is_connected;                /* to the results */
     size_t map_bytes;                 /* size of the last map */
     pnr_report report;
+    pnr_pack pack;
     pnr_map map;
 };
 
@@ -36,14 +37,13 @@ struct view_feed {
 static int take_pack(view_feed *f, const char *text, size_t length, pnr_subscriber_message *m,
                      pnr_error *error)
 {
-    size_t bytes, offset = 0;
+    size_t bytes;
     const void *records = pnr_subscriber_part(m, 2, &bytes);
-    int code;
+    const int code = pnr_message_open_pack(text, length, records, bytes, &f->pack, error);
 
-    while ((code = pnr_message_read_pack(text, length, records, bytes, &offset, &f->report,
-                                         error)) == PNR_OK)
+    while (code == PNR_OK && pnr_message_next_dwell(&f->pack, &f->report))
         view_store_result(f->store, &f->report);
-    return code == PNR_EEND ? PNR_OK : code;
+    return code;
 }
 
 static int take_range(view_feed *f, const char *text, size_t length, pnr_subscriber_message *m,

@@ -8,10 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    MOST_LINES = 16,    /* lines of a frame; more are merged */
-    MOST_RESULTS = 200, /* results of a frame; of more the newest are sent */
-};
+/* Lines and results of a frame. More lines are merged; of more results the newest are sent. A client
+ * that took no frame for slow_ns is slow: its frames are small, so that they are young when they
+ * arrive. */
+enum { MOST_LINES = 16, MOST_RESULTS = 500, SLOW_LINES = 8, SLOW_RESULTS = 30 };
+static const uint64_t slow_ns = PNR_NS_PER_S;
 static const uint64_t beat_ns = 5 * (uint64_t)PNR_NS_PER_S;
 
 static void begin_event(view_buffer *out, const char *name)
@@ -46,10 +47,11 @@ static void add_streams(view_store *store, const view_stream *s, view_cursor *c,
     c->n_events = s->n_events > VIEW_EVENTS ? s->n_events - VIEW_EVENTS : 0;
 }
 
-static void add_results(const view_stream *s, view_cursor *c, view_buffer *out)
+static void add_results(const view_stream *s, view_cursor *c, bool is_slow, view_buffer *out)
 {
     const uint64_t n = s->n_results - c->n_results;
-    const uint64_t skipped = n > MOST_RESULTS ? n - MOST_RESULTS : 0;
+    const uint64_t most = is_slow ? SLOW_RESULTS : MOST_RESULTS;
+    const uint64_t skipped = n > most ? n - most : 0;
     const char *comma = "";
 
     if (n == 0)
@@ -76,11 +78,12 @@ static void add_results(const view_stream *s, view_cursor *c, view_buffer *out)
 
 /* Adds the lines that are complete, as [from_s, to_s, cells]. Lines of a time without a profile are
  * left out. A stream that has ended completes its last line. */
-static void add_lines(const view_stream *s, view_cursor *c, view_buffer *out)
+static void add_lines(const view_stream *s, view_cursor *c, bool is_slow, view_buffer *out)
 {
     const uint64_t end = s->has_ended || s->fine.n == 0 ? s->fine.n : s->fine.n - 1;
     const uint64_t n = end > c->n_lines ? end - c->n_lines : 0;
-    const uint64_t merged = (n + MOST_LINES - 1) / MOST_LINES;
+    const uint64_t most = is_slow ? SLOW_LINES : MOST_LINES;
+    const uint64_t merged = (n + most - 1) / most;
     uint8_t cells[VIEW_MOST_WIDTH];
     const view_columns columns = view_columns_of(&s->gate, c->query.from_m, c->query.to_m);
     const char *comma = "";
@@ -149,11 +152,12 @@ void view_api_frames(view_store *store, view_cursor *c, view_buffer *out)
 {
     const view_stream *s = view_store_find(store, c->query.stream);
     const uint64_t now_ns = pnr_clock_ns();
+    const bool is_slow = now_ns - c->beat_ns > slow_ns;
 
     add_streams(store, s, c, out);
     if (s != NULL) {
-        add_results(s, c, out);
-        add_lines(s, c, out);
+        add_results(s, c, is_slow, out);
+        add_lines(s, c, is_slow, out);
         add_map(s, c, out);
         add_text("status", &s->status, &c->n_status, out);
         add_events(s, c, out);

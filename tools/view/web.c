@@ -11,6 +11,7 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,8 @@ enum {
     TIMEOUT_S = 20,        /* a connection that moves nothing for so long is closed */
     PATIENCE_S = 10,       /* a connection that has asked for nothing is closed after this */
     REQUEST_BYTES = 16384, /* of a connection: the longest request line with its headers */
-    FRAME_BYTES = 32768,   /* of a live client, handed over at once */
-    SEND_BYTES = 65536,    /* of a live client in the system: what is old when it arrives */
+    FRAME_BYTES = 8192,    /* of a live client, handed over at once */
+    SEND_BYTES = 8192,     /* of a live client, not yet sent: what is old when it arrives */
     HOST_LEN = 256,
 };
 static const char cookie_name[] = "pnradar_token";
@@ -250,7 +251,7 @@ static enum MHD_Result send_events(view_web *web, struct MHD_Connection *connect
     if (client == NULL)
         return send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
     if (info != NULL)
-        (void)setsockopt(info->connect_fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+        (void)setsockopt(info->connect_fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
     response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, FRAME_BYTES, give_events, client,
                                                  free_client);
     if (response == NULL) {

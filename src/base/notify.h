@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages to the service manager (systemd), as sd_notify(3) describes them. */
+#ifndef PNR_NOTIFY_H
+#define PNR_NOTIFY_H
+
+#include <stdint.h>
+
+typedef struct pnr_notify {
+    int socket;           /* -1: no service manager wants messages */
+    uint64_t watchdog_ns; /* a message is wanted at least so often; 0: none is */
+} pnr_notify;
+
+/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID from the environment. Never fails: without a
+ * service manager, or if its socket cannot be reached, the other functions do nothing. */
+void pnr_notify_open(pnr_notify *notify);
+void pnr_notify_close(pnr_notify *notify);
+/* Sends a message, as "READY=1". Never waits. notify: NULL does nothing. */
+void pnr_notify_send(const pnr_notify *notify, const char *message);
+
+#endif

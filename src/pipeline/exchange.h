@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* What the loop of processing.c takes and gives: views of samples in, detected dwells and counts
+ * out. Its other side is the ring and the publishing thread, or another process. */
+#ifndef PNR_EXCHANGE_H
+#define PNR_EXCHANGE_H
+
+#include "base/account.h"
+#include "detector/detector.h"
+#include "engine/block.h"
+#include "engine/engine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The begin of each record of a queue of results. */
+typedef struct pnr_made_head {
+    enum { PNR_MADE_RESULT, PNR_MADE_ACCOUNT } kind;
+    uint64_t n_unsent; /* results before this record that found the queue full */
+} pnr_made_head;
+
+/* A dwell that was detected, as it stands in a queue. The detection has its n_echoes echoes, and
+ * the cells follow it. */
+typedef struct pnr_made {
+    pnr_made_head head;   /* set by commit */
+    size_t cells_at;      /* offset of the cells from the begin; 0: none; set by commit */
+    uint64_t sample;      /* first of the dwell */
+    uint64_t lost;        /* samples of the dwell that are lost or not finite */
+    uint64_t lost_before; /* positions without a result before this dwell */
+    uint64_t ready_ns, submitted_ns, collected_ns; /* as in pnr_windows */
+    bool is_restarted;                             /* the first result of a new worker */
+    const char *engine;                            /* NULL: that of the run */
+    pnr_dwell dwell;
+    pnr_detection detection;
+} pnr_made;
+
+/* Greatest bytes of a result with its cells. */
+size_t pnr_made_most_bytes(size_t cells_bytes);
+/* Bytes of a result without its cells. */
+size_t pnr_made_bytes(const pnr_made *made);
+/* Copies the cells (NULL: none) behind a result in memory of pnr_made_most_bytes(), and sets
+ * cells_at. Returns the bytes of the record. */
+size_t pnr_made_finish(pnr_made *made, const float *cells, size_t cells_bytes);
+/* Returns the cells of a record; NULL: none. */
+const float *pnr_made_cells(const pnr_made *made);
+
+/* Counts of one view: its samples and windows. */
+typedef struct pnr_counted {
+    pnr_account account;
+    uint64_t unreported; /* positions without a result since the last result, after this view */
+    int failure;         /* code of the last submit or collect that failed */
+} pnr_counted;
+
+/* `of` is the first argument of each function. */
+typedef struct pnr_exchange {
+    void *of;
+    /* --- samples: as pnr_ring_acquire, _peek, _wait and _is_half_full --- */
+    int (*acquire)(void *of, size_t max_dwells, pnr_windows *out);
+    int (*peek)(void *of, size_t at_least, pnr_windows *out);
+    void (*wait)(void *of, size_t at_least, uint64_t patience_ns);
+    bool (*is_half_full)(const void *of);
+    /* Gives back the oldest view, whose samples the engine no longer needs. */
+    void (*release)(void *of, const pnr_counted *counted);
+
+    /* --- results --- */
+    /* Lends memory for the next result; never NULL. */
+    pnr_made *(*reserve)(void *of);
+    /* Appends the lent result with its cells; NULL: none. */
+    void (*commit)(void *of, const float *cells);
+    /* All results of the oldest view that is not finished are committed. */
+    void (*finish)(void *of, const pnr_counted *counted);
+    /* Results wait; is_idle: none is being made. */
+    void (*wake)(void *of, bool is_idle);
+    /* The loop begins another turn. */
+    void (*turn)(void *of);
+} pnr_exchange;
+
+#endif

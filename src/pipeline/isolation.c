@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* Feeds the worker, takes its results, and starts another one when it is lost. */
+#include "pipeline/isolation.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/module.h"
+#include "base/pause.h"
+#include "engine/plan.h"
+#include "pipeline/pending.h"
+#include "pipeline/worker_process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MOST_VIEWS = PNR_MAX_DEPTH + 1 + PNR_MOST_PENDING, MANY_DEATHS = 5, TWO = 2 };
+
+static const uint64_t patience_ns = 10 * 1000 * 1000; /* between two looks at the worker */
+static const uint64_t look_ns = 1000 * 1000;
+static const uint64_t minute_ns = 60 * (uint64_t)PNR_NS_PER_S;
+static const uint64_t first_pause_ns = 20 * 1000 * 1000, most_pause_ns = 5 * (uint64_t)PNR_NS_PER_S;
+
+struct pnr_isolation {
+    pnr_isolation_parts parts;
+    const pnr_exchange *exchange;
+    int samples_fd;
+    void *samples;
+    size_t samples_bytes;
+    pnr_worker_process workers[TWO];
+    pnr_worker_process *now, *next; /* the one that gets views; the one that may take over */
+    char engines[TWO][48];          /* of the first worker, and of one that stands in */
+    pnr_realtime_outcome realtime;
+
+    pnr_windows views[MOST_VIEWS];    /* view i at i mod MOST_VIEWS */
+    uint64_t n_taken, n_sent, n_done; /* views from the ring, to the worker, with all results */
+    uint64_t next_sample;             /* results before this sample are here */
+    uint64_t unreported;              /* positions without a result, after the last finished view */
+    bool is_mad;                      /* the present worker has written what cannot be */
+    bool is_new;                      /* no result of the present worker has come */
+
+    _Atomic uint64_t n_deaths;
+    _Atomic bool is_degraded;
+    uint64_t n_recent;               /* deaths since the engine has changed */
+    uint64_t deaths_ns[MANY_DEATHS]; /* times of the last of these, a ring */
+    uint64_t n_since_done;           /* deaths since the last finished view */
+    uint64_t lost_ns;                /* when the present worker's predecessor was lost */
+    uint64_t retry_ns;               /* when the wanted engine is tried again */
+    uint64_t looked_ns;
+};
+
+bool pnr_isolation_is_wanted(const pnr_config *config, bool is_live)
+{
+    const char *name = config->engine.name;
+
+    if (config->engine.isolate != PNR_ISOLATE_AUTO)
+        return config->engine.isolate == PNR_ISOLATE_YES;
+    return is_live && (strcmp(name, "cuda") == 0 ||
+                       (strcmp(name, "auto") == 0 && pnr_module_is_there("cuda")));
+}
+
+size_t pnr_isolation_views(const pnr_setup *setup)
+{
+    const pnr_plan *plan = &setup->plan;
+
+    return plan->depth + 1 + (pnr_plan_rows(plan) > 1 ? PNR_MOST_PENDING : 0);
+}
+
+void *pnr_isolation_memory(const pnr_isolation *i)
+{
+    return i->samples;
+}
+
+const char *pnr_isolation_engine(const pnr_isolation *i)
+{
+    return i->engines[0];
+}
+
+const pnr_realtime_outcome *pnr_isolation_realtime(const pnr_isolation *i)
+{
+    return &i->realtime;
+}
+
+uint64_t pnr_isolation_deaths(const pnr_isolation *i)
+{
+    return atomic_load(&i->n_deaths);
+}
+
+bool pnr_isolation_is_degraded(const pnr_isolation *i)
+{
+    return atomic_load(&i->is_degraded);
+}
+
+/* --- results --- */
+
+/* True if nothing in a result leads beyond its memory. A worker that goes mad may write anything. */
+static bool is_possible(const pnr_isolation *i, const pnr_made *made)
+{
+    const pnr_plan *plan = &i->parts.setup->plan;
+    const pnr_detection *detection = &made->detection;
+    bool is_good = detection->n_echoes <= PNR_MAX_CANDIDATES && made->dwell.n_periods >= 1 &&
+                   made->dwell.n_periods <= pnr_plan_windows(plan) &&
+                   (made->cells_at == 0 || (plan->want_profile != PNR_WANT_NONE &&
+                                            made->cells_at <= pnr_made_most_bytes(0)));
+
+    for (size_t e = 0; is_good && e < detection->n_echoes; e++)
+        is_good = detection->echoes[e].code < plan->n_codes;
+    return is_good;
+}
+
+/* Passes a result on, unless an earlier worker has already given it. */
+static void pass_result(pnr_isolation *i, const pnr_made *from)
+{
+    const uint64_t n_dwell = pnr_plan_dwell_samples(&i->parts.setup->plan);
+    pnr_made *made;
+
+    i->is_mad |= !is_possible(i, from);
+    if (from->sample < i->next_sample || i->is_mad)
+        return;
+    made = i->exchange->reserve(i->exchange->of);
+    memcpy(made, from, pnr_made_bytes(from));
+    made->is_restarted = i->is_new && pnr_isolation_deaths(i) > 0;
+    made->engine = pnr_isolation_is_degraded(i) ? i->engines[1] : NULL;
+    i->exchange->commit(i->exchange->of, pnr_made_cells(from));
+    i->next_sample = from->sample + n_dwell;
+    i->is_new = false;
+}
+
+static void finish_view(pnr_isolation *i, const pnr_counted *counted)
+{
+    const pnr_windows *view = &i->views[i->n_done % MOST_VIEWS];
+
+    i->next_sample = view->first_sample +
+                     view->n_dwells * (uint64_t)pnr_plan_dwell_samples(&i->parts.setup->plan);
+    i->exchange->release(i->exchange->of, counted);
+    i->exchange->finish(i->exchange->of, counted);
+    i->unreported = counted->unreported;
+    i->n_since_done = 0;
+    i->n_done++;
+}
+
+/* Takes all results of the present worker. Returns false if there are none. */
+static bool take_results(pnr_isolation *i)
+{
+    const pnr_made_head *record;
+    bool is_any = false;
+
+    while ((record = pnr_queue_front(i->now->results)) != NULL) {
+        if (record->kind == PNR_MADE_RESULT)
+            pass_result(i, (const pnr_made *)record);
+        else if (i->n_done < i->n_sent && !i->is_mad)
+            finish_view(i, &((const pnr_shared_finish *)record)->counted);
+        pnr_queue_pop(i->now->results);
+        is_any = true;
+    }
+    if (is_any)
+        i->exchange->wake(i->exchange->of, false);
+    return is_any;
+}
+
+/* --- a lost worker --- */
+
+static bool has_stand_in(const pnr_isolation *i)
+{
+    return strncmp(i->engines[0], "cpu/", 4) != 0;
+}
+
+static const char *engine_name(const pnr_isolation *i, bool is_degraded)
+{
+    return is_degraded ? "cpu" : i->parts.config->engine.name;
+}
+
+/* Starts a worker of the wanted engine or of cpu. A worker that cannot be started counts as one that
+ * is lost at once. */
+static void start_worker(pnr_isolation *i, pnr_worker_process *w, bool is_degraded)
+{
+    pnr_worker_start(w, engine_name(i, is_degraded), i->unreported);
+}
+
+/* Counts a death. Returns true if it is the fifth in a minute. */
+static bool is_too_often(pnr_isolation *i, uint64_t now)
+{
+    const uint64_t n = ++i->n_recent;
+
+    atomic_fetch_add(&i->n_deaths, 1);
+    i->deaths_ns[n % MANY_DEATHS] = now;
+    return n >= MANY_DEATHS && now - i->deaths_ns[(n + 1) % MANY_DEATHS] < minute_ns;
+}
+
+/* Lets the cpu engine take over. */
+static void degrade(pnr_isolation *i, uint64_t now)
+{
+    atomic_store(&i->is_degraded, true);
+    i->retry_ns = now + minute_ns;
+    i->n_recent = 0;
+    pnr_event_post(i->parts.events, PNR_EVENT_DEGRADED, i->next_sample,
+                   (double)pnr_isolation_deaths(i), 0,
+                   "%d workers lost within a minute: the cpu engine takes over from %s, which is "
+                   "tried again every minute",
+                   MANY_DEATHS, i->engines[0]);
+}
+
+/* Returns the time before a worker that follows n others in vain. */
+static uint64_t pause_before(uint64_t n)
+{
+    const uint64_t pause = n < 2 ? 0 : n < 20 ? first_pause_ns << (n - 2) : most_pause_ns;
+
+    return pause < most_pause_ns ? pause : most_pause_ns;
+}
+
+/* Ends the present worker, and prepares another one that begins at the first view without all its
+ * results. */
+static void replace_worker(pnr_isolation *i, const char *reason)
+{
+    const uint64_t now = pnr_clock_ns();
+
+    pnr_worker_kill(i->now);
+    (void)take_results(i); /* those that it has finished */
+    pnr_event_post(i->parts.events, PNR_EVENT_WORKER_LOST, i->next_sample,
+                   (double)(pnr_isolation_deaths(i) + 1), (double)(i->n_taken - i->n_done),
+                   "worker lost: %.160s; another one continues at sample %llu", reason,
+                   (unsigned long long)i->next_sample);
+    if (is_too_often(i, now) && has_stand_in(i) && !pnr_isolation_is_degraded(i))
+        degrade(i, now);
+    i->n_since_done++;
+    i->n_sent = i->n_done;
+    i->is_new = true;
+    i->is_mad = false;
+    i->lost_ns = now;
+    i->now->due_ns = now + pause_before(i->n_since_done);
+}
+
+/* --- views --- */
+
+/* Takes views from the ring, and sends those to the worker that have space in its queue. Returns the
+ * code of the ring. */
+static int send_views(pnr_isolation *i, bool *is_any)
+{
+    const size_t most = pnr_isolation_views(i->parts.setup);
+    int code = PNR_EAGAIN;
+
+    while (i->n_taken - i->n_done < most &&
+           (code = i->exchange->acquire(i->exchange->of, i->parts.max_dwells,
+                                        &i->views[i->n_taken % MOST_VIEWS])) == PNR_OK)
+        i->n_taken++;
+    while (i->now->is_ready && i->next == NULL && i->n_sent < i->n_taken &&
+           pnr_worker_send(i->now, PNR_VIEW_WHOLE, &i->views[i->n_sent % MOST_VIEWS])) {
+        i->n_sent++;
+        *is_any = true;
+    }
+    return code;
+}
+
+/* Sends the part of the next dwell that has already arrived. */
+static void send_part(pnr_isolation *i, bool *is_any)
+{
+    const size_t ahead = i->now->shared->ahead;
+    pnr_windows part;
+
+    if (!i->now->is_ready || i->next != NULL || ahead == 0 || i->n_sent < i->n_taken ||
+        i->n_taken - i->n_done >= i->parts.setup->plan.depth ||
+        i->exchange->peek(i->exchange->of, ahead, &part) != PNR_OK)
+        return;
+    *is_any |= pnr_worker_send(i->now, PNR_VIEW_PART, &part);
+}
+
+/* --- the loop --- */
+
+/* Notes that the present worker is ready. */
+static void welcome_worker(pnr_isolation *i)
+{
+    const pnr_worker_process *w = i->now;
+
+    char *name = i->engines[pnr_isolation_is_degraded(i)];
+
+    if (name[0] == '\0') /* later the publishing thread reads it */
+        snprintf(name, sizeof i->engines[0], "%s", w->shared->engine);
+    if (i->lost_ns != 0)
+        pnr_event_post(i->parts.events, PNR_EVENT_WORKER_STARTED, i->next_sample,
+                       (double)(pnr_clock_ns() - i->lost_ns) * 1e-9, 0,
+                       "worker started: %s, process %d, %.3g s after the last one was lost",
+                       w->shared->engine, (int)w->pid,
+                       (double)(pnr_clock_ns() - i->lost_ns) * 1e-9);
+}
+
+/* Tries the wanted engine again beside the one that stands in. When it is ready, and the other one
+ * has finished its views, it takes over. */
+static void retry_engine(pnr_isolation *i, uint64_t now)
+{
+    pnr_worker_process *other = &i->workers[i->now == &i->workers[0]];
+    char reason[256];
+
+    if (!pnr_isolation_is_degraded(i))
+        return;
+    if (!other->is_started && now >= i->retry_ns) {
+        i->retry_ns = now + minute_ns;
+        start_worker(i, other, false);
+    }
+    if (!other->is_started)
+        return;
+    if (pnr_worker_is_lost(other, false, reason, sizeof reason)) {
+        pnr_log(PNR_LOG_INFO, "%s cannot be used again yet: %s", i->engines[0], reason);
+        pnr_worker_kill(other);
+        i->next = NULL;
+        return;
+    }
+    if (other->is_ready)
+        i->next = other; /* the one that stands in gets no more views */
+    if (i->next == NULL || i->n_done < i->n_sent)
+        return;
+    pnr_worker_kill(i->now);
+    i->now = i->next;
+    i->next = NULL;
+    i->is_new = true;
+    i->lost_ns = 0;
+    atomic_store(&i->is_degraded, false);
+    i->n_recent = 0;
+    pnr_event_post(i->parts.events, PNR_EVENT_RESTORED, i->next_sample, 0, 0,
+                   "the engine %s works again", i->engines[0]);
+}
+
+/* Looks at the worker, at most once in look_ns: starts, welcomes or replaces it. */
+static void look_after_worker(pnr_isolation *i)
+{
+    const uint64_t now = pnr_clock_ns();
+    pnr_worker_process *w;
+    char reason[256];
+    bool was_ready;
+
+    if (now - i->looked_ns < look_ns)
+        return;
+    i->looked_ns = now;
+    retry_engine(i, now);
+    w = i->now;
+    was_ready = w->is_ready;
+    if (!w->is_started) {
+        if (now >= w->due_ns)
+            start_worker(i, w, pnr_isolation_is_degraded(i));
+        return;
+    }
+    if (pnr_worker_is_lost(w, i->n_done < i->n_sent, reason, sizeof reason)) {
+        replace_worker(i, reason);
+        return;
+    }
+    if (i->is_mad || pnr_queue_is_broken(w->results)) {
+        replace_worker(i, "its results cannot be");
+        return;
+    }
+    if (w->is_ready && !was_ready)
+        welcome_worker(i);
+    atomic_store(&w->shared->is_half_full, i->exchange->is_half_full(i->exchange->of));
+}
+
+/* Waits for results if the worker has views, else for samples. */
+static void wait_for_work(pnr_isolation *i)
+{
+    if (i->n_taken == i->n_done)
+        i->exchange->wake(i->exchange->of, true);
+    if (i->parts.setup->plan.spin)
+        pnr_pause();
+    else if (i->n_taken > i->n_done || !i->now->is_ready)
+        pnr_queue_wait(i->now->results, patience_ns);
+    else
+        i->exchange->wait(i->exchange->of, i->now->shared->ahead, patience_ns);
+}
+
+/* Tells the worker that the stream has ended. One that does not listen is killed later. */
+static void end_worker(pnr_isolation *i)
+{
+    static const pnr_windows none;
+
+    (void)pnr_worker_send(i->now, PNR_VIEW_END, &none);
+    pnr_worker_wake(i->now);
+}
+
+int pnr_isolation_run(pnr_isolation *i, const pnr_exchange *exchange)
+{
+    i->exchange = exchange;
+    for (;;) {
+        bool is_any = take_results(i);
+
+        exchange->turn(exchange->of);
+        look_after_worker(i);
+
+        const int code = send_views(i, &is_any);
+
+        send_part(i, &is_any);
+        if (is_any)
+            pnr_worker_wake(i->now);
+        if (code == PNR_EEND && i->n_done == i->n_taken) {
+            end_worker(i);
+            return PNR_EEND;
+        }
+        if (code == PNR_EEND && i->n_since_done >= MANY_DEATHS)
+            return PNR_ELOST;
+        if (!is_any)
+            wait_for_work(i);
+    }
+}
+
+bool pnr_isolation_drop(pnr_isolation *i, pnr_windows *out)
+{
+    if (i->n_done == i->n_taken)
+        return false;
+    *out = i->views[i->n_done++ % MOST_VIEWS];
+    return true;
+}
+
+/* --- create and destroy --- */
+
+static int open_samples(pnr_isolation *i, pnr_error *error)
+{
+    i->samples_bytes = i->parts.capacity * pnr_plan_sample_bytes(&i->parts.setup->plan);
+    i->samples_fd = memfd_create("pnradar samples", MFD_CLOEXEC);
+    if (i->samples_fd < 0 || ftruncate(i->samples_fd, (off_t)i->samples_bytes) != 0 ||
+        (i->samples = mmap(NULL, i->samples_bytes, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_POPULATE, i->samples_fd, 0)) == MAP_FAILED) {
+        i->samples = NULL;
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes",
+                             i->samples_bytes);
+    }
+    (void)madvise(i->samples, i->samples_bytes, MADV_HUGEPAGE); /* a wish */
+    return PNR_OK;
+}
+
+/* Waits for the first worker. */
+static int wait_for_worker(pnr_isolation *i, pnr_error *error)
+{
+    pnr_worker_process *w = i->now;
+    char reason[256];
+
+    while (!w->is_ready) {
+        if (pnr_worker_is_lost(w, false, reason, sizeof reason)) {
+            if (error != NULL && w->shared->error.code != PNR_OK)
+                *error = w->shared->error;
+            else
+                pnr_error_set(error, PNR_EUNAVAILABLE, "engine.isolate: %s", reason);
+            return error != NULL ? error->code : PNR_EUNAVAILABLE;
+        }
+        if (i->parts.stop != NULL && __atomic_load_n(i->parts.stop, __ATOMIC_RELAXED) != 0)
+            return PNR_EEND;
+        pnr_queue_wait(w->results, patience_ns);
+    }
+    welcome_worker(i);
+    i->realtime = w->shared->realtime;
+    return PNR_OK;
+}
+
+int pnr_isolation_create(const pnr_isolation_parts *parts, pnr_isolation **out, pnr_error *error)
+{
+    pnr_isolation *i = calloc(1, sizeof *i);
+    int code;
+
+    *out = NULL;
+    if (i == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "engine.isolate: out of memory");
+    i->parts = *parts;
+    i->samples_fd = -1;
+    i->now = &i->workers[0];
+    code = open_samples(i, error);
+    for (size_t w = 0; w < TWO && code == PNR_OK; w++)
+        code = pnr_worker_open(&i->workers[w], &i->parts, i->samples_fd, error);
+    if (code == PNR_OK) {
+        start_worker(i, i->now, false);
+        code = wait_for_worker(i, error);
+    }
+    if (code != PNR_OK) {
+        pnr_isolation_destroy(i);
+        return code;
+    }
+    *out = i;
+    return PNR_OK;
+}
+
+void pnr_isolation_destroy(pnr_isolation *i)
+{
+    if (i == NULL)
+        return;
+    for (size_t w = 0; w < TWO; w++)
+        pnr_worker_close(&i->workers[w]);
+    if (i->samples != NULL)
+        munmap(i->samples, i->samples_bytes);
+    if (i->samples_fd >= 0)
+        close(i->samples_fd);
+    free(i);
+}

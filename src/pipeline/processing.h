@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* The processing thread: feeds the engine with views of samples, and detects the echoes of its
+ * results. processing.c is the loop, processing_parts.c opens and closes, result.c detects. */
+#ifndef PNR_PROCESSING_H
+#define PNR_PROCESSING_H
+
+#include "correlator/correlator.h"
+#include "correlator/engines.h"
+#include "detector/detector.h"
+#include "pipeline/clean.h"
+#include "pipeline/exchange.h"
+#include "pipeline/pending.h"
+#include "pipeline/team.h"
+#include "setup/setup.h"
+
+#include <pthread.h>
+
+typedef struct pnr_processing {
+    const pnr_config *config;
+    const pnr_setup *setup;
+    bool is_live;      /* samples arrive at a fixed rate and cannot wait */
+    size_t max_dwells; /* most dwells of a submit */
+    const pnr_exchange *exchange;
+    const pnr_engine_ops *ops;
+    pnr_engine_choice choice;
+    pnr_correlator *correlator;
+    pthread_t opening; /* opens the detector while the device starts */
+    bool is_opening;
+    int detector_code; /* the outcome of that thread */
+    pnr_error detector_error;
+    pnr_detector *detector;
+    pnr_team *team;       /* detects on several threads */
+    pnr_pending *pending; /* NULL: each result is reported before the next one is collected */
+    size_t pending_dwell; /* next dwell to report, in the oldest pending result */
+    pnr_clean *clean;     /* NULL: detector.subtract is 0 */
+    size_t ahead;         /* smallest part of a dwell to upload ahead, in samples; 0: none */
+
+    /* The views in the engine are n_back .. n_fed - 1. View i is at fed[i mod PNR_MAX_DEPTH]. */
+    pnr_windows fed[PNR_MAX_DEPTH];
+    uint64_t n_fed, n_back; /* number of views given to the engine; number of finished ones */
+    unsigned n_failed;      /* submits and collects that failed since the last result */
+    int failure;            /* code of the last failed submit or collect */
+    char given_up[128];     /* why the engine was given up; "": it returned PNR_ELOST itself */
+    uint64_t unreported;    /* positions without a result, since the last result */
+} pnr_processing;
+
+/* Chooses the engine of this name for views of up to max_dwells dwells, and begins to open the
+ * detector in another thread; the caller has set config, setup, is_live and max_dwells. Errors:
+ * those of pnr_engine_choose. */
+int pnr_processing_choose(pnr_processing *p, const char *engine, pnr_error *error);
+/* Refuses a plan that, with a ring of n_samples, needs more memory than there is: the system would
+ * grant the memory and later kill the program. Before choose it counts no memory of the engine.
+ * has_ring: the ring is already allocated. PNR_OK, PNR_ENOMEMORY. */
+int pnr_processing_check_memory(const pnr_processing *p, size_t n_samples, bool has_ring,
+                                pnr_error *error);
+/* Opens all parts but the exchange, after choose. Call close also after an error. */
+int pnr_processing_open(pnr_processing *p, pnr_error *error);
+void pnr_processing_close(pnr_processing *p);
+
+/* Runs until the stream ends. PNR_EEND: every result is committed. PNR_ELOST: the engine is lost or
+ * given up; the views n_back .. n_fed - 1 have no result, and all results of earlier views are
+ * committed. */
+int pnr_processing_run(pnr_processing *p);
+/* Why the engine is lost. */
+const char *pnr_processing_reason(const pnr_processing *p);
+
+/* Releases and finishes windows that give no result. reason: offset of the member of pnr_account
+ * that counts them. */
+void pnr_processing_drop(pnr_processing *p, const pnr_windows *windows, size_t reason);
+
+/* --- result.c --- */
+
+/* Passes each dwell of a result to the detector and to the exchange, releases the view and finishes
+ * it. With p->pending the dwells wait for the detection threads. */
+void pnr_processing_report(pnr_processing *p, const pnr_windows *windows, const pnr_result *result);
+/* Reports the oldest dwell that waits. False: none waits, or it is not ready and `wait` is false. */
+bool pnr_processing_report_pending(pnr_processing *p, bool wait);
+
+#endif

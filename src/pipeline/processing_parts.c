@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens and closes the parts of the processing thread. All its slow work and all its allocation is
+ * here. */
+#include "pipeline/processing.h"
+
+#include "base/available.h"
+#include "base/log.h"
+#include "detector/sign.h"
+#include "engine/plan.h"
+#include "pipeline/publishing.h"
+
+#include <unistd.h>
+
+/* The most detection threads that the program starts unless the user asks for more. */
+enum { MAX_DETECTION_THREADS = 16 };
+
+/* The plan with the batch that the ring has space for. */
+static pnr_plan engine_plan(const pnr_processing *p)
+{
+    pnr_plan plan = p->setup->plan;
+
+    plan.batch = p->max_dwells;
+    return plan;
+}
+
+int pnr_processing_check_memory(const pnr_processing *p, size_t n_samples, bool has_ring,
+                                pnr_error *error)
+{
+    const pnr_plan *plan = &p->setup->plan;
+    const double there = pnr_memory_available();
+    const double ring = (double)n_samples * (double)pnr_plan_sample_bytes(plan);
+    const double queue = (double)pnr_publishing_bytes(p->setup, p->is_live);
+    const double engine = (double)p->choice.host_bytes;
+
+    if ((has_ring ? 0 : ring + queue) + engine <= there)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_ENOMEMORY,
+                         "a ring of %zu samples takes %.4g GiB and the engine %.4g GiB, and %.4g "
+                         "GiB are available: fewer periods or looks (a result has %zu "
+                         "samples), a smaller engine.batch or ring",
+                         n_samples, ring / 0x1p30, engine / 0x1p30, there / 0x1p30,
+                         pnr_plan_dwell_samples(plan));
+}
+
+/* Returns the smallest part of a dwell to upload ahead, in samples; 0: none. A smaller part is not
+ * worth a copy. */
+static size_t ahead_samples(const pnr_processing *p)
+{
+    enum { WORTH_BYTES = 1 << 16, PARTS = 16 };
+    const pnr_plan *plan = &p->setup->plan;
+    const size_t dwell = pnr_plan_dwell_samples(plan);
+    const size_t least = WORTH_BYTES / pnr_plan_sample_bytes(plan);
+    const size_t ahead = dwell / PARTS > least ? dwell / PARTS : least;
+
+    return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
+}
+
+static int open_detector(pnr_processing *p, pnr_error *error)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t wanted = p->config->detector.threads;
+    int code = pnr_detector_create(p->config, p->setup, &p->detector, error);
+    size_t n = wanted > 0 ? wanted : cores > 0 ? (size_t)cores : 1;
+
+    if (code != PNR_OK)
+        return code;
+    if (wanted == 0 && n > MAX_DETECTION_THREADS)
+        n = MAX_DETECTION_THREADS;
+
+    const double dwell_s = (double)pnr_plan_dwell_samples(&p->setup->plan) /
+                           pnr_rational_double(p->setup->radar.rate_hz);
+
+    code =
+        pnr_team_create(p->detector, p->setup->max_echoes, n, (uint64_t)(dwell_s * 1e9), &p->team);
+    if (code == PNR_OK && n > 1 && p->config->detector.subtract == 0 &&
+        p->setup->plan.want_profile == PNR_WANT_NONE)
+        code = pnr_pending_create(&p->setup->plan, p->max_dwells, &p->pending);
+    return code == PNR_OK ? PNR_OK
+                          : pnr_error_set(error, code, "no memory for %zu detection threads", n);
+}
+
+static void *open_detector_thread(void *argument)
+{
+    pnr_processing *p = argument;
+
+    p->detector_code = open_detector(p, &p->detector_error);
+    return NULL;
+}
+
+/* Waits for the detector. */
+static int join_detector(pnr_processing *p, pnr_error *error)
+{
+    if (p->is_opening)
+        pthread_join(p->opening, NULL);
+    p->is_opening = false;
+    if (p->detector_code != PNR_OK && error != NULL)
+        *error = p->detector_error;
+    return p->detector_code;
+}
+
+int pnr_processing_choose(pnr_processing *p, const char *engine, pnr_error *error)
+{
+    const pnr_plan plan = engine_plan(p);
+
+    p->is_opening = pthread_create(&p->opening, NULL, open_detector_thread, p) == 0;
+    if (!p->is_opening)
+        open_detector_thread(p);
+    return pnr_engine_choose(engine, &plan, &p->ops, &p->choice, error);
+}
+
+static int open_clean(pnr_processing *p, pnr_error *error)
+{
+    if (p->config->detector.subtract == 0)
+        return PNR_OK;
+    if (p->ops->search_without == NULL)
+        return pnr_error_set(error, PNR_EUNSUPPORTED,
+                             "detector.subtract = %zu: the engine %s cannot search again",
+                             p->config->detector.subtract, p->ops->name);
+    return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
+}
+
+/* Warns once if data bits may change the sign of a code within a look and are not corrected. */
+static void log_signs(const pnr_processing *p)
+{
+    const pnr_setup *setup = p->setup;
+
+    for (size_t c = 0; c < setup->n_codes && setup->plan.n_periods > 1; c++)
+        if (setup->codes[c].code->bits > 0 && !pnr_sign_is_corrected(p->detector, c)) {
+            pnr_log(PNR_LOG_WARN,
+                    "the sign of %s may change every %zu periods (code.bits), and looks of %zu "
+                    "periods are not corrected here: an echo loses power or splits in two",
+                    setup->codes[c].code->name, setup->codes[c].code->bits, setup->plan.n_periods);
+            return;
+        }
+}
+
+int pnr_processing_open(pnr_processing *p, pnr_error *error)
+{
+    const pnr_plan plan = engine_plan(p);
+    int code;
+
+    if ((code = pnr_correlator_create(p->ops, &plan, &p->choice, &p->correlator, error)) !=
+            PNR_OK ||
+        (code = join_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK)
+        return code;
+    p->ahead = ahead_samples(p);
+    log_signs(p);
+    return PNR_OK;
+}
+
+void pnr_processing_close(pnr_processing *p)
+{
+    (void)join_detector(p, NULL);
+    pnr_clean_destroy(p->clean);
+    pnr_team_destroy(p->team);
+    pnr_pending_destroy(p->pending);
+    pnr_detector_destroy(p->detector);
+    pnr_correlator_destroy(p->correlator);
+}

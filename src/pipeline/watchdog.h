@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The watchdog: the service manager hears from the program only while its threads take turns. */
+#ifndef PNR_WATCHDOG_H
+#define PNR_WATCHDOG_H
+
+#include "base/notify.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The turns of a thread. It counts one at least every 50 ms, also while it waits for samples or for
+ * space; a thread that hangs in a driver or an engine counts none. */
+typedef struct pnr_turns {
+    _Atomic uint64_t n;
+    atomic_bool is_over; /* the thread has done its work */
+} pnr_turns;
+
+typedef struct pnr_watchdog {
+    const pnr_notify *notify; /* NULL: no service manager */
+    const pnr_turns *threads[2];
+    uint64_t seen[2]; /* turns of each thread at the last message */
+    uint64_t sent_ns; /* time of the last message */
+} pnr_watchdog;
+
+/* Counts a turn of the calling thread. */
+void pnr_turns_count(pnr_turns *turns);
+/* Sends a message when a quarter of the wanted time has passed since the last one, and each thread
+ * has taken a turn since then or is over. now: CLOCK_MONOTONIC in ns. */
+void pnr_watchdog_feed(pnr_watchdog *watchdog, uint64_t now);
+
+#endif

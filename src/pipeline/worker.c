@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* The worker: an exchange over shared memory. It ends with its run, or when it is told to. */
+#include "pipeline/worker.h"
+
+#include "base/log.h"
+#include "base/pause.h"
+#include "config/config.h"
+#include "engine/plan.h"
+#include "pipeline/processing.h"
+#include "pipeline/publishing.h"
+#include "pipeline/shared.h"
+#include "setup/setup.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const uint64_t patience_ns = 50 * 1000 * 1000;
+
+typedef struct worker {
+    pnr_shared *shared;
+    pnr_queue *views, *results;
+    void *memory; /* samples */
+    bool is_pinned;
+    pnr_config config;
+    pnr_setup *setup;
+    pnr_processing processing;
+    pnr_exchange exchange;
+    pnr_realtime realtime;
+    /* Copies of the views that the engine has, a queue of `depth`, and of the last part. */
+    pnr_shared_view *lent[PNR_MAX_DEPTH], *part;
+    size_t first_lent, n_lent;
+    pnr_made *made;
+} worker;
+
+/* --- the exchange --- */
+
+/* Copies the oldest record of the kind and makes its view. False: the oldest record is another. */
+static bool take_view(worker *w, int kind, pnr_shared_view *to, pnr_windows *out)
+{
+    const pnr_shared_order *order = &w->shared->order;
+    const pnr_shared_view *from = pnr_queue_front(w->views);
+
+    if (from == NULL || (int)from->kind != kind)
+        return false;
+    memcpy(to, from,
+           sizeof *from + from->n_ready * sizeof(uint64_t) + from->n_runs * sizeof(pnr_lost_run) +
+               from->n_lost * sizeof(uint32_t));
+    pnr_queue_pop(w->views);
+    *out = pnr_shared_read_view(to, order, w->memory);
+    return true;
+}
+
+static int acquire_view(void *of, size_t max_dwells, pnr_windows *out)
+{
+    worker *w = of;
+    const size_t depth = w->setup->plan.depth;
+    const pnr_shared_view *oldest = pnr_queue_front(w->views);
+
+    (void)max_dwells; /* the run has made views that are small enough */
+    if (oldest != NULL && oldest->kind == PNR_VIEW_END)
+        return PNR_EEND;
+    if (w->n_lent == depth ||
+        !take_view(w, PNR_VIEW_WHOLE, w->lent[(w->first_lent + w->n_lent) % depth], out))
+        return PNR_EAGAIN;
+    w->n_lent++;
+    return PNR_OK;
+}
+
+static int peek_view(void *of, size_t at_least, pnr_windows *out)
+{
+    worker *w = of;
+
+    (void)at_least; /* the run has peeked with it */
+    return take_view(w, PNR_VIEW_PART, w->part, out) ? PNR_OK : PNR_EAGAIN;
+}
+
+static void wait_view(void *of, size_t at_least, uint64_t wait_ns)
+{
+    (void)at_least;
+    pnr_queue_wait(((worker *)of)->views, wait_ns);
+}
+
+static bool is_half_full(const void *of)
+{
+    return atomic_load(&((const worker *)of)->shared->is_half_full);
+}
+
+static void release_view(void *of, const pnr_counted *counted)
+{
+    worker *w = of;
+
+    (void)counted; /* it is passed on when the results of the view are committed */
+    w->first_lent = (w->first_lent + 1) % w->setup->plan.depth;
+    w->n_lent--;
+}
+
+/* Returns memory for a record. The run takes results even while nobody else does. */
+static void *reserve_record(worker *w, size_t n_bytes)
+{
+    void *record;
+
+    while ((record = pnr_queue_reserve(w->results, n_bytes)) == NULL) {
+        pnr_queue_wake(w->results);
+        if (w->setup->plan.spin)
+            pnr_pause();
+        else
+            pnr_queue_wait_space(w->results, n_bytes, patience_ns);
+        atomic_fetch_add(&w->shared->turns, 1); /* it is the run that keeps the worker waiting */
+    }
+    return record;
+}
+
+static pnr_made *reserve_result(void *of)
+{
+    worker *w = of;
+
+    w->made = reserve_record(w, pnr_made_most_bytes(w->shared->order.cells_bytes));
+    return w->made;
+}
+
+static void commit_result(void *of, const float *cells)
+{
+    worker *w = of;
+
+    w->made->head = (pnr_made_head){.kind = PNR_MADE_RESULT};
+    pnr_queue_commit(w->results, pnr_made_finish(w->made, cells, w->shared->order.cells_bytes));
+}
+
+static void finish_view(void *of, const pnr_counted *counted)
+{
+    worker *w = of;
+    pnr_shared_finish *record = reserve_record(w, sizeof *record);
+
+    *record = (pnr_shared_finish){.head = {.kind = PNR_MADE_ACCOUNT}, .counted = *counted};
+    pnr_queue_commit(w->results, sizeof *record);
+}
+
+static void wake_run(void *of, bool is_idle)
+{
+    (void)is_idle;
+    pnr_queue_wake(((worker *)of)->results);
+}
+
+static void begin_turn(void *of)
+{
+    atomic_fetch_add_explicit(&((worker *)of)->shared->turns, 1, memory_order_relaxed);
+}
+
+static pnr_exchange exchange_of(worker *w)
+{
+    return (pnr_exchange){.of = w,
+                          .acquire = acquire_view,
+                          .peek = peek_view,
+                          .wait = wait_view,
+                          .is_half_full = is_half_full,
+                          .release = release_view,
+                          .reserve = reserve_result,
+                          .commit = commit_result,
+                          .finish = finish_view,
+                          .wake = wake_run,
+                          .turn = begin_turn};
+}
+
+/* --- open --- */
+
+static int map_memory(worker *w, int fd, pnr_error *error)
+{
+    struct stat size;
+    const pnr_shared_order *order;
+
+    if (fstat(fd, &size) != 0 || (size_t)size.st_size < sizeof(pnr_shared) ||
+        (w->shared = mmap(NULL, (size_t)size.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) ==
+            MAP_FAILED) {
+        w->shared = NULL;
+        return pnr_error_set(error, PNR_EUSAGE, "%s is for pnradar itself", PNR_WORKER_OPTION);
+    }
+    order = &w->shared->order;
+    if (order->bytes[0] != sizeof(pnr_shared) || order->bytes[1] != sizeof(pnr_made) ||
+        getppid() != order->parent)
+        return pnr_error_set(error, PNR_EUSAGE, "%s: this is not the worker of that run",
+                             PNR_WORKER_OPTION);
+    w->views = (pnr_queue *)((char *)w->shared + order->views_at);
+    w->results = (pnr_queue *)((char *)w->shared + order->results_at);
+    w->memory = mmap(NULL, order->capacity * order->sample_bytes, PROT_READ | PROT_WRITE,
+                     MAP_SHARED, order->samples_fd, 0);
+    if (w->memory == MAP_FAILED) {
+        w->memory = NULL;
+        return pnr_error_set(error, PNR_ENOMEMORY, "worker: the samples cannot be mapped");
+    }
+    return PNR_OK;
+}
+
+static int open_setup(worker *w, pnr_error *error)
+{
+    const pnr_shared_order *order = &w->shared->order;
+    int code = pnr_config_parse(&w->config, (const char *)w->shared + order->config_at,
+                                order->config_bytes, "worker", error);
+
+    /* A method belongs to the engine for which it was chosen, not to one that stands in. */
+    if (strcmp(order->engine, w->config.engine.name) != 0)
+        snprintf(w->config.engine.method, sizeof w->config.engine.method, "auto");
+    if (code != PNR_OK || (code = pnr_setup_create(&w->config, order->format, order->n_channels,
+                                                   &w->setup, error)) != PNR_OK)
+        return code;
+    if (order->wants_power && w->setup->plan.want_profile == PNR_WANT_NONE)
+        pnr_setup_want_power(w->setup, &w->config);
+    for (size_t i = 0; i <= w->setup->plan.depth; i++) {
+        pnr_shared_view *copy = calloc(1, order->most_view_bytes);
+
+        *(i < w->setup->plan.depth ? &w->lent[i] : &w->part) = copy;
+        if (copy == NULL)
+            return pnr_error_set(error, PNR_ENOMEMORY, "worker: out of memory");
+    }
+    return PNR_OK;
+}
+
+static int open_worker(worker *w, pnr_error *error)
+{
+    const pnr_shared_order *order = &w->shared->order;
+    pnr_processing *p = &w->processing;
+    int code = open_setup(w, error);
+
+    if (code != PNR_OK)
+        return code;
+    w->exchange = exchange_of(w);
+    p->config = &w->config;
+    p->setup = w->setup;
+    p->is_live = order->is_live;
+    p->max_dwells = order->max_dwells;
+    p->exchange = &w->exchange;
+    p->unreported = order->unreported;
+    if ((code = pnr_processing_choose(p, order->engine, error)) != PNR_OK ||
+        (code = pnr_processing_check_memory(p, order->capacity, true, error)) != PNR_OK)
+        return code;
+    if (p->ops->pin != NULL &&
+        (code = p->ops->pin(w->memory, order->capacity * order->sample_bytes, error)) != PNR_OK)
+        return code;
+    w->is_pinned = p->ops->pin != NULL;
+    return pnr_processing_open(p, error);
+}
+
+/* Tells the run that the worker is ready. */
+static void report_ready(worker *w)
+{
+    pnr_shared *shared = w->shared;
+
+    pnr_realtime_begin(&w->realtime, &w->config);
+    pnr_realtime_touch_stack();
+    pnr_realtime_enter_worker(&w->realtime, &w->config);
+    shared->realtime = w->realtime.outcome;
+    shared->ahead = w->processing.ahead;
+    snprintf(shared->engine, sizeof shared->engine, "%s",
+             pnr_correlator_name(w->processing.correlator));
+    atomic_store(&shared->state, PNR_WORKER_READY);
+    pnr_queue_wake(w->results);
+}
+
+static void report_failure(worker *w, const pnr_error *error)
+{
+    w->shared->error = *error;
+    atomic_store(&w->shared->state, PNR_WORKER_FAILED);
+    pnr_queue_wake(w->results);
+}
+
+/* Runs until the run says that its stream has ended. */
+static int run_worker(worker *w, pnr_error *error)
+{
+    int code = open_worker(w, error);
+
+    if (code != PNR_OK)
+        return code;
+    report_ready(w);
+    code = pnr_processing_run(&w->processing);
+    pnr_queue_wake(w->results);
+    return code == PNR_EEND ? PNR_OK
+                            : pnr_error_set(error, code, "engine %s: %s", w->shared->engine,
+                                            pnr_processing_reason(&w->processing));
+}
+
+void pnr_worker_main(int argc, char **argv)
+{
+    worker *w;
+    pnr_error error = {0};
+    int code;
+
+    if (argc != 3 || strcmp(argv[1], PNR_WORKER_OPTION) != 0)
+        return;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)signal(SIGINT, SIG_IGN); /* the run drains its ring first */
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN);
+    if ((w = calloc(1, sizeof *w)) == NULL)
+        _exit(pnr_error_exit(PNR_ENOMEMORY));
+    pnr_config_init(&w->config);
+    if ((code = map_memory(w, atoi(argv[2]), &error)) == PNR_OK &&
+        (code = run_worker(w, &error)) != PNR_OK)
+        report_failure(w, &error);
+    else if (code != PNR_OK)
+        pnr_log(PNR_LOG_ERROR, "%s", error.text);
+    if (code != PNR_OK)
+        _exit(pnr_error_exit(code)); /* a lost engine may hang when it is closed */
+    pnr_processing_close(&w->processing);
+    exit(0);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/* The guard of the publisher: bounds how many peers connect and how much they send. */
+#include "publisher/guard.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "publisher/keys.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum {
+    EARLY = 32,
+    ADDRESS_LEN = 64,
+    AT_ONCE = 16,
+    STATE_ESTABLISHED = 1 /* of a TCP socket, to Linux */
+};
+static const char monitor_name[] = "inproc://pnradar-guard";
+/* After a flood no new connection of this address is accepted for so long. */
+static const uint64_t pause_ns = PNR_NS_PER_S;
+
+typedef struct connection {
+    int handle; /* libzmq's descriptor; it names the connection in libzmq's events and messages */
+    int own;    /* our descriptor of the same socket: libzmq's may be closed and used anew */
+    bool is_ready;             /* it has sent a message */
+    char address[ADDRESS_LEN]; /* without the port, as libzmq writes it */
+    unsigned port;
+    uint64_t serial;   /* grows with each connection */
+    uint64_t received; /* bytes at the last look */
+    double debt;       /* bytes beyond the rate that is allowed in the long run */
+    uint64_t seen_ns;  /* time of the last look */
+    size_t n_subscriptions;
+} connection;
+
+struct pnr_guard {
+    void *socket, *monitor;
+    void *zap; /* NULL: no keys */
+    const pnr_config *config;
+    pnr_events *events;
+    int bytes;   /* epoll: bytes have arrived on a connection */
+    int stopped; /* eventfd */
+    pthread_t thread;
+    bool is_running;
+
+    pthread_mutex_t lock; /* for the members below */
+    size_t n;
+    connection *connections; /* [publisher.max_subscribers] */
+    uint64_t serial;
+    uint64_t n_keys_refused;  /* whose connections have not ended */
+    char paused[ADDRESS_LEN]; /* address of the last flood */
+    uint64_t paused_ns;       /* until then */
+};
+
+/* --- one connection --- */
+
+/* Reads the two ends of a connection. False: it is no connection to a listening socket of ours, for
+ * libzmq has closed the descriptor and another part of the program uses it. */
+static bool read_peer(connection *c)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_un local;
+    } peer;
+    socklen_t size = sizeof peer;
+    struct ucred owner;
+
+    if (getpeername(c->own, &peer.any, &size) != 0)
+        return false;
+    c->port = 0;
+    if (peer.any.sa_family == AF_INET) {
+        c->port = ntohs(peer.v4.sin_port);
+        return inet_ntop(AF_INET, &peer.v4.sin_addr, c->address, ADDRESS_LEN) != NULL;
+    }
+    if (peer.any.sa_family == AF_INET6) {
+        c->port = ntohs(peer.v6.sin6_port);
+        return inet_ntop(AF_INET6, &peer.v6.sin6_addr, c->address, ADDRESS_LEN) != NULL;
+    }
+    size = sizeof owner;
+    if (peer.any.sa_family != AF_UNIX ||
+        getsockopt(c->own, SOL_SOCKET, SO_PEERCRED, &owner, &size) != 0)
+        return false;
+    snprintf(c->address, ADDRESS_LEN, "process %d", (int)owner.pid);
+    return true;
+}
+
+/* Returns the bytes that the kernel has received on a TCP connection; 0 for an ipc one, which only
+ * programs of the same user can make. */
+static uint64_t received_bytes(const connection *c)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+
+    memset(&info, 0, sizeof info);
+    if (c->port == 0 || getsockopt(c->own, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return 0;
+    return info.tcpi_bytes_received;
+}
+
+static void forget_connection(pnr_guard *g, connection *c)
+{
+    (void)epoll_ctl(g->bytes, EPOLL_CTL_DEL, c->own, NULL);
+    close(c->own);
+    *c = g->connections[--g->n];
+}
+
+/* Disconnects a peer; libzmq then closes its own descriptor and forgets the subscriptions. */
+static void refuse_peer(pnr_guard *g, connection *c, const char *reason)
+{
+    pnr_event_post(g->events, PNR_EVENT_SUBSCRIBER_REFUSED, PNR_EVENT_NO_SAMPLE,
+                   (double)c->received, (double)c->n_subscriptions,
+                   c->port > 0 ? "subscriber %s port %u is disconnected: %s"
+                               : "subscriber %s (%u) is disconnected: %s",
+                   c->address, c->port, reason);
+    (void)shutdown(c->own, SHUT_RDWR);
+    forget_connection(g, c);
+}
+
+static connection *find_handle(pnr_guard *g, int handle)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->connections[i].handle == handle)
+            return &g->connections[i];
+    return NULL;
+}
+
+static connection *find_serial(pnr_guard *g, uint64_t serial)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->connections[i].serial == serial)
+            return &g->connections[i];
+    return NULL;
+}
+
+/* Finds the oldest connection that has subscribed to nothing; NULL: there is none. */
+static connection *find_idle(pnr_guard *g)
+{
+    connection *oldest = NULL;
+
+    for (size_t i = 0; i < g->n; i++)
+        if (!g->connections[i].is_ready &&
+            (oldest == NULL || g->connections[i].serial < oldest->serial))
+            oldest = &g->connections[i];
+    return oldest;
+}
+
+/* Counts the bytes that have arrived, and disconnects a peer that sends too many. */
+static void count_bytes(pnr_guard *g, connection *c)
+{
+    const uint64_t now = pnr_clock_ns(), received = received_bytes(c);
+
+    c->debt -= (double)(now - c->seen_ns) * 1e-9 * PNR_GUARD_BYTES_PER_S;
+    c->debt = (c->debt > 0 ? c->debt : 0) + (double)(received - c->received);
+    c->received = received;
+    c->seen_ns = now;
+    if (c->debt <= PNR_GUARD_BYTES)
+        return;
+    memcpy(g->paused, c->address, ADDRESS_LEN);
+    g->paused_ns = now + pause_ns;
+    refuse_peer(g, c, "it sends more than a subscriber needs to");
+}
+
+/* --- libzmq's events --- */
+
+/* Counts a message, and disconnects a peer whose messages are no subscriptions, or too many. */
+static void count_message(pnr_guard *g, connection *c, bool is_sound, bool subscribes)
+{
+    c->is_ready = true;
+    if (is_sound && subscribes)
+        c->n_subscriptions++;
+    else if (is_sound && c->n_subscriptions > 0)
+        c->n_subscriptions--;
+    if (!is_sound)
+        refuse_peer(g, c, "it sent a message that is no subscription of at most 255 bytes");
+    else if (c->n_subscriptions > PNR_GUARD_SUBSCRIPTIONS)
+        refuse_peer(g, c, "it has more than 64 subscriptions");
+}
+
+/* Admits a new connection. When there are too many, it takes the place of the oldest one that has
+ * subscribed to nothing. */
+static void accept_peer(pnr_guard *g, int handle)
+{
+    connection new = {.handle = handle, .seen_ns = pnr_clock_ns()}, *c;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET};
+
+    new.own = fcntl(handle, F_DUPFD_CLOEXEC, 3);
+    if (new.own < 0)
+        return; /* it is closed already */
+    if (!read_peer(&new)) {
+        close(new.own);
+        return;
+    }
+    if ((c = find_handle(g, handle)) != NULL)
+        forget_connection(g, c);
+    if (g->n == g->config->publisher.max_subscribers && (c = find_idle(g)) != NULL)
+        refuse_peer(g, c, "it has subscribed to nothing, and others wait");
+    if (g->n < g->config->publisher.max_subscribers) {
+        new.serial = event.data.u64 = ++g->serial;
+        g->connections[g->n++] = new;
+        if (new.seen_ns < g->paused_ns && strcmp(new.address, g->paused) == 0)
+            refuse_peer(g, &g->connections[g->n - 1], "this address sent too much a moment ago");
+        else if (epoll_ctl(g->bytes, EPOLL_CTL_ADD, new.own, &event) != 0)
+            refuse_peer(g, &g->connections[g->n - 1], "it cannot be watched");
+        return;
+    }
+    (void)shutdown(new.own, SHUT_RDWR);
+    close(new.own);
+    pnr_event_post(g->events, PNR_EVENT_SUBSCRIBER_REFUSED, PNR_EVENT_NO_SAMPLE, 0, 0,
+                   "subscriber %s is refused: publisher.max_subscribers = %zu are connected",
+                   new.address, g->config->publisher.max_subscribers);
+}
+
+/* libzmq has left a connection. Reports it unless the peer has left first, or its key was refused,
+ * which is reported. */
+static void end_connection(pnr_guard *g, connection *c)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+
+    if (c->port == 0 || getsockopt(c->own, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+        info.tcpi_state != STATE_ESTABLISHED)
+        forget_connection(g, c);
+    else if (!c->is_ready && g->n_keys_refused > 0) {
+        g->n_keys_refused--;
+        forget_connection(g, c);
+    } else
+        refuse_peer(g, c,
+                    c->is_ready ? "it broke the protocol, sent a long message or fell silent"
+                                : "its handshake failed or took too long");
+}
+
+static void take_monitor_event(pnr_guard *g)
+{
+    unsigned char data[6];
+    char address[256];
+    uint16_t event;
+    int32_t handle;
+    connection *c;
+
+    if (zmq_recv(g->monitor, data, sizeof data, ZMQ_DONTWAIT) != (int)sizeof data)
+        return;
+    (void)zmq_recv(g->monitor, address, sizeof address, ZMQ_DONTWAIT);
+    memcpy(&event, data, sizeof event);
+    memcpy(&handle, data + sizeof event, sizeof handle);
+    pthread_mutex_lock(&g->lock);
+    if (event == ZMQ_EVENT_ACCEPTED)
+        accept_peer(g, handle);
+    else if ((c = find_handle(g, handle)) != NULL)
+        end_connection(g, c);
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* Looks at the connections on which bytes have arrived or whose peer has left. */
+static void take_bytes(pnr_guard *g)
+{
+    struct epoll_event events[AT_ONCE];
+    const int n = epoll_wait(g->bytes, events, AT_ONCE, 0);
+
+    pthread_mutex_lock(&g->lock);
+    for (int i = 0; i < n; i++) {
+        connection *c = find_serial(g, events[i].data.u64);
+
+        if (c != NULL)
+            count_bytes(g, c);
+        if ((events[i].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0 &&
+            (c = find_serial(g, events[i].data.u64)) != NULL)
+            forget_connection(g, c);
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
+bool pnr_guard_admit(pnr_guard *g, int handle, const char *address, const unsigned char *data,
+                     size_t size)
+{
+    const bool is_sound = size > 0 && size <= PNR_GUARD_SUBSCRIPTION_LEN && data[0] <= 1;
+    connection *c;
+
+    if (address == NULL)
+        return is_sound;
+    pthread_mutex_lock(&g->lock);
+    c = find_handle(g, handle);
+    /* A message may come before its connection is known, or after its end: it is not counted. */
+    if (c != NULL && (c->port == 0 || strstr(address, c->address) != NULL))
+        count_message(g, c, is_sound, size > 0 && data[0] == 1);
+    pthread_mutex_unlock(&g->lock);
+    return is_sound;
+}
+
+/* --- the thread --- */
+
+static void *run_guard(void *argument)
+{
+    pnr_guard *g = argument;
+    zmq_pollitem_t items[] = {{.fd = g->stopped, .events = ZMQ_POLLIN},
+                              {.fd = g->bytes, .events = ZMQ_POLLIN},
+                              {.socket = g->monitor, .events = ZMQ_POLLIN},
+                              {.socket = g->zap, .events = ZMQ_POLLIN}};
+    const int n = g->zap != NULL ? 4 : 3;
+
+    (void)prctl(PR_SET_NAME, "pnradar-guard");
+    while ((items[0].revents & ZMQ_POLLIN) == 0) {
+        if (zmq_poll(items, n, -1) < 0 && errno != EINTR)
+            break;
+        if ((items[1].revents & ZMQ_POLLIN) != 0)
+            take_bytes(g);
+        if ((items[2].revents & ZMQ_POLLIN) != 0)
+            take_monitor_event(g);
+        if (n == 4 && (items[3].revents & ZMQ_POLLIN) != 0)
+            g->n_keys_refused +=
+                !pnr_keys_answer(g->zap, g->config->publisher.curve_clients, g->events);
+    }
+    return NULL;
+}
+
+/* Starts the thread with all signals blocked: they are for the main thread. */
+static int start_thread(pnr_guard *g)
+{
+    sigset_t all, before;
+    int failed;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    failed = pthread_create(&g->thread, NULL, run_guard, g);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    g->is_running = failed == 0;
+    return failed;
+}
+
+static void *open_pair(void *context, const char *name)
+{
+    const int linger = 0;
+    void *pair = zmq_socket(context, ZMQ_PAIR);
+
+    if (pair != NULL && (zmq_setsockopt(pair, ZMQ_LINGER, &linger, sizeof linger) != 0 ||
+                         zmq_connect(pair, name) != 0)) {
+        zmq_close(pair);
+        pair = NULL;
+    }
+    return pair;
+}
+
+int pnr_guard_create(void *context, void *socket, const pnr_config *config, pnr_events *events,
+                     pnr_guard **out, pnr_error *error)
+{
+    const int wanted = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    pnr_guard *g = calloc(1, sizeof *g);
+    pthread_mutexattr_t attribute;
+    int code = PNR_OK;
+
+    *out = NULL;
+    if (g == NULL || (g->connections = calloc(config->publisher.max_subscribers,
+                                              sizeof *g->connections)) == NULL) {
+        free(g);
+        return pnr_error_set(error, PNR_ENOMEMORY, "publisher: out of memory");
+    }
+    g->socket = socket;
+    g->config = config;
+    g->events = events;
+    pthread_mutexattr_init(&attribute);
+    (void)pthread_mutexattr_setprotocol(&attribute, PTHREAD_PRIO_INHERIT);
+    pthread_mutex_init(&g->lock, &attribute);
+    pthread_mutexattr_destroy(&attribute);
+    g->bytes = epoll_create1(EPOLL_CLOEXEC);
+    g->stopped = eventfd(0, EFD_CLOEXEC);
+    if (config->publisher.curve_clients[0] != '\0')
+        code = pnr_keys_open(context, config->publisher.curve_clients, &g->zap, error);
+    if (code == PNR_OK &&
+        (g->bytes < 0 || g->stopped < 0 || zmq_socket_monitor(socket, monitor_name, wanted) != 0 ||
+         (g->monitor = open_pair(context, monitor_name)) == NULL || start_thread(g) != 0))
+        code = pnr_error_set(error, PNR_EUNAVAILABLE, "publisher: no guard of its connections: %s",
+                             strerror(errno));
+    if (code != PNR_OK)
+        pnr_guard_destroy(g);
+    else
+        *out = g;
+    return code;
+}
+
+void pnr_guard_destroy(pnr_guard *g)
+{
+    const uint64_t one = 1;
+
+    if (g == NULL)
+        return;
+    if (g->is_running) {
+        while (write(g->stopped, &one, sizeof one) < 0 && errno == EINTR)
+            ;
+        pthread_join(g->thread, NULL);
+    }
+    (void)zmq_socket_monitor(g->socket, NULL, 0);
+    if (g->monitor != NULL)
+        zmq_close(g->monitor);
+    if (g->zap != NULL)
+        zmq_close(g->zap);
+    while (g->n > 0)
+        forget_connection(g, &g->connections[g->n - 1]);
+    if (g->bytes >= 0)
+        close(g->bytes);
+    if (g->stopped >= 0)
+        close(g->stopped);
+    pthread_mutex_destroy(&g->lock);
+    free(g->connections);
+    free(g);
+}

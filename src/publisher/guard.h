@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The guard of the publisher: a thread that bounds how many peers connect and how much they send,
+ * and that asks publisher.curve_clients whether a key is allowed. */
+#ifndef PNR_GUARD_H
+#define PNR_GUARD_H
+
+#include "base/error.h"
+#include "base/event.h"
+#include "config/config.h"
+
+#include <stddef.h>
+
+typedef struct pnr_guard pnr_guard;
+
+/*
+ * Limits of a peer. libzmq itself bounds neither: it reads subscriptions as long as more arrive,
+ * and keeps all of them. The guard therefore watches the bytes that the kernel receives on each TCP
+ * connection, while libzmq works on the first ones.
+ */
+enum {
+    PNR_GUARD_BYTES = 16384,         /* that a peer may send at once */
+    PNR_GUARD_BYTES_PER_S = 1024,    /* that it may send in the long run */
+    PNR_GUARD_SUBSCRIPTIONS = 64,    /* that it may have at a time */
+    PNR_GUARD_SUBSCRIPTION_LEN = 256 /* bytes of a subscription message */
+};
+
+/* Starts the guard of a socket that is not bound yet. config and events (may be NULL) are borrowed.
+ * PNR_OK; PNR_ENOMEMORY; PNR_EUNAVAILABLE: no socket, thread or descriptor; errors of
+ * pnr_keys_check. */
+int pnr_guard_create(void *context, void *socket, const pnr_config *config, pnr_events *events,
+                     pnr_guard **out, pnr_error *error);
+/* Ends the guard. Call it before the socket is closed, from the socket's thread. NULL is fine. */
+void pnr_guard_destroy(pnr_guard *guard);
+/* Judges one message of a peer, [size] bytes at data. handle: the descriptor of its connection
+ * (ZMQ_SRCFD); address: its Peer-Address; NULL: libzmq made the message. Disconnects a peer that
+ * sends anything but subscriptions, or too many of them. False: the message is to be ignored. */
+bool pnr_guard_admit(pnr_guard *guard, int handle, const char *address, const unsigned char *data,
+                     size_t size);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* CURVE keys: files of secret keys, and the folder of the public keys that may subscribe. */
+#ifndef PNR_KEYS_H
+#define PNR_KEYS_H
+
+#include "base/error.h"
+#include "base/event.h"
+
+#include <stdbool.h>
+
+enum { PNR_KEY_LEN = 40 }; /* Z85 characters of a key */
+
+/* Reads a secret key, one line. what: the words before the path in messages, as
+ * "publisher.curve_secret_path =". PNR_OK; PNR_EPERMISSION: others than the owner may open the
+ * file; PNR_ENOINPUT; PNR_EDATA. The caller clears the key. */
+int pnr_keys_read_secret(const char *what, const char *path, char key[PNR_KEY_LEN + 1],
+                         pnr_error *error);
+
+/*
+ * A folder has one file for each client: its public key, one line, in a file of any name that does
+ * not begin with a dot. It is read at each handshake, so a key is admitted or refused as soon as
+ * its file is there or not; connections stay.
+ */
+
+/* Opens the socket that libzmq asks whether a key is allowed, and checks all files of the folder.
+ * PNR_OK; PNR_ENOINPUT or PNR_EDATA: the folder or a file of it cannot be used; PNR_EUNAVAILABLE. */
+int pnr_keys_open(void *context, const char *folder, void **out, pnr_error *error);
+/* Answers one question of libzmq. Refuses the key, posts an event and returns false if no file
+ * holds it. */
+bool pnr_keys_answer(void *socket, const char *folder, pnr_events *events);
+
+#endif

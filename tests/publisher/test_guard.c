@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* Hostile peers at the publisher: they are disconnected, named and counted, and harm nobody. */
+#include "base/clock.h"
+#include "publisher/publisher.h"
+#include "tests/fixture/report_fixture.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum { PATIENCE_MS = 60000, MOST = 8 };
+
+static pnr_events events;
+static pnr_config config;
+static pnr_publisher *publisher;
+
+static int set_up(void **state)
+{
+    pnr_error error = {0};
+
+    (void)state;
+    memset(&config, 0, sizeof config);
+    strcpy(config.stream.name, "demo");
+    strcpy(config.publisher.endpoint, "tcp://127.0.0.1:*");
+    config.publisher.pack = 1;
+    config.publisher.high_water = 100000;
+    config.publisher.linger_s = 1;
+    config.publisher.max_subscribers = MOST;
+    config.detector.max_echoes = 8;
+    pnr_events_begin(&events);
+    if (pnr_publisher_create(&config, &events, &publisher, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    pnr_publisher_destroy(publisher);
+    return 0;
+}
+
+/* --- a good subscriber --- */
+
+static void *context, *good;
+
+static void subscribe(void)
+{
+    const int patience_ms = PATIENCE_MS, high_water = 100000;
+
+    context = zmq_ctx_new();
+    good = zmq_socket(context, ZMQ_SUB);
+    zmq_setsockopt(good, ZMQ_RCVTIMEO, &patience_ms, sizeof patience_ms);
+    zmq_setsockopt(good, ZMQ_RCVHWM, &high_water, sizeof high_water);
+    zmq_setsockopt(good, ZMQ_SUBSCRIBE, "range/demo", 10);
+    assert_int_equal(zmq_connect(good, pnr_publisher_endpoint(publisher)), 0);
+    for (int i = 0; pnr_publisher_subscribers(publisher) == 0; i++) {
+        assert_true(i < PATIENCE_MS);
+        usleep(1000);
+    }
+}
+
+static void leave(void)
+{
+    zmq_close(good);
+    zmq_ctx_term(context);
+}
+
+static void publish(uint64_t sample)
+{
+    static pnr_report report;
+
+    report_fixture(&report, 1);
+    report.sample = sample;
+    assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+}
+
+/* Receives the result of `sample`. */
+static void expect_result(uint64_t sample)
+{
+    static char text[PNR_MESSAGE_MAX];
+    static pnr_report report;
+    int n;
+
+    assert_int_equal(zmq_recv(good, text, sizeof text, 0), 10);
+    n = zmq_recv(good, text, sizeof text, 0);
+    assert_true(n > 0);
+    assert_int_equal(pnr_message_read_range(text, (size_t)n, &report, NULL), PNR_OK);
+    assert_true(report.sample == sample);
+}
+
+/* --- a hostile peer, which speaks ZMTP 3.0 itself --- */
+
+static int dial(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int handle = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_port = htons((uint16_t)atoi(strrchr(pnr_publisher_endpoint(publisher), ':') + 1));
+    assert_int_equal(connect(handle, (struct sockaddr *)&address, sizeof address), 0);
+    return handle;
+}
+
+/* False: the publisher has hung up. */
+static bool say(int handle, const void *bytes, size_t n)
+{
+    for (const char *at = bytes; n > 0;) {
+        const ssize_t sent = send(handle, at, n, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno != EINTR)
+            return false;
+        at += sent > 0 ? sent : 0;
+        n -= sent > 0 ? (size_t)sent : 0;
+    }
+    return true;
+}
+
+/* Waits until the publisher hangs up. */
+static void await_hangup(int handle)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    char byte[256];
+    ssize_t n;
+
+    setsockopt(handle, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    while ((n = recv(handle, byte, sizeof byte, 0)) > 0)
+        (void)pnr_publisher_subscribers(publisher);
+    assert_true(n == 0 || errno == ECONNRESET || errno == ECONNABORTED);
+}
+
+/* Connects as a SUB socket with the NULL mechanism. -1: the publisher has hung up. */
+static int shake_hands(void)
+{
+    static const unsigned char greeting[64] = {0xff, [8] = 1, 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
+    static const unsigned char ready[] = "\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03SUB";
+    const int handle = dial();
+    char answer[64 + 27];
+
+    if (!say(handle, greeting, sizeof greeting) || !say(handle, ready, sizeof ready - 1) ||
+        recv(handle, answer, sizeof answer, MSG_WAITALL) <= 0) {
+        close(handle);
+        return -1;
+    }
+    return handle;
+}
+
+/* Sends subscription `number`, a message of `size` bytes. */
+static bool say_subscription(int handle, uint32_t number, size_t size)
+{
+    unsigned char frame[9 + 1024] = {size > 255 ? 2 : 0};
+    const size_t head = size > 255 ? 9 : 2;
+
+    frame[head - 1] = (unsigned char)size;
+    if (size > 255)
+        frame[head - 2] = (unsigned char)(size >> 8);
+    frame[head] = 1;
+    memset(frame + head + 1, 'x', size - 1);
+    memcpy(frame + head + 1, &number, sizeof number);
+    return say(handle, frame, head + size);
+}
+
+static size_t open_files(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    while (readdir(folder) != NULL)
+        n++;
+    closedir(folder);
+    return n;
+}
+
+/* Waits until libzmq and the guard have n descriptors more than `before`. */
+static void await_files(size_t n)
+{
+    for (int i = 0; open_files() != n; i++) {
+        assert_true(i < PATIENCE_MS);
+        usleep(1000);
+    }
+}
+
+/* Connects a peer that the guard knows. */
+static int join_publisher(void)
+{
+    const size_t before = open_files();
+    const int handle = shake_hands();
+
+    assert_true(handle >= 0);
+    await_files(before + 3); /* ours, libzmq's and the guard's */
+    return handle;
+}
+
+/* --- the flood --- */
+
+typedef struct flood {
+    size_t size;
+    _Atomic uint32_t n_said;
+    _Atomic bool is_over;
+} flood;
+
+/* Sends 28,200 subscriptions, and connects again whenever the publisher hangs up. */
+static void *flood_publisher(void *argument)
+{
+    char rest[4096];
+    flood *f = argument;
+    int handle = -1;
+
+    for (int tries = 0; atomic_load(&f->n_said) < 28200 && tries < 50; tries++) {
+        handle = shake_hands();
+        while (handle >= 0 && atomic_load(&f->n_said) < 28200 &&
+               say_subscription(handle, atomic_load(&f->n_said), f->size))
+            atomic_fetch_add(&f->n_said, 1);
+        if (handle >= 0) {
+            (void)recv(handle, rest, sizeof rest, MSG_WAITALL); /* till the publisher hangs up */
+            close(handle);
+        }
+        usleep(2000);
+    }
+    atomic_store(&f->is_over, true);
+    return NULL;
+}
+
+static double resident_mib(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long all = 0, resident = 0;
+
+    assert_int_equal(fscanf(file, "%lu %lu", &all, &resident), 2);
+    fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE) / 0x1p20;
+}
+
+/* Another subscriber gets every result while a peer floods the publisher with subscriptions. */
+static void withstand(size_t size)
+{
+    flood f = {.size = size};
+    uint64_t n = 0;
+    pthread_t thread;
+    double before, after;
+
+    subscribe();
+    for (; n < 100; n++)
+        publish(n);
+    before = resident_mib();
+    assert_int_equal(pthread_create(&thread, NULL, flood_publisher, &f), 0);
+    /* A fast peer has left its bytes to the kernel before the first one is read. */
+    while (!atomic_load(&f.is_over) ||
+           pnr_event_count(&events, PNR_EVENT_SUBSCRIBER_REFUSED) == 0) {
+        assert_true(n < PATIENCE_MS);
+        publish(n++);
+        (void)pnr_publisher_subscribers(publisher);
+        usleep(1000);
+    }
+    pthread_join(thread, NULL);
+    after = resident_mib();
+
+    print_message("# subscriptions of %zu bytes: %u of 28200 sent, %.1f MiB more, %llu refused\n",
+                  size, atomic_load(&f.n_said), after - before,
+                  (unsigned long long)pnr_event_count(&events, PNR_EVENT_SUBSCRIBER_REFUSED));
+    assert_true(after - before < 32);
+    for (uint64_t i = 0; i < n; i++)
+        expect_result(i);
+    leave();
+}
+
+TEST_BETWEEN(flood_of_1000_bytes, set_up, tear_down)
+{
+    withstand(1000);
+}
+
+TEST_BETWEEN(flood_of_255_bytes, set_up, tear_down)
+{
+    withstand(255);
+}
+
+TEST_BETWEEN(flood_of_40_bytes, set_up, tear_down)
+{
+    withstand(40);
+}
+
+/* --- single messages --- */
+
+static void expect_refusal(const char *words)
+{
+    pnr_event event;
+
+    for (int i = 0; !pnr_event_take(&events, &event); i++) {
+        assert_true(i < PATIENCE_MS);
+        (void)pnr_publisher_subscribers(publisher);
+        usleep(1000);
+    }
+    assert_int_equal(event.kind, PNR_EVENT_SUBSCRIBER_REFUSED);
+    if (strstr(event.text, words) == NULL || strstr(event.text, "127.0.0.1") == NULL)
+        fail_msg("%s", event.text);
+}
+
+/* As many subscriptions as are allowed, then one more. */
+TEST_BETWEEN(too_many_subscriptions, set_up, tear_down)
+{
+    const int handle = join_publisher();
+    pnr_event event;
+
+    for (uint32_t i = 0; i < 64; i++)
+        assert_true(say_subscription(handle, i, 6));
+    assert_true(say(handle, "\0\x0b\x01range/demo", 13));
+    expect_refusal("64 subscriptions");
+    await_hangup(handle);
+    close(handle);
+    assert_false(pnr_event_take(&events, &event));
+    for (int i = 0; pnr_publisher_subscribers(publisher) > 0; i++) { /* they are forgotten */
+        assert_true(i < PATIENCE_MS);
+        usleep(1000);
+    }
+}
+
+/* A subscriber that comes and goes with its topics stays. */
+TEST_BETWEEN(changing_subscriptions, set_up, tear_down)
+{
+    const int handle = join_publisher();
+    pnr_event event;
+
+    for (int i = 0; i < 300; i++) {
+        assert_true(say(handle, "\0\x0b\x01range/demo", 13));
+        assert_true(say(handle, "\0\x0b\x00range/demo", 13));
+    }
+    assert_true(say(handle, "\0\x0b\x01range/demo", 13));
+    for (int i = 0; pnr_publisher_subscribers(publisher) != 1; i++) {
+        assert_true(i < PATIENCE_MS);
+        usleep(1000);
+    }
+    assert_false(pnr_event_take(&events, &event));
+    close(handle);
+}
+
+TEST_BETWEEN(no_subscription, set_up, tear_down)
+{
+    static const char *const junk[] = {"\0\x04\x07"
+                                       "abc",
+                                       "\0\x01\xff", "\0\0"};
+
+    for (size_t i = 0; i < COUNT(junk); i++) {
+        const int handle = join_publisher();
+
+        assert_true(say(handle, junk[i], 2 + (size_t)junk[i][1]));
+        expect_refusal("no subscription");
+        await_hangup(handle);
+        close(handle);
+    }
+}
+
+/* A message of 400 bytes is below libzmq's limit and above ours. */
+TEST_BETWEEN(long_subscription, set_up, tear_down)
+{
+    const int handle = join_publisher();
+
+    assert_true(say_subscription(handle, 1, 400));
+    expect_refusal("at most 255 bytes");
+    await_hangup(handle);
+    close(handle);
+}
+
+/* --- connections --- */
+
+/* Peers that never finish their handshake make room for one that does. */
+TEST_BETWEEN(half_open_connections, set_up, tear_down)
+{
+    enum { PEERS = 500 };
+    static int handles[PEERS];
+
+    for (size_t i = 0; i < PEERS; i++)
+        handles[i] = dial();
+    subscribe();
+    publish(5);
+    expect_result(5);
+    for (int i = 0; pnr_event_count(&events, PNR_EVENT_SUBSCRIBER_REFUSED) < PEERS - MOST; i++) {
+        assert_true(i < PATIENCE_MS);
+        usleep(1000);
+    }
+    for (size_t i = 0; i < PEERS; i++)
+        close(handles[i]);
+    leave();
+}
+
+/* Each one is a subscriber; one more is refused, and gets in when another has left. */
+TEST_BETWEEN(too_many_connections, set_up, tear_down)
+{
+    const size_t before = open_files();
+    int handles[MOST], more;
+
+    for (size_t i = 0; i < MOST; i++) {
+        handles[i] = join_publisher();
+        assert_true(say(handles[i], "\0\x0b\x01range/demo", 13));
+    }
+    for (int i = 0; pnr_publisher_subscribers(publisher) != MOST; i++) {
+        assert_true(i < PATIENCE_MS);
+        usleep(1000);
+    }
+    more = dial();
+    expect_refusal("max_subscribers = 8");
+    await_hangup(more);
+    close(more);
+    for (size_t i = 0; i < MOST; i++)
+        close(handles[i]);
+    subscribe();
+    leave();
+    await_files(before);
+}

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# pnradar with its engine in a worker: signals, ends, and workers that are killed.
+# usage: cli_isolate.sh BIN_FOLDER; prints TAP.
+# shellcheck source=tests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+echo_=$bin/pnradar-echo
+running=''
+trap 'for pid in $running; do kill -9 "$pid" 2>/dev/null; done; rm -rf "$work"' EXIT
+unset PNR_LOG PNR_FAULT
+
+engine=reference
+works cpu && engine=cpu
+cat >"$work/radar.conf" <<END
+[source]
+rate_hz = 1000000
+format = ci16
+[code]
+type = m-sequence
+degree = 7
+[engine]
+name = $engine
+isolate = yes
+[ring]
+seconds = 1
+[publisher]
+endpoint =
+[echo]
+periods = 100
+noise_rms = 0.05
+[target.1]
+range_m = 6000
+amplitude = 0.1
+END
+"$echo_" -c "$work/radar.conf" "$work/echo.sc16" 2>/dev/null || exit 1
+
+program() {
+    "$pnradar" -c "$work/radar.conf" "$@"
+}
+
+# await FILE LINES: until it has them, five minutes at most
+await() {
+    tries=0
+    until [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 3000 ] || { echo "# $1 never had $2 lines"; return 1; }
+        sleep 0.1
+    done
+}
+
+# gone PID: the process ends, within five minutes
+gone() {
+    tries=0
+    while kill -0 "$1" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 3000 ] || { echo "# process $1 is still there"; return 1; }
+        sleep 0.1
+    done
+}
+
+# worker: the process of the only worker of $pid
+worker() {
+    ps -o pid= --ppid "$pid" | tr -d ' '
+}
+
+# begin NAME OPTION...: pnradar on an endless pipe as $pid, its csv in $work/NAME
+begin() {
+    name=$1
+    shift
+    rm -f "$work/pipe"
+    mkfifo "$work/pipe"
+    "$echo_" -c "$work/radar.conf" -s echo.periods=0 "$work/pipe" 2>/dev/null &
+    writer=$!
+    "$pnradar" -c "$work/radar.conf" --print csv "$@" "$work/pipe" >"$work/$name" 2>"$work/err" &
+    pid=$!
+    running="$running $pid $writer"
+    await "$work/$name" 200
+}
+
+status 0 --print csv "$work/echo.sc16" && mv "$work/out" "$work/there" &&
+    status 0 --print csv -s engine.isolate=no "$work/echo.sc16" && mv "$work/out" "$work/here" &&
+    cut -d, -f1-11,13- "$work/here" >"$work/a" && cut -d, -f1-11,13- "$work/there" | cmp -s - "$work/a"
+report $? "the same bits with and without a worker"
+program --print csv - <"$work/echo.sc16" 2>"$work/err" | cut -d, -f1-2,4-11,13- >"$work/b" &&
+    cut -d, -f1-2,4-11,13- "$work/here" | cmp -s - "$work/b"
+report $? "the worker leaves standard input to its run"
+
+begin term && at=$(worker) && [ -n "$at" ] && kill -TERM "$pid" && wait "$pid" && says 'stopped: .* samples =' && gone "$at"
+report $? "SIGTERM: 0, and the worker ends"
+begin all && at=$(worker) && kill -TERM "$at" && kill -INT "$at" && sleep 0.3 && kill -0 "$at" && kill -INT "$pid" &&
+    wait "$pid" && says 'stopped: .* samples =' && gone "$at"
+report $? "the worker ignores the signals that end its run"
+begin killed && at=$(worker) && kill -9 "$pid" && gone "$at"
+report $? "a run that is killed takes its worker along"
+begin again && kill -9 "$(worker)" && lines=$(wc -l <"$work/again") && await "$work/again" $((lines + 5000)) &&
+    says 'worker lost: process ended by signal 9' && says 'worker started' && kill -TERM "$pid" && wait "$pid" &&
+    [ "$(cut -d, -f8 "$work/again" | grep -c restarted)" -eq 1 ] && ! says ' lost ' >/dev/null
+report $? "a worker that is killed: one result says so, and nothing is lost"
+
+status 0 -s ring.seconds=0 -s engine.batch=1 -s source.pace=real-time "$work/echo.sc16" && says 'ring of 2000000 samples'
+report $? "a live ring holds two seconds by default"
+status 64 --worker 0 && status 64 --worker 77 && "$pnradar" --worker 1 >"$work/out" 2>"$work/err" </dev/null
+[ $? -eq 64 ]
+report $? "64: --worker is for pnradar itself"
+
+plan
