@@ -187,24 +187,25 @@ $(FAULT): $(B)/obj/tests/fixture/engine_fault.o $(LIB)
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $^ -lm
 
 # The source of sound cards, with a card that stops when a test asks for it.
-ALSA_FAULT := $(if $(filter alsa,$(SOURCES)),$(B)/tests/alsa/source-alsa.so)
+ALSA_FAULT := $(if $(filter %/alsa,$(FOUND)),$(B)/tests/alsa/source-alsa.so)
 ALSA_WRAPPED := open link start wait status readi writei status_get_state status_get_htstamp hw_params_set_format hw_params_set_rate
 $(ALSA_FAULT): $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/source/alsa/*.c) tests/fixture/alsa_fault.c) $(LIB)
 	@mkdir -p $(@D)
 	@echo "link $@"
 	@$(CC) -shared $(LDFLAGS) -Wl,--exclude-libs,ALL $(ALSA_WRAPPED:%=-Wl,--wrap=snd_pcm_%) -o $@ $^ $(shell pkg-config --libs $(LIBRARY_alsa)) $(LDLIBS)
 
-# PNR_ONLY names the tests to run; without it all run.
-check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT) $(ALSA_FAULT)
 # A receiver for the tests of SoapySDR.
-FAKE_RECEIVER := $(if $(filter soapy,$(SOURCES)),$(B)/tests/soapy/fake.so)
+FAKE_RECEIVER := $(if $(filter %/soapy,$(FOUND)),$(B)/tests/soapy/fake.so)
 $(B)/tests/soapy/fake.so: tests/fixture/soapy_fake.cpp
 	@mkdir -p $(@D)
 	@echo "link $@"
 	@$(CXX) -std=c++14 -O1 -Wall -Wextra -fPIC -shared $(LDFLAGS) -o $@ $< $$(pkg-config --cflags --libs SoapySDR)
 
+# What tests load: an engine that fails, a sound card that stops, a receiver.
+FAKES := $(FAULT) $(ALSA_FAULT) $(FAKE_RECEIVER)
+
 # PNR_ONLY names the tests to run; without it all run.
-check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAULT) $(FAKE_RECEIVER)
+check: $(PROGRAMS) $(MODULES) $(SHARED) $(COMPLETIONS) $(if $(PNR_ONLY),$(filter $(addprefix $(B)/tests/,$(PNR_ONLY)),$(TESTS)),$(TESTS)) $(FAKES)
 	@tests/run $(B)
 
 setup:
@@ -220,8 +221,7 @@ test-fresh: setup ## the tests of random inputs with other inputs; what fails is
 	@$(MAKE) --no-print-directory $(JOBS) build-tests
 	@tests/fresh $(B)
 
-build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT) $(ALSA_FAULT)
-build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAULT) $(FAKE_RECEIVER)
+build-tests: $(PROGRAMS) $(MODULES) $(TESTS) $(FAKES)
 
 demo: ## install what is missing, build, find two synthetic targets and show them with the truth
 	@tools/setup build

@@ -9,16 +9,20 @@
 #include "tools/plan/sheet.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 static const char summary[] =
     "Prints what follows from a configuration before the first sample: period, processing gain, "
     "range and Doppler, accuracy, detection, load, memory, and which engine would run and why. "
     "With "
-    "--budget it measures the longest code that this machine correlates within that time a period.";
+    "--budget it measures the longest code that this machine correlates within that time a period; "
+    "with --measure-pulse it measures the pulse of a chip from a strong echo.";
 static const char examples[] = "pnradar-plan -c config/demo.conf\n"
                                "pnradar-plan -c config/demo.conf --budget 62ms\n"
-                               "pnradar-plan -s code.degree=13 -s source.rate_hz=1e6 --json";
+                               "pnradar-plan -s code.degree=13 -s source.rate_hz=1e6 --json\n"
+                               "pnradar-plan -c radar.conf -s code.pulse_path=pulse.cf64 "
+                               "--measure-pulse loop.cf32";
 
 /* Returns the configured sample format, else that of the file's extension, else ci16. */
 static pnr_format format_of(const pnr_config *config)
@@ -88,13 +92,25 @@ static int fill_sheet(plan_sheet *sheet, const pnr_config *config, double budget
     return rc;
 }
 
+static int set_recording(pnr_config *config, const char *recording, pnr_error *error)
+{
+    const size_t room = sizeof config->source.input;
+
+    if ((size_t)snprintf(config->source.input, room, "%s", recording) >= room)
+        return pnr_error_set(error, PNR_EUSAGE, "RECORDING is longer than %zu bytes", room - 1);
+    return PNR_OK;
+}
+
 int main(int argc, char **argv)
 {
-    double budget_s = 0; /* 0: --budget was not given */
+    double budget_s = 0;          /* 0: --budget was not given */
+    const char *recording = NULL; /* NULL: --measure-pulse was not given */
     plan_sheet sheet = {.root = json_object()};
     const pnr_cli_option options[] = {
         {"budget", "TIME", "Measure the longest code within TIME a period (62ms; ns, us, ms, s).",
          .seconds = &budget_s, .min = 1e-9, .max = 3600},
+        {"measure-pulse", "RECORDING",
+         "Measure the pulse from a strong echo; write it to code.pulse_path.", .value = &recording},
         {"json", NULL, "Print one JSON object instead of lines.", .flag = &sheet.json},
         {0},
     };
@@ -109,6 +125,8 @@ int main(int argc, char **argv)
     pnr_error error = {0}, unprinted = {0};
     int rc = pnr_cli_parse(&cli, argc, argv, &config, &error);
 
+    if (rc == PNR_OK && recording != NULL)
+        rc = set_recording(&config, recording, &error);
     if (rc == PNR_OK)
         rc = pnr_source_complete(&config, &error);
     if (rc == PNR_OK)
@@ -117,7 +135,8 @@ int main(int argc, char **argv)
         rc = sheet.root != NULL ? PNR_OK
                                 : pnr_error_set(&error, PNR_ENOMEMORY, "no memory for the results");
     if (rc == PNR_OK) {
-        rc = fill_sheet(&sheet, &config, budget_s, &error);
+        rc = recording != NULL ? plan_pulse(&sheet, &config, &error)
+                               : fill_sheet(&sheet, &config, budget_s, &error);
         /* The results are printed even if no engine runs. */
         const int printed = plan_sheet_finish(&sheet, rc == PNR_OK ? &error : &unprinted);
 

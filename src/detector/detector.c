@@ -6,7 +6,6 @@
 #include "engine/plan.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -155,13 +154,12 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
 }
 
 /* Drops the weakest tracks that this noise explains, and returns the number of tracks left. The
- * noise includes the power of the tested track, as the threshold expects (setup/threshold.h). The
- * engine's floor may be too low, because it comes from the samples, whose noise may differ from
+ * noise includes the power of the tested track, as the threshold expects (setup/threshold.h).
+ * ratio: threshold / noise of a cell. The engine's floor may be too low, because it comes from the samples, whose noise may differ from
  * that of the cells. */
-static size_t drop_noise(const pnr_detector *detector, const pnr_dwell *dwell,
-                         const pnr_noise *noise, const pnr_track *tracks, size_t n)
+static size_t drop_noise(const pnr_detector *detector, double ratio, const pnr_noise *noise,
+                         const pnr_track *tracks, size_t n)
 {
-    const double ratio = detector->plan->threshold[dwell->n_periods - 1] * detector->cells.ratio;
     double cell = noise->least;
 
     for (; n > 0 && detector->plan->cfar.kind == PNR_CFAR_OFF; n--) {
@@ -197,10 +195,10 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
 }
 
 /* True if track i is a remnant of an earlier track: two paths within a chip are fitted as one echo,
- * and the power that this fit leaves appears around it as remnants. misfit: the energy of the
- * remnants around each track. */
+ * and the power that this fit leaves appears around it as remnants. own: the noise
+ * of each track. */
 static bool is_remnant(const pnr_detector *detector, const pnr_track *tracks, size_t i,
-                       const double *misfit)
+                       const pnr_noise *own)
 {
     const pnr_track *t = &tracks[i];
 
@@ -210,7 +208,7 @@ static bool is_remnant(const pnr_detector *detector, const pnr_track *tracks, si
         const double rows = (t->bins - tracks[k].bins) * (double)detector->plan->n_periods;
 
         if (tracks[k].code == t->code && fabs(lags) <= J / 2 && fabs(rows) < 1.5 &&
-            t->power < misfit[k])
+            t->power < own[k].misfit * tracks[k].power)
             return true;
     }
     return false;
@@ -234,12 +232,26 @@ static bool is_cut(const pnr_dwell *dwell, const pnr_observed *observed, const p
     return false;
 }
 
+/* Fills the noise of each echo. Returns true if an echo is not alone. */
+static bool find_own(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                     const pnr_noise *noise, pnr_noise *own)
+{
+    bool is_any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        own[i] = *noise;
+        pnr_noise_around(detector, tracks, n, i, &own[i]);
+        is_any |= own[i].misfit > 0 || own[i].beside > 0;
+    }
+    return is_any;
+}
+
 void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
                          pnr_detection *out)
 {
     const pnr_dwell *dwell = observed->dwell;
     pnr_track tracks[PNR_MAX_CANDIDATES];
-    double misfit[PNR_MAX_CANDIDATES];
+    pnr_noise own[PNR_MAX_CANDIDATES];
 
     out->noise_power = 0;
     out->is_coloured = out->is_more = out->is_unresolved = out->is_sign_changed = out->is_coarse =
@@ -261,138 +273,24 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
         noise = pnr_noise_find(detector, observed, &gains, tracks, n_found);
     }
 
-    const size_t n = drop_noise(detector, dwell, &noise, tracks, n_found);
+    const double ratio = detector->plan->threshold[dwell->n_periods - 1] * detector->cells.ratio;
+    size_t n = drop_noise(detector, ratio, &noise, tracks, n_found);
 
     if (n < n_found)
         noise = pnr_noise_find(detector, observed, &gains, tracks, n);
+    if (find_own(detector, tracks, n, &noise, own) &&
+        pnr_track_split(detector, &gains, ratio, &noise, tracks, &n)) {
+        noise = pnr_noise_find(detector, observed, &gains, tracks, n);
+        find_own(detector, tracks, n, &noise, own);
+    }
     out->is_coloured = noise.is_coloured;
     out->noise_power = noise.cell / (gains.noise * detector->energy_of_code);
-    for (size_t i = 0; i < n; i++) {
-        pnr_noise own = noise;
-
-        pnr_noise_around(detector, tracks, n, i, &own);
-        misfit[i] = own.misfit * tracks[i].power;
-        if (!is_remnant(detector, tracks, i, misfit))
-            add_echo(detector, observed, &gains, &tracks[i], &own, out);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (!is_remnant(detector, tracks, i, own))
+            add_echo(detector, observed, &gains, &tracks[i], &own[i], out);
     out->is_more = out->n_echoes > detector->max_echoes || is_cut(dwell, observed, tracks, n);
     if (out->n_echoes > detector->max_echoes)
         out->n_echoes = detector->max_echoes;
-}
-
-static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_detector_code *code)
-{
-    const bool is_split =
-        !pnr_format_get(setup->plan.format)->is_complex && setup->plan.tune.num != 0;
-
-    code->autocorrelation = from->autocorrelation;
-    code->amplitude_scale = (is_split ? 2 : 1) / sqrt(from->share);
-    code->energy_scale = (is_split ? 2 : 1) / from->share;
-    code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
-    code->bandwidth = pnr_waveform_bandwidth(from->waveform);
-    for (int u = -J; u < J; u++)
-        code->rho[J + u] = pnr_waveform_at(code->autocorrelation, u);
-    pnr_lobe_fill(code->autocorrelation, setup->plan.n_samples,
-                  (double)setup->radar.n_samples / (double)setup->radar.n_chips, &code->lobe);
-    return pnr_fit_create(code->autocorrelation, &code->fit);
-}
-
-/* True if the fit needs slow time: the plan has rows, tapers, a removed mean, a rotation, a
- * stretch, or several looks of several periods. Else the windows of a dwell are added without
- * weights. */
-static bool needs_patch_fit(const pnr_plan *plan)
-{
-    const pnr_hypothesis first = pnr_plan_hypothesis(plan, 0);
-
-    return pnr_plan_rows(plan) > 1 || plan->taper != NULL || plan->remove_mean ||
-           first.quarters != 0 || first.first_bin != 0 || first.stretch != 0 ||
-           (plan->n_looks > 1 && plan->n_periods > 1);
-}
-
-static int allocate_patches(pnr_detector *detector)
-{
-    if (detector->has_rows)
-        detector->patches = calloc((size_t)2 * PNR_MAX_CANDIDATES, sizeof *detector->patches);
-    return detector->has_rows && detector->patches == NULL ? PNR_ENOMEMORY : PNR_OK;
-}
-
-int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
-                        pnr_error *error)
-{
-    const pnr_plan *plan = &setup->plan;
-    pnr_detector *detector = calloc(1, sizeof *detector);
-    int code = detector == NULL ? PNR_ENOMEMORY : PNR_OK;
-
-    *out = NULL;
-    if (code != PNR_OK)
-        goto fail;
-    detector->config = config;
-    detector->radar = &setup->radar;
-    detector->plan = plan;
-    detector->waveforms = setup->codes;
-    detector->least_squares = setup->least_squares;
-    detector->is_sum = plan->n_looks > 1;
-    detector->max_echoes = setup->max_echoes;
-    detector->has_rows = pnr_plan_rows(plan) > 1;
-    detector->energy_of_code = pnr_waveform_energy(setup->codes[0].waveform);
-    detector->n_codes = setup->n_codes;
-    detector->codes = calloc(setup->n_codes, sizeof *detector->codes);
-    if (detector->codes == NULL)
-        code = PNR_ENOMEMORY;
-    for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
-        code = fill_code(setup, &setup->codes[c], &detector->codes[c]);
-    if (code == PNR_OK)
-        code = pnr_cross_create(setup, &detector->cross);
-    if (code == PNR_OK && needs_patch_fit(plan))
-        code = pnr_fit_patch_create(setup, config->radar.carrier_hz, &detector->map);
-    if (code == PNR_OK)
-        code = allocate_patches(detector);
-    if (code != PNR_OK)
-        goto fail;
-    pnr_cells_fill(detector, setup->pfa_cell, &detector->cells);
-    pnr_noise_bands_fill(setup->codes[0].waveform, !pnr_format_get(plan->format)->is_complex,
-                         &detector->bands);
-    *out = detector;
-    return PNR_OK;
-fail:
-    pnr_detector_destroy(detector);
-    return pnr_error_set(error, code, "detector: out of memory");
-}
-
-int pnr_detector_share(const pnr_detector *from, pnr_detector **out)
-{
-    pnr_detector *detector = malloc(sizeof *detector);
-
-    *out = NULL;
-    if (detector == NULL)
-        return PNR_ENOMEMORY;
-    *detector = *from;
-    detector->is_shared = true;
-    detector->map = NULL;
-    detector->patches = NULL;
-    if ((from->map != NULL && pnr_fit_patch_share(from->map, &detector->map) != PNR_OK) ||
-        allocate_patches(detector) != PNR_OK) {
-        pnr_detector_destroy(detector);
-        return PNR_ENOMEMORY;
-    }
-    *out = detector;
-    return PNR_OK;
-}
-
-void pnr_detector_destroy(pnr_detector *detector)
-{
-    if (detector == NULL)
-        return;
-    pnr_fit_patch_destroy(detector->map);
-    free(detector->patches);
-    for (size_t c = 0; !detector->is_shared && detector->codes != NULL && c < detector->n_codes;
-         c++)
-        pnr_fit_destroy(detector->codes[c].fit);
-    if (!detector->is_shared) {
-        pnr_cross_destroy(detector->cross);
-        free(detector->codes);
-    }
-    free(detector);
 }
 
 bool pnr_detector_has_rows(const pnr_detector *detector)

@@ -35,7 +35,7 @@ typedef struct pnr_lobe {
 /* autocorrelation: a prepared waveform of the period n_lags. chip: length of a chip, samples. */
 void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double chip, pnr_lobe *out);
 
-/* The sum |R(j - d)/R(0)|^2 of a lobe at the delay d, -1 .. 1, by linear interpolation. */
+/* The sum |R(j - d)/R(0)|^2 of a lobe at the delay d, -1 .. 1, by the cubic through four steps. */
 double pnr_lobe_inside(const pnr_lobe *lobe, double d);
 
 struct pnr_detector;
@@ -85,6 +85,34 @@ void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_
 /* Finds the widest part of the band that explains this ratio of cell to white. Returns its shape; 1
  * if even a sixteenth of the band does not explain the ratio. */
 double pnr_noise_shape(const pnr_noise_bands *bands, double ratio);
+
+/* The power that echoes share. is_known: `all` and `variance` are set, as in one row of one code.
+ * In sums of powers the phases between echoes are not known, but only the variances. */
+typedef struct pnr_pairs {
+    bool is_known;
+    double all;      /* power of the sum of all echoes in all cells */
+    double variance; /* variance of that power outside the lobes, in sums of powers */
+    /* The terms of pairs in the energy of the samples, as a multiple of |peak|^2. */
+    double energy, energy_variance;
+} pnr_pairs;
+
+pnr_pairs pnr_noise_pairs(const struct pnr_detector *detector, const struct pnr_track *tracks,
+                          size_t n);
+
+/* The sums from which the noise of a cell follows. */
+typedef struct pnr_noise_sums {
+    double power, cells; /* P and number of the cells outside the lobes; P without sidelobes */
+    double lobes;        /* power of the model echoes in the lobes, if it was wanted */
+    double sidelobes;    /* power of the sidelobes of all echoes */
+    double model;        /* relative error of the model of the sidelobes */
+    double error2;       /* variance of `power` without the part that grows with the noise */
+    double error_noise;  /* factor of the part that grows: error_noise * noise of a cell */
+} pnr_noise_sums;
+
+pnr_noise_sums pnr_noise_sum(const struct pnr_detector *detector,
+                             const struct pnr_observed *observed,
+                             const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
+                             size_t n, const pnr_pairs *pairs);
 
 void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_cells *out);
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,

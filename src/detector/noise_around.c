@@ -9,8 +9,8 @@
 
 enum { MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Returns the distance to the nearest echo of the same code within 1.5 chips and 1.5 rows; 0:
- * none. */
+/* Returns the distance to the nearest echo of the same code within 1.5 chips and 1.5 rows, of which
+ * the fit knows nothing; 0: none. */
 static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                               size_t i)
 {
@@ -24,7 +24,8 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
             (double)tracks[k].centre + tracks[k].fit.delay - (double)t->centre - t->fit.delay;
         const double rows = (tracks[k].bins - t->bins) * (double)detector->plan->n_periods;
 
-        if (k != i && tracks[k].code == t->code && fabs(rows) < 1.5)
+        if (k != i && tracks[k].candidate != t->candidate && tracks[k].code == t->code &&
+            fabs(rows) < 1.5)
             least = fmin(least, fabs(pnr_track_distance(detector, lags, 0)));
     }
     return least < 1.5 * chip ? least : 0;

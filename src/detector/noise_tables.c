@@ -44,10 +44,12 @@ void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double ch
 
 double pnr_lobe_inside(const pnr_lobe *lobe, double d)
 {
-    const double at = fmin(fmax((d + 1) * PNR_LOBE_STEPS, 0), PNR_LOBE_TABLE - 1.001);
-    const int s = (int)at;
+    const double at = fmin(fmax((d + 1) * PNR_LOBE_STEPS, 0), PNR_LOBE_TABLE - 1);
+    const int s = (int)fmin(fmax(at - 1, 0), PNR_LOBE_TABLE - 4);
+    const double *f = lobe->inside + s, x = at - s;
 
-    return lobe->inside[s] + (at - s) * (lobe->inside[s + 1] - lobe->inside[s]);
+    return f[0] * (1 - x) * (2 - x) * (3 - x) / 6 + f[1] * x * (2 - x) * (3 - x) / 2 -
+           f[2] * x * (1 - x) * (3 - x) / 2 + f[3] * x * (1 - x) * (2 - x) / 6;
 }
 
 /* Returns the number of gates that count as one, because their noise is correlated. The outputs of

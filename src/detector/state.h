@@ -10,6 +10,7 @@
 #include "detector/sign.h"
 #include "estimate/cross.h"
 #include "estimate/fit.h"
+#include "estimate/fit_pair.h"
 #include "estimate/fit_patch.h"
 
 #include <math.h>
@@ -18,13 +19,15 @@
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
+    pnr_fit_pair *pair; /* two paths; one row only */
     pnr_lobe lobe;
     double bandwidth;       /* B */
     double curvature_noise; /* (kurtosis - 1) / 2 */
     /* Amplitude and energy of an echo in the samples, divided by those of the fitted echo. Complex
      * samples: 1 and 1. Real samples: 1 / sqrt(s) and 1 / s, s the share of the code's energy at
-     * positive frequencies (setup/setup.h). Tuned real samples: twice these values, because A
-     * cos(wt) is A/2 on either side of 0. */
+     * positive frequencies (setup/setup.h). Tuned real samples: 2 / sqrt(s), because A cos(wt) is
+     * A/2 on either side of 0, and 2, because the receiver removed the frequencies outside of its
+     * band before it sampled. */
     double amplitude_scale, energy_scale;
     double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0), u from -PNR_NEIGHBOURS on */
 } pnr_detector_code;
@@ -77,6 +80,10 @@ typedef struct pnr_track {
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
     double power;               /* P at the peak, on the scale of the engine's values */
+    /* One of two paths that were fitted together, with the same candidate. The noise power of a
+     * cell, from the residual of both, is a mean of this number of cells. */
+    bool is_pair;
+    double pair_noise, pair_cells;
 } pnr_track;
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
@@ -110,6 +117,20 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
  * before all candidates and all fits were done. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks,
                      bool *is_coarse);
+/* Fits a track to its rest, the values without the other echoes. Returns the gain of the fit. After
+ * a filter the fit is repeated with the part that the filter removed. cell: noise power of one
+ * cell. */
+double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell);
+/* |A|^2 of a track. */
+double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
+                                   const pnr_track *t);
+/* Fills amplitude2 and power of a track from its fit. */
+void pnr_track_measure(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t);
+/* Replaces echoes that are not alone by two paths, where these explain the values; in one row of one
+ * code. Drops what is then below the threshold, `ratio` times the noise of a cell. Changes the
+ * number of tracks. Returns true if there is a pair. */
+bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains, double ratio,
+                     const pnr_noise *noise, pnr_track *tracks, size_t *n);
 /* Fits the echoes of a sum of powers again, without the mean power `cell` of its noise. */
 void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
                          pnr_track *tracks, size_t n);

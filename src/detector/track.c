@@ -11,25 +11,8 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    MAX_PASSES = 4, /* passes over the fits of all echoes */
-    TURNS = 2       /* iterations of a fit that adds what a filter removed */
+    MAX_PASSES = 4 /* passes over the fits of all echoes */
 };
-
-static const double strong = 100; /* least S at which the part that a filter removed matters */
-
-/* Returns the lag from which the fit climbs to the peak, relative to the centre: the vertex of |c|
- * over the cell's lag and its neighbours, or 1/2 for a cell at a half lag. */
-static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
-                          const double complex *c)
-{
-    if (candidate->cell % detector->plan->oversample != 0)
-        return 0.5;
-    double p[3];
-
-    for (int i = 0; i < 3; i++)
-        p[i] = sqrt(pnr_power(c[MIDDLE - 1 + i]));
-    return pnr_parabola_vertex(p[0], p[1], p[2]);
-}
 
 /* --- the candidates of a dwell --- */
 
@@ -100,49 +83,6 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
 
 /* --- one candidate among others --- */
 
-/* Finds the likeliest echo in the values c. start: lags from the centre. is_near: in a map the
- * search begins at the track's previous fit. */
-static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vector *c,
-                       double start, bool is_near, double cell)
-{
-    const pnr_patch_place place = pnr_track_place(detector, t);
-    pnr_patch_echo from = {.code = place.code, .lag = (double)t->centre + start};
-    pnr_patch_fitted found;
-
-    if (!detector->has_rows) {
-        pnr_fit_find(t->code->fit, c[0], start, &t->fit);
-        if (detector->is_sum)
-            t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
-        return;
-    }
-    if (is_near)
-        from = pnr_track_echo(detector, t);
-    pnr_fit_patch_find(detector->map, &place, c, &from, cell, &found);
-    t->fit = found.at;
-    t->bins = found.bins;
-    t->bins_variance = found.bins_variance;
-    t->share = found.centre;
-}
-
-/* Fits a track to its rest, the values without the other echoes. Returns the gain of the fit. After
- * a filter the fit is repeated with the part that the filter removed. cell: noise power of one
- * cell. */
-static double fit_rest(const pnr_detector *detector, pnr_track *t, double cell)
-{
-    cell *= t->loss;
-    fit_values(detector, t, t->rest, first_guess(detector, t->candidate, t->rest[pnr_track_row(t)]),
-               t->is_told, cell);
-    for (int turn = 0;
-         turn < TURNS && detector->least_squares != NULL && t->fit.gain > strong * cell; turn++) {
-        pnr_patch whole;
-
-        memcpy(whole, t->rest, (size_t)t->n_rows * sizeof *whole);
-        pnr_track_add_missing(detector, t, cell, whole);
-        fit_values(detector, t, whole, t->fit.delay, true, cell);
-    }
-    return t->fit.gain;
-}
-
 /* Returns the number of lags of a patch that represent a candidate's cell: 2 for a cell at a half
  * lag, else 1. */
 static int lags_of(const pnr_detector *detector, const pnr_track *t)
@@ -202,30 +142,6 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
 
 /* --- all candidates of a dwell --- */
 
-/* |A|^2 of a track, from the peak |a| = |A| g R(0), g the gain of the dwell. In an incoherent dwell
- * a = |A|^2 (sum g_p^2) R(0)^2 share / sqrt(P), g_p the gain of look p. The sum of g_p^2 is
- * g^2 / looks when all looks lost equally many samples. */
-static double squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
-                                const pnr_track *t)
-{
-    const double peak = sqrt(pnr_power(t->fit.peak)) / detector->energy_of_code;
-    const double g = gains->amplitude;
-
-    if (!detector->is_sum)
-        return peak * peak / (g * g);
-    return peak * sqrt(t->loss) * (double)t->candidate->value[MIDDLE][0] * gains->looks /
-           (g * g * detector->energy_of_code * t->share);
-}
-
-static void measure_track(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t)
-{
-    const double scale = gains->amplitude * detector->energy_of_code;
-
-    t->amplitude2 = squared_amplitude(detector, gains, t);
-    t->power = detector->is_sum ? t->amplitude2 * scale * scale / gains->looks
-                                : pnr_power(t->fit.peak) / t->loss;
-}
-
 /* Returns the noise power of one cell of a map, from the energy of the samples minus that of the
  * echoes found. */
 static double cell_without(const pnr_detector *detector, const dwell_view *view,
@@ -235,8 +151,9 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
     double energy = dwell->energy;
 
     for (size_t i = 0; i < n; i++)
-        energy -= squared_amplitude(detector, &view->gains, &tracks[i]) * detector->energy_of_code *
-                  (double)dwell->n_valid / (double)detector->radar->n_samples;
+        energy -= pnr_track_squared_amplitude(detector, &view->gains, &tracks[i]) *
+                  detector->energy_of_code * (double)dwell->n_valid /
+                  (double)detector->radar->n_samples;
     energy = fmax(energy, 1e-9 * dwell->energy);
     return fmin(view->cell,
                 view->gains.noise * detector->energy_of_code * energy / (double)dwell->n_valid);
@@ -262,7 +179,7 @@ static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *
             if (!tracks[i].is_dirty)
                 continue;
             tracks[i].is_dirty = false;
-            fit_rest(detector, &tracks[i], cell);
+            pnr_track_fit(detector, &tracks[i], cell);
             pnr_others_tell(detector, tracks, n, i, cell);
             moved = true;
         }
@@ -282,7 +199,7 @@ static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track
         return;
     t->cell = cell;
     pnr_others_subtract(detector, t, tracks, n - 1, cell * t->loss, 0);
-    fit_rest(detector, t, cell);
+    pnr_track_fit(detector, t, cell);
 }
 
 /* The power that a candidate must have after the stronger ones are subtracted: the threshold. The
@@ -364,7 +281,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     t->n_rows = detector->has_rows ? J : 1;
     t->c = detector->has_rows ? detector->patches[2 * n] : &t->row[0];
     t->rest = detector->has_rows ? detector->patches[2 * n + 1] : &t->row[1];
-    t->is_told = t->is_dirty = false;
+    t->is_told = t->is_dirty = t->is_pair = false;
     t->signs.changes = 0;
     t->cell = view->cell;
     load_candidate(detector, view, index, t);
@@ -373,7 +290,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
         if (is_sidelobe(detector, view, t, tracks, n))
             return false;
         pnr_others_subtract(detector, t, tracks, 0, view->cell, 0);
-        fit_rest(detector, t, view->cell);
+        pnr_track_fit(detector, t, view->cell);
         return true;
     }
     if (detector->has_rows && n > 0) {
@@ -384,7 +301,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
             return false;
     }
     pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 0);
-    if (!(fit_rest(detector, t, view->cell) > least * t->loss) && n > 0)
+    if (!(pnr_track_fit(detector, t, view->cell) > least * t->loss) && n > 0)
         return false;
     return true;
 }
@@ -424,7 +341,7 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
         refine_tracks(detector, view.cell, tracks, n);
     n = pnr_sign_correct(detector, tracks, n, view.cell);
     for (size_t i = 0; i < n; i++)
-        measure_track(detector, &view.gains, &tracks[i]);
+        pnr_track_measure(detector, &view.gains, &tracks[i]);
     return n;
 }
 
@@ -438,29 +355,7 @@ void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *obser
 
         load_candidate(detector, &view, index, &tracks[i]);
         pnr_others_subtract(detector, &tracks[i], tracks, 0, cell, 0);
-        fit_rest(detector, &tracks[i], cell);
-        measure_track(detector, &view.gains, &tracks[i]);
+        pnr_track_fit(detector, &tracks[i], cell);
+        pnr_track_measure(detector, &view.gains, &tracks[i]);
     }
-}
-
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
-                       double cell, double *cells)
-{
-    const pnr_track *t = &tracks[i];
-    const pnr_patch_place place = pnr_track_place(detector, t);
-    const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins};
-    double noise;
-    pnr_patch c;
-
-    if (detector->has_rows && cell < 0.03 * t->cell)
-        pnr_others_subtract(detector, t, tracks, n, cell, 0);
-    memcpy(c, t->rest, (size_t)t->n_rows * sizeof *c);
-    if (detector->least_squares != NULL)
-        pnr_track_add_missing(detector, t, cell, c);
-    if (!detector->has_rows)
-        return pnr_fit_noise(t->code->fit, c[0], &t->fit, cells) / t->loss;
-    pnr_sign_begin(detector, t);
-    noise = pnr_fit_patch_noise(detector->map, &place, c, &found, cell, cells);
-    pnr_sign_end(detector);
-    return noise / t->loss;
 }

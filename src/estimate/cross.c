@@ -12,7 +12,8 @@ enum { J = PNR_NEIGHBOURS, MEMORY = 64 << 20, BYTES_A_SAMPLE = 96 };
 struct pnr_cross {
     size_t n_codes;
     const pnr_setup_code *codes;
-    pnr_waveform **pairs; /* [n_codes][n_codes]; C_ab is in row a, column b, for a < b */
+    pnr_waveform **pairs;  /* [n_codes][n_codes]; C_ab is in row a, column b, for a < b */
+    pnr_waveform *overlap; /* the autocorrelation of C_aa, divided by its energy; NULL: none */
 };
 
 int pnr_cross_create(const pnr_setup *setup, pnr_cross **out)
@@ -35,6 +36,10 @@ int pnr_cross_create(const pnr_setup *setup, pnr_cross **out)
         for (size_t b = a + 1; b < n && code == PNR_OK; b++)
             code = pnr_waveform_correlation(setup->codes[a].waveform, setup->codes[b].waveform,
                                             &cross->pairs[a * n + b]);
+    if (code == PNR_OK && n == 1 && pnr_plan_rows(&setup->plan) == 1 &&
+        BYTES_A_SAMPLE * (double)setup->plan.n_samples <= MEMORY)
+        code = pnr_waveform_correlation(setup->codes[0].autocorrelation,
+                                        setup->codes[0].autocorrelation, &cross->overlap);
     if (code == PNR_OK)
         *out = cross;
     else
@@ -49,6 +54,7 @@ void pnr_cross_destroy(pnr_cross *cross)
     for (size_t i = 0; cross->pairs != NULL && i < cross->n_codes * cross->n_codes; i++)
         pnr_waveform_destroy(cross->pairs[i]);
     free(cross->pairs);
+    pnr_waveform_destroy(cross->overlap);
     free(cross);
 }
 
@@ -95,4 +101,12 @@ double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in)
     const pnr_waveform *table = table_of(cross, of, in);
 
     return table != NULL ? pnr_waveform_energy(table) : 1;
+}
+
+bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *out)
+{
+    if (cross->overlap == NULL)
+        return false;
+    *out = pnr_waveform_at(cross->overlap, u) * pnr_cross_total(cross, 0, 0);
+    return true;
 }

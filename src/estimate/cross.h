@@ -31,5 +31,8 @@ double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double
 /* Returns the sum of |C_ab(u)|^2 over one period of u. Without a table returns 1, the sum for two
  * different codes with the same flat spectrum. */
 double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in);
+/* Fills *out with the sum of C_aa(k + u) conj(C_aa(k)) over all lags k, where a is the only code.
+ * Returns false if there are several codes, several rows, or no memory for this table. */
+bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *out);
 
 #endif

@@ -7,14 +7,9 @@
 #include "estimate/matrix.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
-
-static const double loading = 1e-4; /* diagonal loading: oversampled lags are nearly dependent */
-
-/* --- the model --- */
 
 static void add_term(pnr_echo_column *c, int x, int y)
 {
@@ -334,114 +329,4 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     for (int i = rows->first; i < rows->end && is_close; i++)
         rows->needs_exact[i] = is_any;
     return is_any || is_bent;
-}
-
-/* --- create, share, destroy --- */
-
-/* Returns the largest difference of chi and the smooth product at e = 1/8 bin, divided by e. Tries
- * several delays, since chi also depends on where the code wraps around. */
-static double roughness_of(pnr_echo_model *model, size_t code)
-{
-    enum { SEAMS = 4 };
-    const double e = 0.125;
-    const size_t n = model->setup->plan.n_samples;
-    double worst = 0;
-
-    if (model->setup->plan.filter != NULL)
-        return 0; /* chi does not describe the output of the least-squares filter */
-    for (size_t s = 0; s < SEAMS; s++) {
-        const long lag = (long)(s * n / SEAMS + n / 7);
-        pnr_vector smooth, chi;
-
-        pnr_echo_model_lags(&model->codes[code], 0, smooth, NULL);
-        pnr_ambiguity_set(model->ambiguity, code, (double)lag);
-        pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
-        for (int j = 0; j < J; j++)
-            worst = fmax(worst, cabs(chi[j] - pnr_echo_model_tone(model, e) * smooth[j]));
-    }
-    return worst / e;
-}
-
-static void fill_code(pnr_echo_model *model, size_t c)
-{
-    pnr_echo_lags *code = &model->codes[c];
-
-    code->autocorrelation = model->setup->codes[c].autocorrelation;
-    for (int i = 0; i < J; i++)
-        for (int j = 0; j < J; j++)
-            code->p[i][j] = pnr_waveform_at(code->autocorrelation, i - j);
-    memcpy(code->w, code->p, sizeof code->w);
-    for (int i = 0; i < J; i++)
-        code->w[i][i] += loading;
-    pnr_matrix_invert(code->w);
-    for (int i = 0; i < J; i++)
-        for (int j = 0; j < J; j++)
-            code->crowd += pnr_power(code->p[i][j]) / J;
-    code->bandwidth = pnr_waveform_bandwidth(model->setup->codes[c].waveform);
-    code->roughness = roughness_of(model, c);
-}
-
-int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_model **out)
-{
-    const pnr_plan *plan = &setup->plan;
-    pnr_echo_model *model = calloc(1, sizeof *model);
-
-    *out = NULL;
-    if (model == NULL)
-        return PNR_ENOMEMORY;
-    model->setup = setup;
-    if (carrier_hz > 0)
-        model->rate_over_carrier = pnr_rational_double(setup->radar.rate_hz) / carrier_hz;
-    model->first_row = calloc(plan->n_hypotheses, sizeof *model->first_row);
-    model->codes = calloc(setup->n_codes, sizeof *model->codes);
-    model->windows = malloc(2 * plan->n_periods * sizeof *model->windows);
-    if (model->first_row == NULL || model->codes == NULL || model->windows == NULL ||
-        pnr_slow_time_create(plan, &model->slow) != PNR_OK ||
-        pnr_ambiguity_create(setup, &model->ambiguity) != PNR_OK) {
-        pnr_echo_model_destroy(model);
-        return PNR_ENOMEMORY;
-    }
-    for (size_t h = 0; h < plan->n_hypotheses; h++) {
-        model->first_row[h] = model->n_rows;
-        model->n_rows += pnr_plan_hypothesis(plan, h).n_rows;
-    }
-    for (size_t c = 0; c < setup->n_codes; c++)
-        fill_code(model, c);
-    *out = model;
-    return PNR_OK;
-}
-
-int pnr_echo_model_share(const pnr_echo_model *from, pnr_echo_model **out)
-{
-    pnr_echo_model *model = malloc(sizeof *model);
-
-    *out = NULL;
-    if (model == NULL)
-        return PNR_ENOMEMORY;
-    *model = *from;
-    model->is_shared = true;
-    model->slow = NULL;
-    model->ambiguity = NULL;
-    model->windows = malloc(2 * model->setup->plan.n_periods * sizeof *model->windows);
-    if (model->windows == NULL || pnr_slow_time_share(from->slow, &model->slow) != PNR_OK ||
-        pnr_ambiguity_create(model->setup, &model->ambiguity) != PNR_OK) {
-        pnr_echo_model_destroy(model);
-        return PNR_ENOMEMORY;
-    }
-    *out = model;
-    return PNR_OK;
-}
-
-void pnr_echo_model_destroy(pnr_echo_model *model)
-{
-    if (model == NULL)
-        return;
-    pnr_slow_time_destroy(model->slow);
-    pnr_ambiguity_destroy(model->ambiguity);
-    free(model->windows);
-    if (!model->is_shared) {
-        free(model->first_row);
-        free(model->codes);
-    }
-    free(model);
 }

@@ -45,6 +45,9 @@ typedef struct pnr_echo_lags {
     double crowd;                        /* lags that count as one: sum |p|^2 / 17 */
     double roughness; /* the greatest difference of chi from R(k - d)/R(0) sin(pi e)/.., divided by
                        * e */
+    size_t n_spread;
+    double *spread; /* [n_spread] the power that an echo g bins off puts into all lags, divided by
+                     * that of its peak */
 } pnr_echo_lags;
 
 /* One row. Its time scale is 1 + stretch: an echo of frequency v has v (1 + stretch) in it. */

@@ -77,6 +77,19 @@ double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
     return power;
 }
 
+double pnr_fit_patch_inside(pnr_fit_patch *map, const pnr_patch_place *place,
+                            const pnr_patch_echo *echo, double cell, int reach)
+{
+    pnr_patch patch = {{0}};
+    double power = 0;
+
+    pnr_fit_patch_change(map, place, NULL, echo, cell, patch);
+    for (int i = 0; i < J; i++)
+        for (int j = MIDDLE - reach; j <= MIDDLE + reach; j++)
+            power += pnr_power(patch[i][j]);
+    return power;
+}
+
 double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *place,
                              const pnr_patch_echo *echo)
 {
@@ -109,32 +122,60 @@ void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd
     *crowd = fmax(*crowd, 1);
 }
 
-/* Returns the sum of sinc^2(x - row) over the rows 0 .. n - 1 of a cycle of k rows. */
+/* Returns the sum of (sin(pi u) / (K sin(pi u / K)))^2, u = x - row, over the rows 0 .. n - 1 of a
+ * cycle of K rows. It is 1 over the whole cycle. Beyond a few rows from x an integral replaces the
+ * sum: that of 1 / sin(pi u / K)^2 is -K/pi cot(pi u / K). */
 static double share_of_rows(double n, double k, double x)
 {
     enum { REACH = 4 };
-    double sum = 0;
+    const double reach = fmin(REACH, floor((k - 1) / 2)), turn = M_PI / k;
+    const double above = fmax(floor(x + reach) + 1, 0), below = fmin(ceil(x - reach), n) - 1;
+    const double last = fmin(n, ceil(x + k - reach)) - 1, first = fmax(floor(x - k + reach) + 1, 0);
+    double near = 0, far = 0;
 
     if (n >= k)
         return 1;
-    for (int turn = 0; turn < 2; turn++, x -= k) /* x lies in -1/2 .. k - 1/2 */
-        for (double s = fmax(ceil(x - REACH), 0); s <= fmin(x + REACH, n - 1); s++)
-            sum += fabs(x - s) < 1e-6 ? 1 : pow(sin(M_PI * (x - s)) / (M_PI * (x - s)), 2);
-    return fmin(sum, 1);
+    for (double at = x - k; at <= x + k; at += k) /* x lies in -1/2 .. k - 1/2 */
+        for (double s = fmax(ceil(at - reach), 0); s <= fmin(at + reach, n - 1); s++) {
+            const double u = fabs(x - s) < 1e-6 ? 1e-6 : x - s;
+
+            near += pow(sin(M_PI * u) / (k * sin(turn * u)), 2);
+        }
+    if (last >= above)
+        far += 1 / tan(turn * (above - 0.5 - x)) - 1 / tan(turn * (last + 0.5 - x));
+    if (below >= first)
+        far += 1 / tan(turn * (x - below - 0.5)) - 1 / tan(turn * (x - first + 0.5));
+    return fmin(near + pow(sin(M_PI * x), 2) / (M_PI * k) * far, 1);
 }
 
-/* Over the rows of a whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). A
- * rotation that differs by e from the echo's frequency leaves tone(e)^2 of the power in the shape
- * of R, and spreads the rest over all lags. */
-pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_place *place,
-                                      double bins)
+/* Returns the power of an echo in all lags of a row whose rotation is e bins off, without the part
+ * tone(e)^2 in the shape of R. The tone of e bins consists of tones of whole bins g, of the power
+ * tone(e - g)^2 each; code->spread has what they put into all lags. The near ones stand for all. */
+static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, double e)
+{
+    enum { REACH = 4 };
+    const double smooth = pnr_echo_model_tone(model, e);
+    double power = 0, share = 0;
+
+    for (double g = ceil(fabs(e) - REACH); g <= fabs(e) + REACH; g++) {
+        const double tone = pnr_echo_model_tone(model, fabs(e) - g);
+
+        if (g == 0 || fabs(g) >= (double)code->n_spread)
+            continue;
+        power += tone * tone * code->spread[(size_t)fabs(g)];
+        share += tone * tone;
+    }
+    return share > 0 ? power / share * (1 - smooth * smooth) : 0;
+}
+
+/* Over the rows of a whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). */
+pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, size_t code, double bins)
 {
     const pnr_plan *plan = map->plan;
     const double k = (double)plan->n_periods, looks = pnr_slow_time_looks(map->slow);
     const double gain = pnr_slow_time_gain(map->slow) / looks;
     const double cycle = k * pnr_slow_time_noise_gain(map->slow) / looks / (gain * gain);
     pnr_patch_spread out = {0};
-    pnr_echo_rows rows;
 
     for (size_t h = 0; h < plan->n_hypotheses; h++) {
         const pnr_hypothesis *at = &plan->hypotheses[h];
@@ -143,17 +184,10 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, const pnr_patch_
         const double x = k * e - at->first_bin;
         const double share = cycle * share_of_rows(at->n_rows, k, x - k * floor((x + 0.5) / k));
 
+        out.rows += share;
         out.smooth += share * tone * tone;
-        out.rough += share * (1 - tone * tone);
+        out.rough += share * rough_of(map->model, &map->model->codes[code], e);
     }
-    pnr_echo_model_rows(map->model, place->row, false, &rows);
-    for (int i = rows.first; i < rows.end; i++) {
-        const double v = bins * (1 + rows.row[i].stretch);
-        const double tone = pnr_echo_model_tone(map->model, v - rows.row[i].rotation);
-
-        out.near += tone * tone * pnr_power(pnr_slow_time_echo(map->slow, v, rows.row[i].bins));
-    }
-    out.near = fmin(out.near, out.smooth);
     return out;
 }
 

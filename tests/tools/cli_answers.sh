@@ -21,5 +21,8 @@ else
     answers "white | 16 rows | 10 | 4 " "four echoes of ten codes in Doppler rows"
     answers "white | 16 looks | 1 | 2 " "two echoes in powers of 16 looks"
     answers "| 4 | rectangular | complex | coloured | 1 looks | 1 | 1 " "one echo in filtered noise"
+    answers "| complex | coloured | 1 looks | 1 | 8 " "eight echoes in filtered noise"
+    answers "| complex | coloured | 16 rows | 1 | 4 " "four echoes in filtered noise, in Doppler rows"
+    answers "| real | coloured | 16 rows | 1 | 4 " "four echoes in filtered noise, in Doppler rows of real samples"
 fi
 plan

@@ -53,5 +53,9 @@ int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
  * code. */
 int plan_budget(plan_sheet *sheet, const pnr_config *config, pnr_setup *setup,
                 const pnr_engine_ops *ops, double budget_s, pnr_error *error);
+/* Measures the pulse of a chip from the strongest echo in source.input, and writes it to
+ * code.pulse_path. PNR_EDATA: no echo is strong enough; other codes as pnr_source_open,
+ * pnr_setup_create and pnr_new_file_create. */
+int plan_pulse(plan_sheet *sheet, const pnr_config *config, pnr_error *error);
 
 #endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* The power that pairs of echoes share: in the cells outside their lobes, and in the samples. */
+#include "detector/noise.h"
+
+#include "detector/state.h"
+
+#include <math.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+/* Returns the sum of R(k - a) conj(R(k - b)) / R(0)^2 over the lags k in the lobe of t. Lags in the
+ * lobe of `without` are left out; NULL: none are. */
+static double complex overlap_in_lobe(const pnr_detector *detector, const pnr_track *t,
+                                      const pnr_track *without, double a, double b)
+{
+    const size_t code = (size_t)(t->code - detector->codes);
+    const double centre = (double)t->centre, reach = (double)t->code->lobe.reach;
+    pnr_vector of_a, of_b;
+    double complex sum = 0;
+
+    pnr_cross_run(detector->cross, code, code, pnr_track_distance(detector, centre, a) - MIDDLE,
+                  of_a, NULL);
+    pnr_cross_run(detector->cross, code, code, pnr_track_distance(detector, centre, b) - MIDDLE,
+                  of_b, NULL);
+    for (double k = -reach; k <= reach; k++)
+        if (without == NULL ||
+            fabs(pnr_track_distance(detector, centre + k, (double)without->centre)) > reach)
+            sum += of_a[MIDDLE + (int)k] * conj(of_b[MIDDLE + (int)k]);
+    return sum;
+}
+
+/* Adds the term 2 Re(product x) to *sum. In sums of powers only the magnitude of the product is
+ * known: the phase between two echoes is random. */
+static void add_term(const pnr_detector *detector, double complex product, double complex x,
+                     double *sum, double *variance)
+{
+    if (detector->is_sum)
+        *variance += 2 * pnr_power(product * x);
+    else
+        *sum += 2 * creal(product * x);
+}
+
+/* The mean of exp(2 pi i x n / N) over the samples of the look, from its middle. Its square is an
+ * upper bound of the power that two echoes x bins apart share. */
+static double tone_of(const pnr_detector *detector, double x)
+{
+    const double turns = M_PI * (double)detector->plan->n_periods * x;
+
+    return fabs(turns) < 1e-6 ? 1 : sin(turns) / turns;
+}
+
+/* The cells hold |sum_i a_i R(k - d_i)|^2, the samples |sum_i A_i a(n - d_i)|^2. */
+pnr_pairs pnr_noise_pairs(const pnr_detector *detector, const pnr_track *tracks, size_t n)
+{
+    pnr_pairs out = {.is_known = !detector->has_rows && !detector->plan->linear &&
+                                 detector->least_squares == NULL};
+
+    for (size_t i = 0; i < n; i++) {
+        const pnr_track *a = &tracks[i];
+        const pnr_patch_echo of_a = pnr_track_echo(detector, a);
+
+        out.all += a->power * a->code->lobe.total;
+        for (size_t k = 0; k < i; k++) {
+            const pnr_track *b = &tracks[k];
+            const pnr_patch_echo of_b = pnr_track_echo(detector, b);
+            const double tone = tone_of(detector, of_b.bins - of_a.bins);
+            const double complex product =
+                detector->is_sum ? sqrt(a->power * b->power) : of_a.peak * conj(of_b.peak);
+            const double apart = of_b.lag - of_a.lag;
+            double complex all;
+
+            if (pnr_cross_is_known(detector->cross, of_a.code, of_b.code))
+                add_term(detector, product * tone,
+                         pnr_cross_at(detector->cross, of_a.code, of_b.code, apart), &out.energy,
+                         &out.energy_variance);
+            out.is_known = out.is_known && pnr_cross_overlap(detector->cross, apart, &all);
+            if (out.is_known && detector->is_sum)
+                all -= overlap_in_lobe(detector, a, NULL, of_a.lag, of_b.lag) +
+                       overlap_in_lobe(detector, b, a, of_a.lag, of_b.lag);
+            if (out.is_known)
+                add_term(detector, product, all, &out.all, &out.variance);
+        }
+    }
+    return out;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Subtracts the power of the echoes from the sum of the power P of all cells. */
+#include "detector/noise.h"
+
+#include "detector/state.h"
+#include "engine/plan.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+static size_t index_of(const pnr_observed *observed, const pnr_track *t)
+{
+    return (size_t)(t->candidate - observed->candidates);
+}
+
+/* The distance in lags and rows from one track to an earlier track whose lobe overlaps its own.
+ * reach: that of the earlier lobe, lags. */
+typedef struct overlap {
+    long lags, rows, reach;
+} overlap;
+
+/* Lists the earlier tracks whose lobes overlap that of track i. Returns their number. */
+static size_t list_overlaps(const pnr_detector *detector, const pnr_track *tracks, size_t i,
+                            overlap out[PNR_MAX_CANDIDATES])
+{
+    const pnr_track *t = &tracks[i];
+    size_t n = 0;
+
+    for (size_t e = 0; e < i; e++) {
+        const overlap o = {
+            .lags = (long)pnr_track_distance(detector, (double)tracks[e].centre, (double)t->centre),
+            .rows = (long)tracks[e].candidate->row - (long)t->candidate->row,
+            .reach = (long)tracks[e].code->lobe.reach};
+
+        if (tracks[e].code == t->code && labs(o.lags) <= o.reach + (long)t->code->lobe.reach &&
+            labs(o.rows) <= 2 * MIDDLE)
+            out[n++] = o;
+    }
+    return n;
+}
+
+/* True if the cell at these lags and rows from the track lies in one of the earlier lobes. */
+static bool is_counted(const overlap *overlaps, size_t n, long lags, long rows)
+{
+    for (size_t e = 0; e < n; e++)
+        if (labs(lags - overlaps[e].lags) <= overlaps[e].reach &&
+            labs(rows - overlaps[e].rows) <= MIDDLE)
+            return true;
+    return false;
+}
+
+/*
+ * Subtracts the cells in the lobe of track i from *s. With several looks values[] are sums over the
+ * looks (plan.h, Neighbours), so |values[j]|^2 is only the part of P that is in phase with the
+ * centre. Noise has `looks` dimensions: the noise of the other looks - 1 stays in the sum, and
+ * s->cells keeps their share. with_model: also adds the power of the sum of all model echoes in
+ * these cells to s->lobes; only in one row, where the rest of a track is complete.
+ */
+static void remove_lobe(const pnr_detector *detector, const pnr_observed *observed,
+                        const pnr_track *tracks, size_t i, double looks, bool with_model,
+                        pnr_noise_sums *s)
+{
+    const pnr_track *t = &tracks[i];
+    const long reach = (long)t->code->lobe.reach, n_rows = (long)pnr_plan_rows(detector->plan);
+    const long rows = detector->has_rows ? MIDDLE : 0, row = t->candidate->row;
+    const float complex *values =
+        detector->has_rows
+            ? (const float complex *)observed->patches + index_of(observed, t) * J * J
+            : (const float complex *)t->candidate->value - MIDDLE * J;
+
+    overlap overlaps[PNR_MAX_CANDIDATES];
+    const size_t n_overlaps = list_overlaps(detector, tracks, i, overlaps);
+    pnr_vector own;
+
+    if (with_model)
+        pnr_cross_run(detector->cross, t->candidate->code, t->candidate->code,
+                      -MIDDLE - t->fit.delay, own, NULL);
+
+    for (long r = -rows; r <= rows; r++) {
+        if (row + r < 0 || row + r >= n_rows)
+            continue;
+        for (long j = -reach; j <= reach; j++) {
+            const double rho2 = r == 0 ? pnr_power(t->code->rho[J + j]) : 0;
+
+            if (is_counted(overlaps, n_overlaps, j, r))
+                continue;
+            s->power -= pnr_power((double complex)values[(MIDDLE + r) * J + MIDDLE + j]);
+            if (with_model)
+                s->lobes += pnr_power(t->c[0][MIDDLE + j] - t->rest[0][MIDDLE + j] +
+                                      t->fit.peak * own[MIDDLE + j]);
+            s->cells -= 1 - (1 - 1 / looks) * (1 - rho2);
+        }
+    }
+}
+
+/* The power of an echo in the cells outside its lobe. `alike`: the part in the shape of R, in the
+ * rows of the echo. error2: the variance of `power`, without that of the noise. */
+typedef struct sidelobes {
+    double power, alike, error2;
+} sidelobes;
+
+/* Returns the relative error of the model of sidelobes. In rows the part of an echo that its
+ * rotation spreads over all lags is known to a few hundredths. With tapers, a removed mean, a
+ * stretch, linear windows and between gates the model is rough. */
+static double model_error(const pnr_detector *detector)
+{
+    const pnr_plan *plan = detector->plan;
+    const double first = pnr_plan_hypothesis(plan, 0).stretch;
+
+    if (plan->linear || plan->taper != NULL || plan->remove_mean ||
+        detector->least_squares != NULL ||
+        pnr_plan_hypothesis(plan, plan->n_hypotheses - 1).stretch != first)
+        return 0.3;
+    return detector->has_rows ? 0.05 : 3e-3;
+}
+
+/* Adds what the rows of a map change in the power of an echo: in all cells, in those of its lobe,
+ * and in the shape of R outside of it. All three are divided by P at its peak. */
+static void add_rows(const pnr_detector *detector, const pnr_track *t, double *total,
+                     double *inside, double *alike)
+{
+    /* A cell of the lobe may be wrong by a third of the noise, because all cells are summed. */
+    const double coarse = 30 * t->cell;
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    const pnr_patch_echo echo = pnr_track_echo(detector, t);
+    const pnr_patch_spread spread = pnr_fit_patch_spread(detector->map, place.code, t->bins);
+
+    *total = spread.smooth * *total + spread.rough;
+    *alike *= spread.smooth;
+    if (detector->least_squares != NULL)
+        return;
+    pnr_sign_begin(detector, t);
+    *inside = pnr_fit_patch_inside(detector->map, &place, &echo, coarse, (int)t->code->lobe.reach);
+    pnr_sign_end(detector);
+    *inside /= fmax(pnr_power(echo.peak), DBL_MIN);
+}
+
+/* seen: the share of the cells outside the lobe that lie in no other lobe. */
+static sidelobes sidelobes_of(const pnr_detector *detector, const pnr_track *t, double seen)
+{
+    const pnr_lobe *lobe = &t->code->lobe;
+    const pnr_plan *plan = detector->plan;
+    const double sine = sin(M_PI * t->fit.delay), model = model_error(detector);
+    double total = lobe->total * (1 - lobe->nyquist * sine * sine);
+    double inside = pnr_lobe_inside(lobe, t->fit.delay), alike = fmax(total - inside, 0);
+
+    if (detector->has_rows)
+        add_rows(detector, t, &total, &inside, &alike);
+    if (plan->linear)
+        total = inside + (total - inside) * fmin((double)plan->n_lags / (double)plan->n_samples, 1);
+    if (detector->least_squares != NULL) /* echo between gates: sum of sinc^2(k - d), |k| > reach */
+        total = inside + 2 * sine * sine / (M_PI * M_PI * ((double)lobe->reach + 0.5));
+
+    const double own = seen * t->power * fmax(total - inside, 0);
+
+    return (sidelobes){.power = own,
+                       .alike = fmin(seen * t->power * alike, own),
+                       .error2 = model * model * (own * own + 4e-3 * t->power * t->power)};
+}
+
+/* Returns the variance of the power that the sidelobes of two echoes share. lobe.alike: the share
+ * of sidelobes that add in phase. Others add by chance: only N / total lags are independent, and
+ * each product of two sidelobes comes twice, since R(-u) = conj(R(u)). Echoes of other frequencies
+ * meet in the sidelobes of slow time only. */
+static double shared_power(const pnr_detector *detector, const pnr_track *a, const sidelobes *of_a,
+                           const pnr_track *b, const sidelobes *of_b)
+{
+    const pnr_lobe *lobe = &a->code->lobe;
+    const double chance = 4 * lobe->total / (double)detector->plan->n_samples;
+    const double turns = M_PI * (double)detector->plan->n_periods * remainder(a->bins - b->bins, 1);
+    const double together = detector->has_rows ? fmin(1 / (turns * turns + 1e-9), 1) : 1;
+
+    if (a->code != b->code)
+        return 0;
+    return together *
+           (2 * lobe->alike * of_a->alike * of_b->alike + chance * of_a->power * of_b->power);
+}
+
+/* Returns the power that an echo puts into all cells of the other codes. *is_exact: this power is
+ * known from the correlations of the codes. Otherwise each code gets the power of the echo's lobe,
+ * because the cross-correlation of two unlike codes with the same spectrum has this power. */
+static double crossed_by(const pnr_detector *detector, const pnr_track *t, bool *is_exact)
+{
+    const size_t of = (size_t)(t->code - detector->codes);
+    const double lobe = t->power * t->code->lobe.inside[PNR_LOBE_STEPS];
+    const double power = (double)(detector->n_codes - 1) * lobe;
+    double exact = 0;
+
+    *is_exact = true;
+    for (size_t c = 0; c < detector->n_codes && *is_exact; c++) {
+        *is_exact = pnr_cross_is_known(detector->cross, of, c);
+        exact += c != of ? t->power * pnr_cross_total(detector->cross, of, c) : 0;
+    }
+    if (*is_exact)
+        return exact;
+    if (!detector->has_rows)
+        return power;
+
+    return power * pnr_fit_patch_spread(detector->map, of, t->bins).rows;
+}
+
+/* Subtracts what an echo puts into the cells of the other codes. own: its sidelobes in those of its
+ * own code. *all_crossed: the sum of such powers that are known. */
+static void subtract_crossed(const pnr_detector *detector, const pnr_track *t, double own,
+                             double *all_crossed, pnr_noise_sums *s)
+{
+    bool is_known;
+    const double crossed = crossed_by(detector, t, &is_known);
+    const double chance = 2 * t->code->lobe.total / (double)detector->plan->n_samples;
+    const double model = is_known ? s->model : 0.1;
+
+    s->power -= crossed;
+    s->error2 += model * crossed * model * crossed + chance * own * *all_crossed;
+    if (!is_known)
+        return;
+    s->error2 += chance * crossed * s->sidelobes;
+    s->sidelobes += crossed;
+    *all_crossed += crossed;
+}
+
+pnr_noise_sums pnr_noise_sum(const pnr_detector *detector, const pnr_observed *observed,
+                             const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n,
+                             const pnr_pairs *pairs)
+{
+    const double holes = pnr_noise_holes(detector, observed);
+    const bool is_exact = pairs->is_known && !detector->is_sum && n > 1 && holes == 0;
+    pnr_noise_sums s = {.power = observed->dwell->noise_sum,
+                        .cells = detector->cells.n,
+                        .model = model_error(detector)};
+    sidelobes sides[PNR_MAX_CANDIDATES];
+    double lobe[PNR_MAX_CANDIDATES], all_crossed = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const double before = s.cells;
+
+        remove_lobe(detector, observed, tracks, i, gains->looks, is_exact, &s);
+        lobe[i] = before - s.cells;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const pnr_track *t = &tracks[i];
+        /* the share of this track's sidelobes that lies in no lobe */
+        const double seen = fmax(s.cells, 0) / fmax(detector->cells.n - lobe[i], 1);
+        const sidelobes of = sides[i] = sidelobes_of(detector, t, seen);
+        const double peak = t->power, own = of.power;
+        const double others = holes * peak * fmax(s.cells, 0);
+
+        s.power -= (is_exact ? 0 : own) + others;
+        s.error_noise += 2 * own;
+        if (peak > 0)
+            s.error_noise += 4 * own * own * t->loss * t->fit.amplitude_variance / peak;
+        s.error2 += (is_exact ? 0 : of.error2) + holes / 2 * peak * peak;
+        for (size_t k = 0; k < i && !pairs->is_known; k++)
+            s.error2 += shared_power(detector, t, &of, &tracks[k], &sides[k]);
+        s.sidelobes += own;
+        if (detector->n_codes > 1)
+            subtract_crossed(detector, t, own, &all_crossed, &s);
+    }
+    if (is_exact) {
+        s.power -= pairs->all - s.lobes;
+        s.error2 += pow(1e-5 * pairs->all, 2);
+    }
+    s.error2 += pairs->variance;
+    /* the rounding of sums in single precision */
+    s.error2 += pow(1e-6 * observed->dwell->noise_sum, 2);
+    return s;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Splits an echo that is not alone into two paths, where the 17 values around it show both. */
+#include "detector/state.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+static double lag_of(const pnr_track *t)
+{
+    return (double)t->centre + t->fit.delay;
+}
+
+static double chip_of(const pnr_detector *detector)
+{
+    return (double)detector->radar->n_samples / (double)detector->radar->n_chips;
+}
+
+/* True if track b may be a path of the same pair as a, or a remnant of that pair: what the fit of
+ * one echo leaves is weak, and lies within three chips. */
+static bool is_near(const pnr_detector *detector, const pnr_track *a, const pnr_track *b)
+{
+    const double chips =
+        fabs(pnr_track_distance(detector, lag_of(a), lag_of(b))) / chip_of(detector);
+
+    return a->code == b->code && chips < (b->power < 0.1 * a->power ? 3 : 1.5);
+}
+
+/* True if track i is the strongest of those near it, and is not alone: another is near, or its
+ * residual exceeds the noise. */
+static bool is_wanted(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                      const pnr_noise *noise)
+{
+    pnr_noise own = *noise;
+    bool is_alone = true;
+
+    if (tracks[i].is_pair || tracks[i].power < 100 * noise->cell)
+        return false;
+    for (size_t k = 0; k < n; k++) {
+        if (k == i || !is_near(detector, &tracks[i], &tracks[k]))
+            continue;
+        if (tracks[k].is_pair || tracks[k].power > tracks[i].power)
+            return false;
+        is_alone = false;
+    }
+    if (!is_alone)
+        return true;
+    pnr_noise_around(detector, tracks, n, i, &own);
+    return own.misfit > 0;
+}
+
+/* Fits a pair to the values of track i without the echoes that are not near it. Returns true if the
+ * pair explains them, and the weaker path is significant. */
+static bool find_pair(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
+                      const pnr_noise *noise, pnr_fitted_pair *out)
+{
+    const pnr_track *t = &tracks[i];
+    /* In noise alone the three parameters of a second echo gain 1.5 times the noise on average. */
+    const double sigmas = 5, least = 3, least_gain = 30;
+    pnr_fitted single;
+    const pnr_fitted *weaker = &out->echo[1];
+    pnr_vector c, response;
+
+    memcpy(c, t->rest[0], sizeof c);
+    for (size_t k = 0; k < n; k++) {
+        if (k == i || !is_near(detector, t, &tracks[k]))
+            continue;
+        pnr_cross_run(detector->cross, tracks[k].told.code, tracks[k].told.code,
+                      pnr_track_distance(detector, (double)t->centre, tracks[k].told.lag) - MIDDLE,
+                      response, NULL);
+        for (int j = 0; j < J; j++)
+            c[j] += tracks[k].told.peak * response[j];
+    }
+    pnr_fit_find(t->code->fit, c, fmin(fmax(t->fit.delay, -1), 1), &single);
+    return pnr_fit_pair_find(t->code->pair, c, out) &&
+           out->gain - single.gain > least_gain * noise->cell &&
+           fabs(out->echo[0].delay - out->echo[1].delay) < 1.5 * chip_of(detector) &&
+           out->noise < noise->cell * (1 + sigmas * sqrt(1 / out->cells + noise->variance)) &&
+           weaker->power > least * least * weaker->amplitude_variance * noise->cell;
+}
+
+/* Replaces track i by the pair, and removes the other tracks near it. Returns the new number. */
+static size_t put_pair(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
+                       const pnr_fitted_pair *pair, const pnr_dwell_gains *gains)
+{
+    const pnr_track whole = tracks[i];
+    size_t left = 0;
+
+    for (size_t k = 0; k < n; k++)
+        if (k != i && !is_near(detector, &whole, &tracks[k]))
+            tracks[left++] = tracks[k];
+    for (int e = 0; e < 2; e++) {
+        pnr_track *t = &tracks[left++];
+
+        *t = whole;
+        t->fit = pair->echo[e];
+        t->is_pair = true;
+        t->pair_noise = pair->noise;
+        t->pair_cells = pair->cells;
+        t->told = pnr_track_echo(detector, t);
+        t->is_told = true;
+        pnr_track_measure(detector, gains, t);
+    }
+    for (size_t k = 0; k < left; k++) {
+        tracks[k].c = &tracks[k].row[0];
+        tracks[k].rest = &tracks[k].row[1];
+    }
+    return left;
+}
+
+/* Fits the echoes beside a pair again, which had remnants of it in their values. Drops those that
+ * the noise explains now. */
+static size_t refit_others(const pnr_detector *detector, const pnr_dwell_gains *gains,
+                           pnr_track *tracks, size_t n, double least, double cell)
+{
+    size_t left = 0;
+
+    for (size_t k = 0; k < n; k++)
+        pnr_others_subtract(detector, &tracks[k], tracks, n, cell, 0);
+    for (size_t k = 0; k < n; k++) {
+        if (!tracks[k].is_pair && pnr_track_fit(detector, &tracks[k], cell) < least)
+            continue;
+        if (!tracks[k].is_pair)
+            tracks[k].told = pnr_track_echo(detector, &tracks[k]);
+        pnr_track_measure(detector, gains, &tracks[k]);
+        tracks[left++] = tracks[k];
+    }
+    for (size_t k = 0; k < left; k++) {
+        tracks[k].c = &tracks[k].row[0];
+        tracks[k].rest = &tracks[k].row[1];
+    }
+    for (size_t k = 0; k < left; k++)
+        pnr_others_subtract(detector, &tracks[k], tracks, left, cell, 0);
+    return left;
+}
+
+bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains, double ratio,
+                     const pnr_noise *noise, pnr_track *tracks, size_t *n)
+{
+    double complex any;
+    bool is_split = false;
+
+    if (detector->has_rows || detector->is_sum || detector->plan->linear ||
+        detector->least_squares != NULL || detector->plan->cfar.kind != PNR_CFAR_OFF ||
+        !pnr_cross_overlap(detector->cross, 0, &any))
+        return false;
+    for (size_t i = 0; i < *n && *n < PNR_MAX_CANDIDATES; i++) {
+        pnr_fitted_pair pair;
+
+        if (!is_wanted(detector, tracks, *n, i, noise) ||
+            !find_pair(detector, tracks, *n, i, noise, &pair))
+            continue;
+        *n = put_pair(detector, tracks, *n, i, &pair, gains);
+        *n = refit_others(detector, gains, tracks, *n, ratio * noise->cell, noise->cell);
+        is_split = true;
+        i = (size_t)-1; /* the tracks have moved: begin again */
+    }
+    return is_split;
+}

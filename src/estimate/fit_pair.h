@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The fit of two paths: delays and complex amplitudes of two echoes, jointly, from the 17 values
+ * around them. */
+#ifndef PNR_FIT_PAIR_H
+#define PNR_FIT_PAIR_H
+
+#include "estimate/fit.h"
+
+#include <stdbool.h>
+
+/*
+ * c_j = a_1 r_j(d_1) + a_2 r_j(d_2) + noise, with r and the noise as in fit.h. Least squares with
+ * the weight W, the inverse of the noise covariance, by the Gauss-Newton method; the amplitudes are
+ * linear (G. Golub, V. Pereyra, The differentiation of pseudo-inverses, 1973). The errors have the
+ * covariance F^-1 sigma^2 / 2, F = Re J^H W J, J the six real columns r_1, i r_1, a_1 r_1', r_2,
+ * i r_2, a_2 r_2' (S. Kay, Estimation Theory, 1993, 15.7).
+ */
+typedef struct pnr_fit_pair pnr_fit_pair;
+
+typedef struct pnr_fitted_pair {
+    /* As of pnr_fit_find, but delay lies in -PNR_PAIR_REACH .. PNR_PAIR_REACH, the variances hold
+     * when all six parameters are unknown, and power is |peak|^2. */
+    pnr_fitted echo[2];
+    double gain;  /* gain in log likelihood from both echoes, times sigma^2 */
+    double noise; /* the noise power of one cell, from the residual */
+    double cells; /* the number of independent cells in this mean */
+} pnr_fitted_pair;
+
+enum { PNR_PAIR_REACH = 6 }; /* lags */
+
+/* autocorrelation: R(u)/R(0), after pnr_waveform_prepare, kept. PNR_OK, PNR_ENOMEMORY. The caller
+ * owns *out. */
+int pnr_fit_pair_create(const pnr_waveform *autocorrelation, pnr_fit_pair **out);
+void pnr_fit_pair_destroy(pnr_fit_pair *pair);
+/* Finds the likeliest pair, the stronger echo first. c: [PNR_NEIGHBOURS]. Returns false if the
+ * steps do not converge within the reach. Allocates nothing. */
+bool pnr_fit_pair_find(const pnr_fit_pair *pair, const double complex *c, pnr_fitted_pair *out);
+
+#endif
