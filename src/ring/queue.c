@@ -101,8 +101,7 @@ static bool is_free(pnr_queue *queue, uint64_t at, uint64_t bytes)
     return at + bytes <= queue->seen_tail + queue->capacity;
 }
 
-/* Commits a gap up to the end of the memory. A record as large as the memory finds space once the
- * reader has passed the gap. Returns the new head. */
+/* Commits a gap from `at` to the end of the memory. Returns the new head. */
 static uint64_t commit_gap(pnr_queue *queue, uint64_t at, uint64_t bytes)
 {
     memcpy(queue->memory + at % queue->capacity, &is_gap, sizeof is_gap);
@@ -117,7 +116,10 @@ void *pnr_queue_reserve(pnr_queue *queue, size_t bytes)
     const uint64_t to_end = queue->capacity - at % queue->capacity;
 
     if (to_end < needed) {
-        if (!is_free(queue, at, to_end))
+        /* A gap in front of a record that finds no space would take the space of smaller ones. In
+         * an empty queue the gap stays: a record as large as the memory finds space once the reader
+         * has passed the gap. */
+        if (!is_free(queue, at, to_end + needed) && queue->seen_tail != at)
             return NULL;
         at = commit_gap(queue, at, to_end);
     }
@@ -144,7 +146,10 @@ void pnr_queue_wake(pnr_queue *queue)
 void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns)
 {
     const uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
-    const uint64_t needed = HEAD + round_up(bytes), half = queue->capacity / 2;
+    const uint64_t to_end = queue->capacity - head % queue->capacity;
+    const uint64_t record = HEAD + round_up(bytes), half = queue->capacity / 2;
+    const uint64_t whole = to_end < record ? to_end + record : record; /* with a gap */
+    const uint64_t needed = whole < queue->capacity ? whole : queue->capacity;
     const uint64_t end = head + (needed > half ? needed : half);
 
     if (end <= queue->capacity)

@@ -106,6 +106,26 @@ TEST(test_greatest)
     munmap(memory, bytes);
 }
 
+/* A large record that finds no space leaves the space to smaller ones. */
+TEST(test_small_after_large)
+{
+    enum { MOST = 5000, SMALL = 100 };
+    const size_t capacity = 8000, bytes = pnr_queue_bytes(capacity, MOST);
+    void *memory = new_memory(bytes);
+    pnr_queue *queue = pnr_queue_init(memory, capacity, MOST);
+
+    assert_non_null(pnr_queue_reserve(queue, MOST));
+    pnr_queue_commit(queue, MOST);
+    for (int i = 0; i < 20; i++) {
+        assert_null(pnr_queue_reserve(queue, MOST));
+        assert_true(write_record(queue, (uint64_t)i, SMALL));
+    }
+    pnr_queue_pop(queue);
+    for (int i = 0; i < 20; i++)
+        assert_true(read_record(queue, (uint64_t)i, SMALL));
+    munmap(memory, bytes);
+}
+
 enum { RECORDS = 100000, MOST_BYTES = 400 };
 
 static void *write_all(void *argument)
