@@ -265,6 +265,18 @@ $(FUZZERS:%=fuzz_%): fuzz_%: $(B)/bin/fuzz_%
 	@$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -print_final_stats=1 \
 	    -artifact_prefix=$(B)/ $(B)/corpus_$* tests/fuzz/corpus_$*
 
+# Makes calls of the C library fail.
+SHIM := $(B)/tests/faults/shim.so
+$(SHIM): $(B)/obj/tests/faults/shim.o
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) -shared $(LDFLAGS) -o $@ $^ -ldl
+
+faults: ## inject each fault of tests/faults/table.py, and judge what the programs report
+	@tools/setup test
+	@$(MAKE) --no-print-directory $(JOBS) build-tests $(SHIM)
+	@tests/faults/run $(B) '$(FAULTS)'
+
 coverage: ## run the tests and print line coverage by file
 	@tools/setup test
 	@$(MAKE) --no-print-directory $(JOBS) VARIANT=coverage check
@@ -342,7 +354,7 @@ clean: ## remove build/
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-.PHONY: all detected check setup test test-fresh interop build-tests demo view bench asan tsan fuzz coverage docs lint fmt gpu-test install \
+.PHONY: all detected check setup test test-fresh interop build-tests demo view bench asan tsan fuzz coverage faults docs lint fmt gpu-test install \
     uninstall deb clean help $(FUZZERS:%=fuzz_%)
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
