@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -152,6 +153,13 @@ EXPORT ssize_t read(int fd, void *out, size_t n)
     const ssize_t most = allowed(is_file(fd) ? FAILS("read") : 0, n);
 
     return most < 0 ? most : syscall(SYS_read, fd, out, most);
+}
+
+EXPORT ssize_t pread(int fd, void *out, size_t n, off_t at)
+{
+    const ssize_t most = allowed(is_file(fd) ? FAILS("read") : 0, n);
+
+    return most < 0 ? most : syscall(SYS_pread64, fd, out, most, at);
 }
 
 EXPORT ssize_t write(int fd, const void *from, size_t n)

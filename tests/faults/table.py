@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sqlite3
 import struct
 import subprocess
 import time
@@ -18,6 +19,7 @@ ZERO = ("pnradar -c radar.conf -s radar.zero=direct-path -s radar.zero_state_pat
 CELLS = "pnradar -c radar.conf --profile cells.npy --print csv echo.ci16"
 PUBLISHED = "pnradar -c radar.conf -s publisher.endpoint=ipc://socket --print csv echo.ci16"
 FAULT = "pnradar -c radar.conf -s engine.name=fault -s engine.batch=1 --print csv echo.ci16"
+RECORD = RADAR.replace("echo.ci16", "-s recorder.samples=rec -s recorder.results=new.csv echo.ci16")
 ECHO = "pnradar-echo -c radar.conf --truth new.csv new."
 PLOT = "pnradar -c radar.conf --plot new.png echo.ci16"
 CODE = "pnradar -c radar.conf -s code.type=file -s code.path=code.txt --print csv echo.ci16"
@@ -26,6 +28,7 @@ N, PERIODS = 127, 200
 ALL = N * PERIODS
 USED = {"samples": ALL, "used": ALL, "windows": PERIODS, "results": PERIODS}
 MOST = 1 << 20  # steps of a walk, which ends before
+REC_FILES = ("new.csv", "new.jsonl", "new.sqlite.*", "new.h5.*", r"rec(\.partial)?\.sigmf-(data|meta)", r"rec\..*")
 CELL_FILES = ("cells.npy", "cells.jsonl")
 
 CONFIG = """[source]
@@ -178,6 +181,50 @@ def old_files_are(folder, _, outcome):
     return None
 
 
+def recorded(folder, _, outcome):
+    """Recorded results are whole lines in order, but for a last one that was cut by SIGKILL; recorded samples begin as
+    the input; what is not recorded is counted."""
+    parts = outcome.account[0]
+    rows = open(f"{folder}/new.csv").read() if os.path.exists(f"{folder}/new.csv") else ""
+    lines = rows[:rows.rfind("\n") + 1].splitlines()
+    if outcome.status >= 0 and rows and not rows.endswith("\n"):
+        return "the last recorded line is cut"
+    if any(line.count(",") != lines[0].count(",") for line in lines):
+        return "a recorded line is damaged"
+    seqs = [int(line.split(",")[0]) for line in lines[1:]]
+    if seqs != sorted(seqs):
+        return "recorded results are not in order"
+    samples = b""
+    for name in ("rec.sigmf-data", "rec.partial.sigmf-data"):
+        if os.path.exists(f"{folder}/{name}"):
+            samples = open(f"{folder}/{name}", "rb").read()
+    if outcome.status == 0:
+        n_results = len(set(seqs)) + parts.get("unrecorded results", 0)
+        n_samples = len(samples) // 4 + parts.get("unrecorded samples", 0)
+        if n_results != parts["results"] or n_samples != parts["samples"]:
+            return f"recorded and unrecorded are {n_results} results and {n_samples} samples"
+    elif not any(open(f"{folder}/{name}", "rb").read().startswith(samples) for name in ("echo.ci16", "leak.ci16")):
+        return "recorded samples are not those of the input"
+    return None
+
+
+def database_is_whole(folder, _, outcome):
+    """A killed run leaves a database that opens, with results in order."""
+    del outcome
+    path = f"{folder}/new.sqlite"
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
+        return None
+    base = sqlite3.connect(path)
+    try:
+        if base.execute("pragma integrity_check").fetchall() != [("ok",)]:
+            return "the database is damaged"
+    except sqlite3.DatabaseError as error:
+        return str(error)
+    finally:
+        base.close()
+    return None
+
+
 def has_flag(flag, n_least):
     """At least so many results have the flag."""
     def after(_folder, _, outcome):
@@ -227,7 +274,7 @@ def library_memory():
 
 def failed_calls():
     """Files: each call fails once."""
-    yield Row("read: a recording, EIO at the n-th read", RADAR, (66, 74), "rror", shim="read@bin/pnradar:{n}=EIO",
+    yield Row("read: a recording, EIO at the n-th read", RADAR, (66, 74), "Input/output error", shim="read@bin/pnradar:{n}=EIO",
               walk=range(1, MOST), account="any")
     for error in ("EINTR", "short"):
         yield Row(f"read: a recording, {error} at the n-th read", RADAR, (0,), shim="read@bin/pnradar:{n}=" + error,
@@ -253,7 +300,7 @@ def failed_calls():
                   after=state_is_whole)
     yield Row("open: EMFILE at the n-th call, cells", CELLS, (66, 74, 69), shim="open@bin/pnradar:{n}=EMFILE",
               walk=range(1, MOST), makes=CELL_FILES, account="none")
-    yield Row("thread: the n-th thread of the program does not start", RADAR, (69,), "thread",
+    yield Row("thread: the n-th thread of the program does not start", RADAR, (0, 69), "thread|200 sent",
               shim="thread@bin/pnradar:{n}=EAGAIN", walk=range(1, MOST), account="any")
 
 
@@ -323,6 +370,32 @@ def echoes():
                   **dict(wanted, after=None))
 
 
+def recorders():
+    """Samples and results in files, while the run goes on."""
+    wanted = dict(makes=REC_FILES, account="any", after=recorded)
+    yield Row("recorder: memory, the n-th allocation", RECORD, (0, 69), "memory|unrecorded", walk=range(1, MOST),
+              shim="malloc@bin/pnradar:{n}=ENOMEM", **wanted)
+    for error in ("ENOSPC", "EIO"):
+        yield Row(f"recorder: {error} at the n-th write", RECORD, (0, 74), "recorder|stdout",
+                  shim="write@bin/pnradar:{n}=" + error, walk=range(1, 40), **wanted)
+        yield Row(f"recorder: {error} at each write from the n-th on", RECORD, (0, 74), "recorder|stdout",
+                  shim="write@bin/pnradar:{n}+=" + error, walk=range(1, 40), **wanted)
+    for error in ("EINTR", "short"):
+        yield Row(f"recorder: {error} at the n-th write", RECORD, (0,), shim="write@bin/pnradar:{n}=" + error,
+                  walk=range(1, 40), expects=dict(USED, **{"unrecorded results": 0, "unrecorded samples": 0}),
+                  **dict(wanted, account="closes"))
+    for call, error in (("open", "EMFILE"), ("fsync", "EIO"), ("rename", "EIO"), ("thread", "EAGAIN")):
+        yield Row(f"recorder: {error} at the n-th {call}", RECORD, (0, 66, 69, 74, 78), walk=range(1, MOST),
+                  shim=f"{call}@bin/pnradar:{{n}}={error}", **wanted)
+    for n in (1, 100, 20000):
+        yield Row(f"recorder: files of at most {n} bytes", RECORD, (74,) if n == 1 else (0, 74), "File too large",
+                  limits={"FSIZE": n}, **wanted)
+    for kind in ("csv", "jsonl", "sqlite", "h5"):
+        yield Row(f"recorder: SIGKILL at a random moment, {kind}", RECORD.replace("new.csv", "new." + kind) +
+                  " -s source.pace=real-time", (-signal.SIGKILL,), during=send(signal.SIGKILL, 0.02, 0.26),
+                  walk=range(20), **dict(wanted, after=database_is_whole if kind == "sqlite" else recorded))
+
+
 def pictures():
     """--plot, through gnuplot."""
     wanted = dict(results="any", account="any")
@@ -369,9 +442,11 @@ def signals():
               during=send(signal.SIGSTOP, 0.05, 0.1, signal.SIGCONT), walk=range(5))
     yield Row("signal: SIGKILL at a random moment, 200 times", CELLS.replace("echo.ci16", "leak.ci16") +
               " -s source.pace=real-time -s radar.zero=direct-path -s radar.min_range_m=5000"
-              " -s radar.zero_state_path=zero.json", (-signal.SIGKILL,), account="any", results="prefix",
-              prepare=state_file, during=send(signal.SIGKILL, 0.02, 0.28), walk=range(200),
-              makes=CELL_FILES + (r"\.pnradar-[0-9a-f]*",), after=state_is_whole)
+              " -s radar.zero_state_path=zero.json -s recorder.samples=rec -s recorder.results=new.csv",
+              (-signal.SIGKILL,), account="any", results="prefix", prepare=state_file,
+              during=send(signal.SIGKILL, 0.02, 0.28), walk=range(200),
+              makes=CELL_FILES + REC_FILES + (r"\.pnradar-[0-9a-f]*",),
+              after=lambda *a: state_is_whole(*a) or recorded(*a))
 
 
 def samples():
@@ -413,6 +488,6 @@ def m_text(line):
 
 
 def rows():
-    for group in (own_memory, library_memory, failed_calls, limits, full_disks, echoes, pictures, engines, readers,
+    for group in (own_memory, library_memory, failed_calls, limits, full_disks, recorders, echoes, pictures, engines, readers,
                   clocks, signals, samples, truncation):
         yield from group()
