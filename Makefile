@@ -279,9 +279,15 @@ $(SHIM): $(B)/obj/tests/faults/shim.o
 	@echo "link $@"
 	@$(CC) -shared $(LDFLAGS) -o $@ $^ -ldl
 
+MUTATIONS := $(B)/tests/faults/mutations
+$(MUTATIONS): $(B)/obj/tests/faults/mutations.o $(LIB)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 faults: ## inject each fault of tests/faults/table.py, and judge what the programs report
 	@tools/setup test
-	@$(MAKE) --no-print-directory $(JOBS) build-tests $(SHIM)
+	@$(MAKE) --no-print-directory $(JOBS) build-tests $(SHIM) $(MUTATIONS)
 	@tests/faults/run $(B) '$(FAULTS)'
 
 coverage: ## run the tests and print line coverage by file
@@ -295,7 +301,7 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 fr
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tools/clients/echoes.sh tests/run tests/fresh tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
+SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tools/clients/echoes.sh tests/run tests/fresh tests/coverage tests/fuzz/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import time
 
+import peers
 from driver import Row
 
 RADAR = "pnradar -c radar.conf --print csv echo.ci16"
@@ -25,8 +26,10 @@ PLOT = "pnradar -c radar.conf --plot new.png echo.ci16"
 CODE = "pnradar -c radar.conf -s code.type=file -s code.path=code.txt --print csv echo.ci16"
 
 N, PERIODS = 127, 200
+CONFIGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../config")
 ALL = N * PERIODS
 USED = {"samples": ALL, "used": ALL, "windows": PERIODS, "results": PERIODS}
+BUILD = ""  # folder of the build, which `run` sets
 MOST = 1 << 20  # steps of a walk, which ends before
 REC_FILES = ("new.csv", "new.jsonl", "new.sqlite.*", "new.h5.*", r"rec(\.partial)?\.sigmf-(data|meta)", r"rec\..*")
 CELL_FILES = ("cells.npy", "cells.jsonl")
@@ -464,6 +467,28 @@ def samples():
                   prepare=spoil(value, 0, ALL), expects=USED, after=has_flag("huge-samples", PERIODS))
 
 
+def hostile_peers():
+    """Peers of the publisher and of the listener that keep to no protocol."""
+    slow = "pnradar -c radar.conf -s source.rate_hz=4000 -s source.pace=real-time --print csv"
+    yield Row("peers: 500 half-open handshakes", slow + " -s publisher.endpoint=tcp://127.0.0.1:{n} echo.ci16", (0,),
+              "refused", walk=(peers.free_port(),), expects=USED, during=peers.half_open(500), after=peers.memory_is_bounded)
+    yield Row("peers: 10000 hostile messages to a publisher", slow +
+              " -s publisher.endpoint=tcp://127.0.0.1:{n} echo.ci16", (0,), "subscriber-refused", expects=USED,
+              walk=(peers.free_port(),), during=peers.hostile_subscriber(10000), after=peers.memory_is_bounded)
+    yield Row("peers: 10000 hostile messages to a listener",
+              "pnradar-listen --timeout 5 --strict --stream demo tcp://127.0.0.1:{n}", (3, 69),
+              "[0-9]{4,5} messages could not be read", walk=(peers.free_port(),), during=peers.hostile_publisher(10000),
+              after=peers.memory_is_bounded, account="none", results="any", speaks=False)
+
+
+def configurations():
+    """20,000 mutations of each configuration of this repository."""
+    for name in sorted(os.listdir(CONFIGS)):
+        if name.endswith(".conf"):
+            yield Row(f"configuration: 20000 mutations of {name}", f"../tests/faults/mutations {CONFIGS}/{name} 20000",
+                      (0,), account="none", results="any")
+
+
 def truncation():
     """A file cut at every byte."""
     base = {"radar.conf": len(CONFIG), "code.txt": m_text("{}\n"), "code.csv": m_text("{},0\n"), "code.npy": 128 + 508}
@@ -488,6 +513,6 @@ def m_text(line):
 
 
 def rows():
-    for group in (own_memory, library_memory, failed_calls, limits, full_disks, recorders, echoes, pictures, engines, readers,
-                  clocks, signals, samples, truncation):
+    for group in (own_memory, library_memory, failed_calls, limits, full_disks, recorders, echoes, pictures, engines,
+                  readers, clocks, signals, samples, hostile_peers, configurations, truncation):
         yield from group()
