@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     n_bytes = replace_word(state, n_bytes, "CONFIG", hash);
     n_bytes = replace_word(state, n_bytes, "NOW", now);
     memory_file_fill(fd, state, n_bytes);
-    if (!pnr_zero_state_read(&config, &radar, PNR_FORMAT_CI16, &memory))
+    if (!pnr_zero_state_read(&config, &radar, PNR_FORMAT_CI16, NULL, &memory))
         return 0;
     require(memory.sigma_s > 0 && memory.sigma_s <= radar.zero_search_s);
     require(fabs(pnr_zero_wrap(&radar, memory.delay_s)) <= radar.zero_search_s);
