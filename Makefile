@@ -17,6 +17,7 @@ OPT_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined 
 OPT_tsan := -O1 -g -fsanitize=thread
 OPT_coverage := -O0 -g --coverage
 OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
+OPT_fuzz-coverage := -O1 -g -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping
 OPT := $(OPT_$(VARIANT))
 
 # Tests compile device code only for the GPU of this machine, and none where no GPU is.
@@ -40,7 +41,7 @@ CPPFLAGS += -Isrc -I. -D_GNU_SOURCE -DPNR_VERSION='"$(VERSION)"' \
 # A complex product is four multiplications and two additions. clang 14 does not know the option.
 COMPLEX := $(shell $(CC) -fcx-limited-range -E -x c /dev/null >/dev/null 2>&1 && echo -fcx-limited-range)
 CFLAGS += -std=c11 $(OPT) $(COMPLEX) $(WARN) -fPIC -fvisibility=hidden -pthread -MMD -MP
-LDFLAGS += $(filter -fsanitize=% --coverage,$(OPT)) -pthread
+LDFLAGS += $(filter -fsanitize=% --coverage -fprofile%,$(OPT)) -pthread
 LDLIBS += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldl -lm
 
 # A folder in src/source/ or src/recorder/ is a module of an optional library: its name for pkg-config.
@@ -261,7 +262,8 @@ fuzz: ## run each libFuzzer target for FUZZ_SECONDS (10)
 	@tools/setup lint
 	@$(MAKE) --no-print-directory VARIANT=fuzz CC=clang $(FUZZERS:%=fuzz_%)
 
-$(B)/bin/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(LIB)
+# Some targets are parts of the listener.
+$(B)/bin/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/listen/*.c)) $(COMMON) $(LIB)
 	@mkdir -p $(@D)
 	@echo "link $@"
 	@$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
@@ -269,8 +271,31 @@ $(B)/bin/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(LIB)
 $(FUZZERS:%=fuzz_%): fuzz_%: $(B)/bin/fuzz_%
 	@mkdir -p $(B)/corpus_$*
 	@echo "fuzz $* for $(FUZZ_SECONDS) s"
-	@$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -verbosity=0 -print_final_stats=1 \
-	    -artifact_prefix=$(B)/ $(B)/corpus_$* tests/fuzz/corpus_$*
+	@$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1 \
+	    -artifact_prefix=$(B)/ $(patsubst %,-dict=%,$(wildcard tests/fuzz/dict_$*)) $(B)/corpus_$* tests/fuzz/corpus_$*
+
+fuzz-coverage: ## line coverage of each libFuzzer target over its corpus, of the files that tests/fuzz/README.md names
+	@tools/setup lint
+	@$(MAKE) --no-print-directory $(JOBS) VARIANT=fuzz-coverage CC=clang $(FUZZERS:%=build/fuzz-coverage/bin/fuzz_%)
+	@tests/fuzz/coverage build
+
+# Makes calls of the C library fail.
+SHIM := $(B)/tests/faults/shim.so
+$(SHIM): $(B)/obj/tests/faults/shim.o
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) -shared $(LDFLAGS) -o $@ $^ -ldl
+
+MUTATIONS := $(B)/tests/faults/mutations
+$(MUTATIONS): $(B)/obj/tests/faults/mutations.o $(LIB)
+	@mkdir -p $(@D)
+	@echo "link $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+faults: ## inject each fault of tests/faults/table.py, and judge what the programs report
+	@tools/setup test
+	@$(MAKE) --no-print-directory $(JOBS) build-tests $(SHIM) $(MUTATIONS)
+	@tests/faults/run $(B) '$(FAULTS)'
 
 coverage: ## run the tests and print line coverage by file
 	@tools/setup test
@@ -283,7 +308,7 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 fr
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tools/clients/echoes.sh tests/run tests/fresh tests/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
+SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tools/clients/echoes.sh tests/run tests/fresh tests/coverage tests/fuzz/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
@@ -351,7 +376,7 @@ clean: ## remove build/
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-.PHONY: all detected check setup test test-fresh interop build-tests demo view bench asan tsan fuzz coverage docs lint fmt gpu-test install \
+.PHONY: all detected check setup test test-fresh interop build-tests demo view bench asan tsan fuzz coverage fuzz-coverage faults docs lint fmt gpu-test install \
     uninstall deb clean help $(FUZZERS:%=fuzz_%)
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -212,7 +212,7 @@ static const char *take(const pnr_config *config, const pnr_radar *radar, pnr_fo
 }
 
 bool pnr_zero_state_read(const pnr_config *config, const pnr_radar *radar, pnr_format format,
-                         pnr_zero_memory *out)
+                         pnr_events *events, pnr_zero_memory *out)
 {
     const char *path = config->radar.zero_state_path, *wrong;
     char text[PNR_ZERO_STATE_LEN], why[WHY_LEN];
@@ -233,7 +233,8 @@ bool pnr_zero_state_read(const pnr_config *config, const pnr_radar *radar, pnr_f
     else
         wrong = take(config, radar, format, root, &age_s, out, why);
     if (wrong != NULL)
-        pnr_log(PNR_LOG_WARN, "radar.zero_state_path %s is not used: %s", path, wrong);
+        pnr_event_post(events, PNR_EVENT_ZERO_STATE_DROPPED, PNR_EVENT_NO_SAMPLE, out->delay_s, 0,
+                       "radar.zero_state_path %.80s is not used: %s", path, wrong);
     else
         pnr_log(PNR_LOG_INFO,
                 "direct path: expected at %.6g us +- %.3g ns, from %s, which is %.3g h old",

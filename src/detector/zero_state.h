@@ -15,11 +15,12 @@ enum { PNR_ZERO_STATE_DAYS = 30 }; /* the greatest age of a state that is used *
  * source, channel, format, rate and code. Plausible means: at most PNR_ZERO_STATE_DAYS old, delay
  * and first delay within radar.zero_search_m of radar.zero_delay_s, sigma at most
  * radar.zero_search_m, and drift at most 1 %. A missing file means the first start. Any other
- * unusable file is ignored, with a warning that gives the reason. The use of a file is logged with
+ * unusable file is ignored: one that cannot be read with a warning, one that is not plausible with
+ * the event zero-state-dropped. events may be NULL. The use of a file is logged with
  * its age.
  */
 bool pnr_zero_state_read(const pnr_config *config, const pnr_radar *radar, pnr_format format,
-                         pnr_zero_memory *out);
+                         pnr_events *events, pnr_zero_memory *out);
 
 /* Checks before the first sample that the file can be written, and changes nothing. Codes as for
  * pnr_new_file_create in base/file.h: PNR_ECONFIG for a file that holds no state. */

@@ -322,8 +322,8 @@ static int open_trackers(pnr_publishing *p, pnr_error *error)
     if (p->is_zero_kept && (code = pnr_zero_state_check(config, error)) != PNR_OK)
         return code;
     pnr_zero_begin(&p->zero, config, radar,
-                   p->is_zero_kept &&
-                           pnr_zero_state_read(config, radar, p->parts.info->format, &memory)
+                   p->is_zero_kept && pnr_zero_state_read(config, radar, p->parts.info->format,
+                                                          p->parts.events, &memory)
                        ? &memory
                        : NULL);
     pnr_slip_begin(&p->slip, radar);

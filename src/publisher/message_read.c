@@ -468,13 +468,18 @@ static size_t records_of(const pnr_record *record)
     return record->n_echoes > 0 ? record->n_echoes : 1;
 }
 
-/* True for text without control characters and with a NUL at its end. numpy writes no NUL after 16
+/* True for UTF-8 without control characters and with a NUL at its end. numpy writes no NUL after 16
  * characters. */
 static bool is_label(const pnr_code_label *label)
 {
     const size_t n = strnlen(label->text, sizeof label->text);
 
-    return n < sizeof label->text && pnr_text_find_control(label->text, n) == NULL;
+    if (n == sizeof label->text || pnr_text_find_control(label->text, n) != NULL)
+        return false;
+    for (size_t at = 0, bytes; at < n; at += bytes)
+        if ((bytes = pnr_text_character(label->text + at)) == 0)
+            return false;
+    return true;
 }
 
 /* Checks the n records of one dwell. */

@@ -68,6 +68,7 @@ struct pnr_sink {
     bool is_stdout;
     bool is_pipe;
     SNDFILE *sound;    /* NULL: the output is raw */
+    pnr_error failure; /* the first write of libsndfile that failed */
     pnr_format format; /* format of the encoded samples */
     size_t bits;
     unsigned char *bytes; /* [CHUNK][n_channels] encoded samples */
@@ -247,9 +248,55 @@ static int choose_sound(pnr_sink *sink, const pnr_config *config, const containe
     return PNR_OK;
 }
 
+/* --- libsndfile's way to the file, because sf_close does not report a failed write of the head --- */
+
+static sf_count_t sound_length(void *context)
+{
+    struct stat status;
+
+    return fstat(((pnr_sink *)context)->fd, &status) == 0 ? status.st_size : -1;
+}
+
+static sf_count_t sound_seek(sf_count_t offset, int whence, void *context)
+{
+    return lseek(((pnr_sink *)context)->fd, offset, whence);
+}
+
+static sf_count_t sound_tell(void *context)
+{
+    return sound_seek(0, SEEK_CUR, context);
+}
+
+static sf_count_t sound_read(void *to, sf_count_t n, void *context)
+{
+    return read(((pnr_sink *)context)->fd, to, (size_t)n);
+}
+
+static sf_count_t sound_write(const void *from, sf_count_t n, void *context)
+{
+    pnr_sink *sink = context;
+
+    return sink->failure.code == PNR_OK &&
+                   pnr_new_file_write(&sink->file, from, (size_t)n, &sink->failure) == PNR_OK
+               ? n
+               : 0;
+}
+
+/* Reports the first write of libsndfile that failed. */
+static int check_writes(const pnr_sink *sink, pnr_error *error)
+{
+    return sink->failure.code == PNR_OK
+               ? PNR_OK
+               : pnr_error_set(error, sink->failure.code, "%s", sink->failure.text);
+}
+
 static int open_sound(pnr_sink *sink, SF_INFO *sf, pnr_error *error)
 {
-    sink->sound = sf_open_fd(sink->fd, SFM_WRITE, sf, SF_FALSE);
+    SF_VIRTUAL_IO io = {sound_length, sound_seek, sound_read, sound_write, sound_tell};
+
+    sink->sound = sf_open_virtual(&io, SFM_WRITE, sf, sink);
+    if (!sink->sound && sink->failure.code != PNR_OK)
+        return check_writes(sink, error);
     if (!sink->sound)
         return pnr_error_set(
             error, PNR_EIO, "libsndfile cannot write '%.200s': %s Take another format: .wav, .rf64",
@@ -408,8 +455,10 @@ static int write_sound(pnr_sink *sink, size_t count, pnr_error *error)
         done = sf_write_double(sink->sound, (const double *)(const void *)sink->bytes, n);
     }
     if (done != n)
-        return pnr_error_set(error, PNR_EIO, "cannot write '%.200s': %s", sink->path,
-                             sf_strerror(sink->sound));
+        return sink->failure.code != PNR_OK
+                   ? check_writes(sink, error)
+                   : pnr_error_set(error, PNR_EIO, "cannot write '%.200s': %s", sink->path,
+                                   sf_strerror(sink->sound));
     return PNR_OK;
 }
 
@@ -441,6 +490,8 @@ int pnr_sink_close(pnr_sink *sink, bool keep, pnr_error *error)
     const bool is_new = sink->file.fd >= 0;
     if (sink->sound && sf_close(sink->sound) != 0)
         rc = pnr_error_set(error, PNR_EIO, "cannot complete '%.200s'", sink->path);
+    if (rc == PNR_OK && keep)
+        rc = check_writes(sink, error);
     if (is_new && keep && rc == PNR_OK)
         rc = pnr_new_file_finish(&sink->file, true, error);
     else

@@ -154,7 +154,10 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
         return pnr_error_file(error, PNR_EIO, "input", input->name, errno);
     input->first_byte = (uint64_t)offset;
     input->n_bytes = status.st_size > offset ? (uint64_t)(status.st_size - offset) : 0;
-    ssize_t n_head = pread(input->fd, input->head, sizeof input->head, offset);
+    ssize_t n_head;
+    do
+        n_head = pread(input->fd, input->head, sizeof input->head, offset);
+    while (n_head < 0 && errno == EINTR);
     if (n_head < 0)
         return pnr_error_file(error, PNR_EIO, "input", input->name, errno);
     input->n_head = (size_t)n_head;

@@ -14,6 +14,8 @@ static char folder[256], path[300];
 static pnr_radar radar;
 static const pnr_zero_memory memory = {1.23456789012e-5, 2.5e-9, -3.25e-7, 1e-9, 1.2e-5};
 
+static pnr_events events;
+
 static void set(const char *assignment)
 {
     pnr_error error;
@@ -34,6 +36,7 @@ static int begin(void **state)
     if (mkdtemp(folder) == NULL)
         return -1;
     snprintf(path, sizeof path, "%s/zero", folder);
+    pnr_events_begin(&events);
     pnr_config_init(&config);
     set("source.rate_hz=10000000/3");
     set("source.channels=2");
@@ -68,9 +71,10 @@ static bool is_back(pnr_format format)
 {
     pnr_zero_memory out;
 
-    return pnr_zero_state_read(&config, &radar, format, &out) && out.delay_s == memory.delay_s &&
-           out.sigma_s == memory.sigma_s && out.drift == memory.drift &&
-           out.drift_sigma == memory.drift_sigma && out.first_s == memory.first_s;
+    return pnr_zero_state_read(&config, &radar, format, &events, &out) &&
+           out.delay_s == memory.delay_s && out.sigma_s == memory.sigma_s &&
+           out.drift == memory.drift && out.drift_sigma == memory.drift_sigma &&
+           out.first_s == memory.first_s;
 }
 
 TEST_BETWEEN(test_round_trip, begin, end)
@@ -160,7 +164,12 @@ static bool is_used_with(const char *name, const char *value)
     snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, value,
              at + strcspn(at, ",}"));
     write_file(changed, strlen(changed));
-    return pnr_zero_state_read(&config, &radar, PNR_FORMAT_CI16, &out);
+
+    const uint64_t before = pnr_event_count(&events, PNR_EVENT_ZERO_STATE_DROPPED);
+    const bool is_used = pnr_zero_state_read(&config, &radar, PNR_FORMAT_CI16, &events, &out);
+
+    assert_int_equal(pnr_event_count(&events, PNR_EVENT_ZERO_STATE_DROPPED), before + !is_used);
+    return is_used;
 }
 
 TEST_BETWEEN(test_age, begin, end)
@@ -257,7 +266,7 @@ TEST_BETWEEN(test_no_file, begin, end)
     pnr_zero_memory out;
 
     assert_int_equal(mkdir(path, 0700), 0); /* a folder in its place */
-    assert_false(pnr_zero_state_read(&config, &radar, PNR_FORMAT_CI16, &out));
+    assert_false(pnr_zero_state_read(&config, &radar, PNR_FORMAT_CI16, &events, &out));
     assert_int_equal(pnr_zero_state_write(&config, PNR_FORMAT_CI16, &memory, false, &error),
                      PNR_ECONFIG);
     assert_non_null(strstr(error.text, path));
@@ -277,7 +286,7 @@ static void expect_refused(const char *word)
         fail_msg("no %s in: %s", word, error.text);
     assert_int_equal(pnr_zero_state_write(&config, PNR_FORMAT_CI16, &memory, true, &error),
                      PNR_ECONFIG);
-    assert_false(pnr_zero_state_read(&config, &radar, PNR_FORMAT_CI16, &out));
+    assert_false(pnr_zero_state_read(&config, &radar, PNR_FORMAT_CI16, &events, &out));
 }
 
 TEST_BETWEEN(test_not_ours, begin, end)

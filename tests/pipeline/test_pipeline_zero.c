@@ -242,7 +242,7 @@ static void read_state(const pnr_config *of, pnr_zero_memory *memory)
     pnr_error error;
 
     assert_int_equal(pnr_radar_derive(of, N, &radar, &error), PNR_OK);
-    assert_true(pnr_zero_state_read(of, &radar, PNR_FORMAT_CI16, memory));
+    assert_true(pnr_zero_state_read(of, &radar, PNR_FORMAT_CI16, NULL, memory));
 }
 
 /* A state that is 55 km off is not used: the ranges are as without it, and the file is right again

@@ -402,6 +402,8 @@ TEST(test_pack_refused)
     check_pack_refused(&p, bytes, "code_name");
     strcpy(p.records[1].code_name.text, "a\x9b\x32J");
     check_pack_refused(&p, bytes, "code_name");
+    strcpy(p.records[1].code_name.text, "a\xff");
+    check_pack_refused(&p, bytes, "code_name");
     fill_pack(&p);
     p.records[2].flags = 1 << 20;
     check_pack_refused(&p, bytes, "flags");

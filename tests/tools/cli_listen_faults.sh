@@ -35,6 +35,10 @@ status 64 --timeout 1 --curve-key short "ipc://$work/s" && says "curve-key"
 report $? "a CURVE key has 40 characters"
 status 66 --truth "$work/none.csv" "ipc://$work/s" && says "none.csv"
 report $? "a truth file that is not there is no input"
+mkfifo "$work/fifo.csv"
+status 66 --truth "$work/fifo.csv" "ipc://$work/s" && says "fifo.csv: it is a FIFO" &&
+    status 66 --truth /dev/zero "ipc://$work/s" && says "it is a device"
+report $? "a FIFO or a device is no truth file, and is not waited for"
 echo "sample,range" >"$work/bad.csv"
 status 65 --truth "$work/bad.csv" "ipc://$work/s" && says "bad.csv:1:"
 report $? "a truth file of another shape is bad data"
@@ -45,6 +49,13 @@ report $? "a truth file of another shape is bad data"
 } >"$work/bad.csv"
 status 65 --truth "$work/bad.csv" "ipc://$work/s" && says "bad.csv:3:"
 report $? "a bad row of the truth is named"
+{
+    head -n 1 "$work/bad.csv"
+    printf '0,0,1,5.0,5e-6,750,0,10,'
+    head -c 100000 /dev/zero | tr '\0' 1
+} >"$work/long.csv"
+status 65 --truth "$work/long.csv" "ipc://$work/s" && says "long.csv:2:"
+report $? "a row without an end is refused"
 
 # --- a whole run, which the listener must report correctly ---
 

@@ -55,7 +55,8 @@ typedef struct cell {
 struct listen_screen {
     listen_size size;
     bool is_utf8;
-    int keys; /* a file descriptor; -1: no keyboard */
+    locale_t locale; /* of the user; 0: none */
+    int keys;        /* a file descriptor; -1: no keyboard */
     cell cells[MAX_HEIGHT][MAX_WIDTH];
     char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)];
 };
@@ -163,7 +164,8 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
         return code;
     if ((s = calloc(1, sizeof *s)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
-    (void)uselocale(newlocale(LC_CTYPE_MASK, "", (locale_t)0)); /* the locale of this thread only */
+    s->locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    (void)uselocale(s->locale); /* of this thread only */
     s->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     is_taken = 1;
     catch_signals();
@@ -210,6 +212,9 @@ void listen_screen_close(listen_screen *s)
     if (s != NULL) {
         give_back();
         leave_frame(s);
+        (void)uselocale(LC_GLOBAL_LOCALE);
+        if (s->locale != (locale_t)0)
+            freelocale(s->locale);
     }
     free(s);
 }

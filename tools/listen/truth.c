@@ -2,13 +2,16 @@
 /* Compares the truth of pnradar-echo with the measurement: matches, errors, target statistics. */
 #include "tools/listen/truth.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { MAX_TARGETS = 1024 };
+enum { MAX_TARGETS = 1024, LINE_LEN = 512 };
 static const char header[] =
     "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
 
@@ -69,19 +72,21 @@ static bool read_row(const char *line, row *out)
 
 static int read_rows(listen_truth *t, FILE *file, const char *path, pnr_error *error)
 {
-    char *line = NULL;
-    size_t size = 0, n_lines = 0;
+    char line[LINE_LEN];
+    size_t n_lines = 0;
     int code = PNR_OK;
 
-    while (code == PNR_OK && getline(&line, &size, file) >= 0) {
+    while (code == PNR_OK && fgets(line, sizeof line, file) != NULL) {
         row r = {0};
+
+        const bool is_whole = strchr(line, '\n') != NULL || feof(file);
 
         n_lines++;
         line[strcspn(line, "\r\n")] = '\0';
         if (n_lines == 1) {
             if (strcmp(line, header) != 0)
                 code = pnr_error_set(error, PNR_EDATA, "%s:1: want the header %s", path, header);
-        } else if (!read_row(line, &r)) {
+        } else if (!is_whole || !read_row(line, &r)) {
             code = pnr_error_set(error, PNR_EDATA, "%s:%zu: no row of the truth: %.80s", path,
                                  n_lines, line);
         } else if (t->n_rows > 0 && r.sample < t->rows[t->n_rows - 1].sample) {
@@ -95,7 +100,6 @@ static int read_rows(listen_truth *t, FILE *file, const char *path, pnr_error *e
             t->n_targets = r.target > t->n_targets ? r.target : t->n_targets;
         }
     }
-    free(line);
     if (code == PNR_OK && ferror(file))
         code = pnr_error_file(error, PNR_EIO, "--truth", path, errno);
     if (code == PNR_OK && n_lines == 0)
@@ -112,18 +116,21 @@ int listen_truth_read(const char *path, const pnr_config *config, listen_truth *
                                          ? config->radar.speed_mps
                                          : config->radar.speed_mps / 2;
     listen_truth *t = calloc(1, sizeof *t);
-    FILE *file;
-    int code;
+    FILE *file = NULL;
+    int fd = -1, code;
 
     *out = NULL;
     if (t == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "%s: out of memory", path);
-    file = fopen(path, "re");
-    code = file != NULL ? read_rows(t, file, path, error)
-                        : pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_ENOINPUT,
-                                         "--truth", path, errno);
+    if ((code = pnr_file_open("--truth", path, &fd, error)) == PNR_OK) {
+        file = fdopen(fd, "r");
+        code = file != NULL ? read_rows(t, file, path, error)
+                            : pnr_error_file(error, PNR_EIO, "--truth", path, errno);
+    }
     if (file != NULL)
         fclose(file);
+    else if (fd >= 0)
+        close(fd);
     if (code != PNR_OK) {
         listen_truth_destroy(t);
         return code;
