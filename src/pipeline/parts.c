@@ -28,6 +28,20 @@ static size_t bridging_samples(const pnr_pipeline *p)
     return samples < (double)most ? (size_t)samples : most;
 }
 
+/* Bounds the ring and the submits by a recording of known size: it needs no more than its samples,
+ * and two dwells for the source and the end. */
+static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
+{
+    const uint64_t n_samples = p->info.n_samples;
+
+    if (p->options->feed != NULL || n_samples >= p->capacity ||
+        p->capacity - n_samples <= 2 * dwell + behind)
+        return;
+    p->capacity = (size_t)n_samples + 2 * dwell + behind;
+    if (p->max_dwells > n_samples / dwell)
+        p->max_dwells = n_samples >= dwell ? (size_t)(n_samples / dwell) : 1;
+}
+
 /* Finds how many dwells a submit may hold so that the ring has space for all submits in flight and
  * for the source. Also finds the number of samples in that ring. */
 static int shape_ring(pnr_pipeline *p, pnr_error *error)
@@ -44,6 +58,7 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     if (config->ring.bytes == 0 && config->ring.seconds == 0) {
         if (p->is_live && may_isolate(p) && p->capacity < bridging_samples(p))
             p->capacity = bridging_samples(p);
+        fit_to_recording(p, dwell, behind);
         return PNR_OK;
     }
 
