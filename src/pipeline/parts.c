@@ -356,6 +356,30 @@ static int check_length(pnr_pipeline *p, pnr_error *error)
                          p->setup->plan.n_samples);
 }
 
+/* Warns once about a code around 0 Hz in real samples. A code or pulse from a file may have a
+ * carrier of its own. */
+static void log_baseband(const pnr_pipeline *p)
+{
+    const pnr_config *config = p->config;
+
+    if (pnr_format_get(p->setup->plan.format)->is_complex || config->source.tune_hz.num != 0)
+        return;
+    for (size_t c = 0; c < p->setup->n_codes; c++) {
+        pnr_config one;
+
+        pnr_config_code(config, c, &one);
+        if (one.code.tune_hz.num == 0 && one.code.type != PNR_CODE_FILE &&
+            one.code.pulse != PNR_PULSE_FILE) {
+            pnr_log(PNR_LOG_WARN,
+                    "source.tune_hz = 0 and real samples: %s lies around 0 Hz, so an echo fades "
+                    "with its phase: set source.tune_hz to the carrier in the recording, as "
+                    "12000, or record I and Q",
+                    p->setup->codes[c].code->name);
+            return;
+        }
+    }
+}
+
 static void log_setup(const pnr_pipeline *p)
 {
     const pnr_setup *setup = p->setup;
@@ -372,6 +396,7 @@ static void log_setup(const pnr_pipeline *p)
                 "radar: the gate from %.10g m to %.10g m wraps: ranges repeat after %.10g m",
                 pnr_radar_range_m(radar, radar->min_delay_s),
                 pnr_radar_range_m(radar, radar->max_delay_s), radar->unambiguous_m);
+    log_baseband(p);
     for (size_t c = 0; c < setup->n_codes; c++)
         removed = fmax(removed, setup->codes[c].removed);
     if (removed > 0)

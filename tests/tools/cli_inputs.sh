@@ -70,6 +70,19 @@ report $? "stereo is I and Q, without any key for rate or format"
 PNR_LOG=info status 0 "$pnradar" -c "$work/sonar.conf" $real --print csv "$work/real.wav" && near "$work/out" &&
     says 'source: WAV 16 bits as i16, 1 channel of real samples, 96000 Hz'
 report $? "mono is real samples"
+# silent ARGUMENT...: the run has no warning about the carrier
+silent() {
+    PNR_LOG=info status 0 "$pnradar" -c "$work/sonar.conf" "$@" && ! says 'echo fades' >/dev/null
+}
+# shellcheck disable=SC2086
+PNR_LOG=info status 0 "$pnradar" -c "$work/sonar.conf" $real -s source.tune_hz=0 "$work/real.wav" &&
+    says 'warning: source.tune_hz = 0 and real samples: m-sequence .* set source.tune_hz to the carrier' &&
+    silent $real "$work/real.wav" && silent "$work/iq.wav" &&
+    silent $real -s source.tune_hz=0 -s code.tune_hz=24e3 "$work/real.wav" &&
+    "$python" -c "print('1\\n-1\\n' * 63)" | grep . >"$work/carrier.txt" &&
+    silent $real -s source.tune_hz=0 -s code.type=file -s "code.path=$work/carrier.txt" \
+        -s code.chip_rate_hz=96e3 "$work/real.wav"
+report $? "a code around 0 Hz in real samples is a warning, one with a carrier is none"
 # shellcheck disable=SC2086
 PNR_LOG=info status 0 "$pnradar" -c "$work/sonar.conf" $real -s source.layout=channels -s source.channel=1 --print csv \
     "$work/both.wav" && near "$work/out" && says ', 2 channels of real samples, 96000 Hz'
