@@ -3,15 +3,15 @@
 #include "base/log.h"
 #include "cli.h"
 #include "correlator/engines.h"
-#include "output.h"
 #include "picture/picture.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/worker.h"
-#include "progress.h"
 #include "publisher/cell_file.h"
 #include "publisher/report.h"
 #include "setup/setup.h"
 #include "source/source.h"
+#include "terminal/output.h"
+#include "terminal/progress.h"
 
 #include <errno.h>
 #include <stdbool.h>

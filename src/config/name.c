@@ -39,7 +39,7 @@ size_t pnr_name_distance(const char *a, const char *b)
 /* Words of other programs, and the name that pnradar has for them. `scope` is a section if the
  * words mean a key, or a key if the words mean a value of that key. */
 static const struct synonym {
-    const char *scope, *words, *ours;
+    const char *scope, *words, *ours; /* words: NULL means any */
 } synonyms[] = {
     {"source", "fs sample_rate samplerate samp_rate sampling_rate sps", "rate_hz"},
     {"source", "datatype dtype type sample_format encoding", "format"},
@@ -82,6 +82,7 @@ static const struct synonym {
     {"code.type", "noise", "random"},
     {"code.type", "custom", "file"},
     {"dwell.combine", "noncoherent non-coherent", "incoherent"},
+    {"engine.device", NULL, "engine.name = cuda"},
     {"engine.name", "gpu nvidia cufft", "cuda"},
     {"engine.name", "fftw host", "cpu"},
 };
@@ -108,7 +109,8 @@ const char *pnr_name_synonym(const char *section, const char *key, const char *w
     snprintf(scope, sizeof scope, "%.*s%s%s", (int)strcspn(section, "."), section, key ? "." : "",
              key ? key : "");
     for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
-        if (strcmp(synonyms[i].scope, scope) == 0 && has_word(synonyms[i].words, word))
+        if (strcmp(synonyms[i].scope, scope) == 0 &&
+            (synonyms[i].words == NULL || has_word(synonyms[i].words, word)))
             return synonyms[i].ours;
     return NULL;
 }

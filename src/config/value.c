@@ -235,6 +235,21 @@ static unsigned shift_of(const pnr_key *key, char letter)
     return key->type == PNR_KEY_BYTES ? suffix->shift : 0;
 }
 
+/* Refuses a text that begins with no digit. to->why has a reason. */
+static int refuse_whole(const member *to, const char *text)
+{
+    const pnr_key *key = to->key;
+    const char *synonym = pnr_name_synonym(key->section, key->name, text);
+    double decimal;
+
+    if (*text == '-' && read_decimal(text, &decimal) && has_range(key) &&
+        key->type != PNR_KEY_BYTES)
+        return refuse_range(key, to->why);
+    return synonym != NULL
+               ? refuse_value(to->why, "must be a whole number; did you mean %s?", synonym)
+               : PNR_ECONFIG;
+}
+
 /* Reads all types of whole numbers. Only an int may be negative. */
 static int parse_whole(const member *to, const char *text)
 {
@@ -243,13 +258,10 @@ static int parse_whole(const member *to, const char *text)
     const bool is_negative = key->type == PNR_KEY_INT && *text == '-';
     const char *end = text;
     uint64_t value = 0;
-    double decimal;
     unsigned shift;
 
     if (parse_digits(text + is_negative, &end, &value, to->why) != PNR_OK)
-        return *text == '-' && read_decimal(text, &decimal) && has_range(key) && !is_bytes
-                   ? refuse_range(key, to->why)
-                   : PNR_ECONFIG;
+        return refuse_whole(to, text);
     shift = shift_of(key, *end);
     if (end[shift > 0])
         return refuse_value(to->why, "must be a whole number, digits alone%s",

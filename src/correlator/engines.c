@@ -71,7 +71,8 @@ int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_o
                     choice->why);
             return PNR_OK;
         }
-        pnr_log(PNR_LOG_INFO, "not used: %s", why.text);
+        pnr_log(pnr_module_is_there(candidates[i]) ? PNR_LOG_INFO : PNR_LOG_DEBUG, "not used: %s",
+                why.text);
         const size_t length = strlen(reasons);
 
         snprintf(reasons + length, sizeof reasons - length, "%s%.180s", i > 0 ? "; " : "",

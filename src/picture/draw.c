@@ -16,7 +16,6 @@ enum {
     NOTHING = -999,
     TICK_EM = 5 /* least distance of two ticks along x, in heights of the text */
 };
-static const double plot_share = 0.72; /* least width of a plot, as a share of the sheet */
 
 /* The scale of a quantity: (value - first) * factor is in `unit`. */
 typedef struct axis {
@@ -144,7 +143,8 @@ static void choose_axes(drawing *d)
 static void print_ticks(const drawing *d, const char *name, double low, double high)
 {
     const double least_px = TICK_EM * d->gnuplot.font_px;
-    const double step = pnr_round_step((high - low) * least_px / (plot_share * d->picture->width));
+    const double step =
+        pnr_round_step((high - low) * least_px / (PNR_PLOT_WIDTH * d->picture->width));
 
     fprintf(d->gnuplot.to, "set %srange [%.9g:%.9g]\nset %stics %.9g\n", name, low, high, name,
             step);
@@ -305,7 +305,7 @@ static void draw_power(const drawing *d)
         axis_value(d->y, pnr_map_range_m(row, (double)run->cells_per_row - 0.5)) - d->low_y;
     const double greatest_db = print_power(d, n);
     const double radius_px = (d->n_marks > MANY_MARKS ? 2 : 6) * d->gnuplot.scale;
-    const double radius = radius_px * (d->high_x - d->low_x) / (plot_share * d->picture->width);
+    const double radius = radius_px * (d->high_x - d->low_x) / (PNR_PLOT_WIDTH * d->picture->width);
     FILE *to = d->gnuplot.to;
 
     print_colours(d, 0, fmax(20, greatest_db));

@@ -309,7 +309,7 @@ static void print_line_types(const pnr_gnuplot *g)
     enum { N = sizeof colours / sizeof colours[0], ROUNDS = 3 };
 
     for (int i = 0; i < N * ROUNDS; i++)
-        fprintf(g->to, "set linetype %d lc rgb '#%s' lw 1.5 dt %d pt %d ps %.3g\n", i + 1,
+        fprintf(g->to, "set linetype %d lc rgb '#%s' lw 2 dt %d pt %d ps %.3g\n", i + 1,
                 colours[i % N], i / N + 1, 4 + (i % N + i / N) % 10, g->point);
     fprintf(g->to, "set linetype cycle %d\n", N * ROUNDS);
 }

@@ -14,14 +14,14 @@ static const char default_size[] = "1800x1000";
 
 /* --- columns --- */
 
-/* Returns the column of a sample, which is not before t->first. When the sample is after the last
- * possible column, calls `fold`, which joins pairs of columns. */
-static size_t find_column(pnr_picture *p, timeline *t, uint64_t sample,
+/* Returns the column of a sample, which is not before t->first. When the sample is after column
+ * n_most - 1, calls `fold`, which joins pairs of columns. n_most: even. */
+static size_t find_column(pnr_picture *p, timeline *t, size_t n_most, uint64_t sample,
                           void (*fold)(pnr_picture *p))
 {
     size_t at;
 
-    while ((sample - t->first) / t->width >= PNR_MAX_COLUMNS) {
+    while ((sample - t->first) / t->width >= n_most) {
         fold(p);
         t->width *= 2;
         t->n = (t->n + 1) / 2;
@@ -33,9 +33,9 @@ static size_t find_column(pnr_picture *p, timeline *t, uint64_t sample,
 
 static void fold_power(pnr_picture *p)
 {
-    const size_t n = p->run.n_rows, n_half = PNR_MAX_COLUMNS / 2 * n;
+    const size_t n = p->run.n_rows, n_half = p->run.n_columns / 2 * n;
 
-    for (size_t c = 0; c < PNR_MAX_COLUMNS / 2; c++)
+    for (size_t c = 0; c < p->run.n_columns / 2; c++)
         for (size_t r = 0; r < n; r++)
             p->cells[c * n + r].power =
                 fmax(p->cells[2 * c * n + r].power, p->cells[(2 * c + 1) * n + r].power);
@@ -169,10 +169,22 @@ void pnr_picture_result(pnr_picture *p, const pnr_report *report)
         if (!isfinite(e->range_m) || !isfinite(e->snr_db) ||
             (p->options.code > 0 && e->code + 1 != p->options.code))
             continue;
-        add_spot(&p->columns[find_column(p, &run->echo_time, report->sample, fold_echoes)], &s);
+        add_spot(&p->columns[find_column(p, &run->echo_time, PNR_MAX_COLUMNS, report->sample,
+                                         fold_echoes)],
+                 &s);
         run->n_echoes++;
         run->greatest_m = fmax(run->greatest_m, fabs(e->range_m));
     }
+}
+
+/* Returns an even number of places, at most n_most, for a length on the sheet. A place is at least
+ * 1.5 pixels wide, so that an echo of one cell is a visible line. */
+static size_t count_places(double length_px, size_t n_most)
+{
+    static const double least_px = 1.5;
+    const size_t n = 2 * (size_t)(length_px / least_px / 2);
+
+    return n < n_most ? n : n_most;
 }
 
 static void begin_power(pnr_picture *p, const pnr_map *map)
@@ -182,11 +194,16 @@ static void begin_power(pnr_picture *p, const pnr_map *map)
 
     run->info = map->info;
     run->is_doppler = p->kind != MAP_TIME && map->info.n_rows > 1;
-    run->doppler = pnr_doppler_bins_of(&map->info, run->is_doppler ? PNR_MAX_DOPPLER : 1);
+
+    const double height_share = run->is_doppler ? PNR_PLOT_HEIGHT_DOPPLER : PNR_PLOT_HEIGHT;
+    const size_t n_columns = count_places(PNR_PLOT_WIDTH * p->width, PNR_MAX_COLUMNS);
+    const size_t n_ranges = count_places(height_share * p->height, PNR_MAX_RANGES);
+
+    run->doppler = pnr_doppler_bins_of(&map->info, run->is_doppler ? n_columns : 1);
     run->profile_time = (timeline){.first = map->head.sample, .width = row->dwell_samples};
-    run->cells_per_row = (row->n_gate + PNR_MAX_RANGES - 1) / PNR_MAX_RANGES;
+    run->cells_per_row = (row->n_gate + n_ranges - 1) / n_ranges;
     run->n_rows = (row->n_gate + run->cells_per_row - 1) / run->cells_per_row;
-    run->n_columns = run->is_doppler ? run->doppler.n_bins : PNR_MAX_COLUMNS;
+    run->n_columns = run->is_doppler ? run->doppler.n_bins : n_columns;
 }
 
 /* Finds for each range the greatest power of the rows of a Doppler bin. The picture of the mean
@@ -231,7 +248,7 @@ void pnr_picture_map(pnr_picture *p, const pnr_map *map)
     if (p->options.code > run->info.n_codes)
         return;
     if (!run->is_doppler)
-        first = find_column(p, &run->profile_time, sample, fold_power);
+        first = find_column(p, &run->profile_time, run->n_columns, sample, fold_power);
     else if (p->kind == MAP_LAST)
         memset(p->cells, 0, run->n_columns * run->n_rows * sizeof *p->cells);
     for (size_t b = 0; b < run->doppler.n_bins; b++)

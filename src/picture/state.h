@@ -7,12 +7,16 @@
 #include "picture/picture.h"
 
 enum {
-    PNR_MAX_COLUMNS = 2000,     /* columns over time: when all are used, pairs are joined */
-    PNR_MAX_DOPPLER = 1000,     /* columns of a picture over Doppler */
+    PNR_MAX_COLUMNS = 2000,     /* columns over time or Doppler; pairs are joined for more time */
     PNR_MAX_RANGES = 1000,      /* rows of a picture, each a range */
     PNR_MAX_COLUMN_ECHOES = 64, /* echoes that one column keeps */
     PNR_MAX_TRACKS = 4096
 };
+
+/* The least size of a plot, as a share of the sheet; a Doppler axis lies above a plot. */
+#define PNR_PLOT_WIDTH 0.72
+#define PNR_PLOT_HEIGHT 0.77
+#define PNR_PLOT_HEIGHT_DOPPLER 0.7
 
 /* How maps are drawn: the mean of all maps, the last map, or range over time with the greatest
  * power of all rows. Only the first two are range-Doppler pictures. */

@@ -28,6 +28,20 @@ static size_t bridging_samples(const pnr_pipeline *p)
     return samples < (double)most ? (size_t)samples : most;
 }
 
+/* Bounds the ring and the submits by a recording of known size: it needs no more than its samples,
+ * and two dwells for the source and the end. */
+static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
+{
+    const uint64_t n_samples = p->info.n_samples;
+
+    if (p->options->feed != NULL || n_samples >= p->capacity ||
+        p->capacity - n_samples <= 2 * dwell + behind)
+        return;
+    p->capacity = (size_t)n_samples + 2 * dwell + behind;
+    if (p->max_dwells > n_samples / dwell)
+        p->max_dwells = n_samples >= dwell ? (size_t)(n_samples / dwell) : 1;
+}
+
 /* Finds how many dwells a submit may hold so that the ring has space for all submits in flight and
  * for the source. Also finds the number of samples in that ring. */
 static int shape_ring(pnr_pipeline *p, pnr_error *error)
@@ -44,6 +58,7 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     if (config->ring.bytes == 0 && config->ring.seconds == 0) {
         if (p->is_live && may_isolate(p) && p->capacity < bridging_samples(p))
             p->capacity = bridging_samples(p);
+        fit_to_recording(p, dwell, behind);
         return PNR_OK;
     }
 
@@ -341,6 +356,30 @@ static int check_length(pnr_pipeline *p, pnr_error *error)
                          p->setup->plan.n_samples);
 }
 
+/* Warns once about a code around 0 Hz in real samples. A code or pulse from a file may have a
+ * carrier of its own. */
+static void log_baseband(const pnr_pipeline *p)
+{
+    const pnr_config *config = p->config;
+
+    if (pnr_format_get(p->setup->plan.format)->is_complex || config->source.tune_hz.num != 0)
+        return;
+    for (size_t c = 0; c < p->setup->n_codes; c++) {
+        pnr_config one;
+
+        pnr_config_code(config, c, &one);
+        if (one.code.tune_hz.num == 0 && one.code.type != PNR_CODE_FILE &&
+            one.code.pulse != PNR_PULSE_FILE) {
+            pnr_log(PNR_LOG_WARN,
+                    "source.tune_hz = 0 and real samples: %s lies around 0 Hz, so an echo fades "
+                    "with its phase: set source.tune_hz to the carrier in the recording, as "
+                    "12000, or record I and Q",
+                    p->setup->codes[c].code->name);
+            return;
+        }
+    }
+}
+
 static void log_setup(const pnr_pipeline *p)
 {
     const pnr_setup *setup = p->setup;
@@ -357,6 +396,7 @@ static void log_setup(const pnr_pipeline *p)
                 "radar: the gate from %.10g m to %.10g m wraps: ranges repeat after %.10g m",
                 pnr_radar_range_m(radar, radar->min_delay_s),
                 pnr_radar_range_m(radar, radar->max_delay_s), radar->unambiguous_m);
+    log_baseband(p);
     for (size_t c = 0; c < setup->n_codes; c++)
         removed = fmax(removed, setup->codes[c].removed);
     if (removed > 0)

@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef __int128 i128;
 
@@ -39,32 +41,116 @@ static size_t wrap_index(int64_t index, size_t n)
     return (size_t)(rest < 0 ? rest + (int64_t)n : rest);
 }
 
-enum { RATES_LEN = 144 };
+enum { RATES_LEN = 160 };
 
-/* Writes "1000000 and 1001000/3 (333666.6667)": the source rates, or the chip rates, at which a
- * period has k and k + 1 samples. given: the other rate. */
-static void good_rates(pnr_rational given, size_t n_chips, int64_t k, bool is_chip_rate,
-                       char out[RATES_LEN])
+/* The search for a rate at which a period has a whole number of samples. */
+typedef struct rate_search {
+    pnr_rational given; /* the other rate */
+    size_t n_chips;
+    bool is_chip_rate; /* `given` is the source rate, and a chip rate is sought */
+} rate_search;
+
+/* Finds the rate at which a period has n samples. Returns false if it does not fit 64 bits. */
+static bool rate_of_length(const rate_search *s, int64_t n, pnr_rational *rate)
 {
-    const pnr_rational chips = {(int64_t)n_chips, 1};
-    char text[48], decimal[32];
-    size_t length = 0;
+    const pnr_rational chips = {(int64_t)s->n_chips, 1}, samples = {n, 1};
+
+    return n >= 1 && n <= MAX_SAMPLES &&
+           pnr_rational_div(s->is_chip_rate ? chips : samples, s->is_chip_rate ? samples : chips,
+                            rate) == PNR_OK &&
+           pnr_rational_mul(*rate, s->given, rate) == PNR_OK;
+}
+
+/* True if a decimal number of 10 digits is the rate exactly. */
+static bool is_decimal(pnr_rational rate, char text[32])
+{
+    pnr_rational read;
+
+    snprintf(text, 32, "%.10g", pnr_rational_double(rate));
+    return pnr_rational_parse(text, &read) == PNR_OK && read.num == rate.num &&
+           read.den == rate.den;
+}
+
+/* Adds a rate to the list. A fraction has its decimal value after it. */
+static void add_rate(pnr_rational rate, char out[RATES_LEN])
+{
+    const size_t used = strlen(out);
+    const char *comma = used > 0 ? ", " : "";
+    char decimal[32], text[48];
+
+    if (is_decimal(rate, decimal))
+        snprintf(out + used, RATES_LEN - used, "%s%s", comma, decimal);
+    else
+        snprintf(out + used, RATES_LEN - used, "%s%s (%s)", comma, pnr_rational_format(rate, text),
+                 decimal);
+}
+
+/* Divides by 2 and 5 as often as possible. */
+static int64_t without_tens(int64_t n)
+{
+    while (n % 2 == 0)
+        n /= 2;
+    while (n % 5 == 0)
+        n /= 5;
+    return n;
+}
+
+/* Returns the number of samples near k that is a multiple of m. */
+static int64_t nearest_multiple(int64_t k, int64_t m)
+{
+    const int64_t below = k - k % m;
+
+    return below > 0 && k - below < below + m - k ? below : below + m;
+}
+
+/* Returns the number of samples near k of which p / n is a decimal number; 0: none is near. */
+static int64_t nearest_divisor(int64_t k, int64_t p)
+{
+    enum { MAX_STEPS = 1024 };
+
+    for (int64_t step = 0; step < MAX_STEPS && step < k; step++) {
+        if (p % without_tens(k - step) == 0)
+            return k - step;
+        if (p % without_tens(k + 1 + step) == 0)
+            return k + 1 + step;
+    }
+    return 0;
+}
+
+/* Returns the number of samples nearest to k with a rate that is a decimal number of 10 digits and
+ * at most half of k away; 0: there is none. */
+static int64_t nearest_decimal(const rate_search *s, int64_t k)
+{
+    pnr_rational x; /* the rate of one sample a period */
+    char text[32];
+    int64_t n;
+
+    if (k < 1 || !rate_of_length(s, 1, &x))
+        return 0;
+    if (s->is_chip_rate)
+        n = without_tens(x.den) == 1 ? nearest_divisor(k, x.num) : 0;
+    else
+        n = nearest_multiple(k, without_tens(x.den));
+    return n > 0 && llabs(n - k) <= k / 2 + 1 && rate_of_length(s, n, &x) && is_decimal(x, text)
+               ? n
+               : 0;
+}
+
+/* Writes "2000000, 4298000000/2047 (2099658.036), 4299000000/2047 (2100146.556)": the nearest
+ * decimal rate, and the rates at which a period has k and k + 1 samples. */
+static void good_rates(const rate_search *s, int64_t k, char out[RATES_LEN])
+{
+    const int64_t first = nearest_decimal(s, k);
+    const int64_t lengths[] = {first, k, k + 1};
+    pnr_rational rate;
+    char text[32];
 
     out[0] = '\0';
-    for (int64_t i = k; i <= k + 1; i++) {
-        const pnr_rational samples = {i, 1};
-        pnr_rational rate;
-
-        if (i < 1 || i > MAX_SAMPLES ||
-            pnr_rational_div(is_chip_rate ? chips : samples, is_chip_rate ? samples : chips,
-                             &rate) != PNR_OK ||
-            pnr_rational_mul(rate, given, &rate) != PNR_OK)
-            continue;
-        snprintf(decimal, sizeof decimal, " (%.10g)", pnr_rational_double(rate));
-        int n = snprintf(out + length, RATES_LEN - length, "%s%s%s", length > 0 ? " and " : "",
-                         pnr_rational_format(rate, text), rate.den > 1 ? decimal : "");
-        length += n > 0 ? (size_t)n : 0;
-    }
+    for (int is_fraction = 0; is_fraction < 2; is_fraction++)
+        for (size_t i = 0; i < 3; i++)
+            if ((i == 0 || lengths[i] != first) && rate_of_length(s, lengths[i], &rate) &&
+                is_decimal(rate, text) == !is_fraction)
+                add_rate(rate, out);
 }
 
 /* Derives N = rate * L / chip rate exactly, or refuses the rates. */
@@ -97,8 +183,8 @@ static int derive_length(const pnr_config *config, size_t n_chips, pnr_radar *ou
                           "chips/s; at most %d are possible",
                           rate_text, pnr_rational_double(n), n_chips, chip_rate_text, MAX_SAMPLES);
     if (n.den != 1) {
-        good_rates(chip_rate, n_chips, n.num / n.den, false, good);
-        good_rates(rate, n_chips, n.num / n.den, true, good_chips);
+        good_rates(&(rate_search){chip_rate, n_chips, false}, n.num / n.den, good);
+        good_rates(&(rate_search){rate, n_chips, true}, n.num / n.den, good_chips);
         return pnr_refuse(error,
                           "source.rate_hz %s gives %.10g samples a period of %zu chips at %s "
                           "chips/s, not a whole number; the nearest good rates: %s; or "

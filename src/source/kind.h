@@ -92,4 +92,9 @@ void pnr_source_refuse(pnr_source_input *input, const char *reason);
  * unknown. */
 pnr_format pnr_source_named_format(const pnr_source_input *input, const pnr_config *config);
 
+enum { PNR_CHANNELS_LEN = 80 };
+/* Writes how the n channels of a sound file or sound card are used: "2 channels as I and Q" if
+ * is_complex, else "2 channels of real samples". Returns out. */
+char *pnr_source_channels_text(size_t n, bool is_complex, char out[PNR_CHANNELS_LEN]);
+
 #endif

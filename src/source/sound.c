@@ -107,6 +107,7 @@ static int fill_info(const pnr_source_input *input, const pnr_config *config,
 {
     unsigned n = header->n_channels;
     bool is_complex = config->source.layout == PNR_LAYOUT_IQ && n > 1;
+    char channels[PNR_CHANNELS_LEN];
 
     if (is_complex && n % 2 != 0)
         return pnr_refuse(
@@ -121,10 +122,9 @@ static int fill_info(const pnr_source_input *input, const pnr_config *config,
     info->n_samples = header->n_frames;
     info->n_trailing_bytes = header->n_trailing_bytes;
     info->rate_hz = (pnr_rational){header->rate_hz, 1};
-    snprintf(info->text, sizeof info->text, "%s %u bits%s as %s, %zu %s, %u Hz", header->name,
+    snprintf(info->text, sizeof info->text, "%s %u bits%s as %s, %s, %u Hz", header->name,
              header->bits, header->is_float ? " float" : "", pnr_format_get(info->format)->name,
-             info->n_channels, info->n_channels == 1 ? "channel" : "channels",
-             (unsigned)header->rate_hz);
+             pnr_source_channels_text(n, is_complex, channels), (unsigned)header->rate_hz);
     return PNR_OK;
 }
 

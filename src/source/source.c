@@ -305,6 +305,17 @@ pnr_format pnr_source_named_format(const pnr_source_input *input, const pnr_conf
     return pnr_format_of_path(input->name);
 }
 
+char *pnr_source_channels_text(size_t n, bool is_complex, char out[PNR_CHANNELS_LEN])
+{
+    if (!is_complex)
+        snprintf(out, PNR_CHANNELS_LEN, "%zu channel%s of real samples", n, n == 1 ? "" : "s");
+    else if (n == 2)
+        snprintf(out, PNR_CHANNELS_LEN, "2 channels as I and Q");
+    else
+        snprintf(out, PNR_CHANNELS_LEN, "%zu channels as %zu pairs of I and Q", n, n / 2);
+    return out;
+}
+
 /* Makes a source that is described and has not begun. */
 static int create_source(const pnr_config *config, pnr_source **out, pnr_error *error)
 {

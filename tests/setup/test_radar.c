@@ -117,7 +117,7 @@ TEST(a_broken_length_names_the_good_rates)
     config.source.rate_hz = (pnr_rational){4000500, 1};
     config.code.chip_rate_hz = (pnr_rational){1023000, 1};
     refused(&config, 1023, "4000.5 samples");
-    refused(&config, 1023, "4000000 and 4001000");
+    refused(&config, 1023, "4000000, 4001000");
     /* A period would be shorter than one sample, so the message names only a higher rate. */
     config.source.rate_hz = (pnr_rational){999, 1};
     refused(&config, 1023, "rates: 1000");
@@ -125,24 +125,59 @@ TEST(a_broken_length_names_the_good_rates)
     config.code.chip_rate_hz = (pnr_rational){1000000, 3};
     config.source.rate_hz = (pnr_rational){100000, 1};
     refused(&config, 7, "not a whole number");
-    refused(&config, 7, "2000000/21 (95238.09524) and 1000000/7 (142857.1429)");
-    refused(&config, 7, "code.chip_rate_hz 350000 and 700000/3 (233333.3333)");
+    refused(&config, 7, "rates: 2000000/21 (95238.09524), 1000000/7 (142857.1429)");
+    refused(&config, 7, "code.chip_rate_hz 350000, 700000/3 (233333.3333)");
+    /* Whole samples a chip are the nearest decimal rate. */
+    config.code.chip_rate_hz = (pnr_rational){1000000, 1};
+    config.source.rate_hz = (pnr_rational){2100000, 1};
+    refused(&config, 2047, "rates: 2000000, 4298000000/2047 (2099658.036), 4299000000/2047");
+    refused(&config, 2047, "code.chip_rate_hz 1006250, 307050000/307 (1000162.866), ");
+    /* A decimal rate with one sample more is first. */
+    config.code.chip_rate_hz = (pnr_rational){1023000, 1};
+    config.source.rate_hz = (pnr_rational){2045500, 1};
+    refused(&config, 1023, "rates: 2045000, 2046000; or");
+}
+
+/* Tries each rate of a list, as the source rate or the chip rate. Periods of k and k + 1 samples are
+ * among them, and decimal numbers precede fractions. Returns the number of decimal numbers. */
+static int try_rates(const char *list, pnr_config config, bool is_chip_rate, size_t n_chips,
+                     size_t k)
+{
+    bool has_k = false, has_next = false, has_fraction = false;
+    int n_decimals = 0;
+    char text[64];
+
+    for (int length = 0; sscanf(list, "%63[-+0-9./e]%n", text, &length) == 1;) {
+        assert_int_equal(pnr_rational_parse(text, is_chip_rate ? &config.code.chip_rate_hz
+                                                               : &config.source.rate_hz),
+                         PNR_OK);
+        const size_t n = derive(&config, n_chips).n_samples;
+        has_k |= n == k;
+        has_next |= n == k + 1;
+        n_decimals += strchr(text, '/') == NULL;
+        assert_false(has_fraction && strchr(text, '/') == NULL);
+        has_fraction |= strchr(text, '/') != NULL;
+        list += length;
+        list += strspn(list, " ");
+        list += *list == '(' ? strcspn(list, ")") + 1 : 0;
+        list += strspn(list, ", ");
+    }
+    assert_true(has_k && has_next);
+    return n_decimals;
 }
 
 TEST(the_good_rates_are_good_and_next_to_it)
 {
-    int n_broken = 0;
+    int n_broken = 0, n_decimals = 0;
 
     for (int i = 0; i < 2000; i++) {
         const size_t n_chips = 1 + (size_t)(uniform() * 5000);
         pnr_config config;
         pnr_radar radar;
         pnr_error error;
-        char low[64], high[64], slow[64], fast[64];
         fill(&config);
         config.source.rate_hz = (pnr_rational){100000 + (int64_t)(uniform() * 1e7), 1};
         config.code.chip_rate_hz = (pnr_rational){1000 + (int64_t)(uniform() * 1e5), 7};
-        const double given = pnr_rational_double(config.source.rate_hz);
         if (pnr_radar_derive(&config, n_chips, &radar, &error) == PNR_OK)
             continue;
         const char *rates = strstr(error.text, "good rates: ");
@@ -151,26 +186,15 @@ TEST(the_good_rates_are_good_and_next_to_it)
             continue;
         }
         n_broken++;
-        assert_int_equal(sscanf(rates, "good rates: %63[0-9/]", low), 1);
-        assert_int_equal(sscanf(strstr(rates, " and "), " and %63[0-9/]", high), 1);
-        const char *chips = strstr(rates, "code.chip_rate_hz ");
+        const char *chips = strstr(rates, "; or code.chip_rate_hz ");
         assert_non_null(chips);
-        assert_int_equal(sscanf(chips, "code.chip_rate_hz %63[0-9/]", fast), 1);
-        assert_int_equal(sscanf(strstr(chips, " and "), " and %63[0-9/]", slow), 1);
-        pnr_config other = config;
-        assert_int_equal(pnr_rational_parse(low, &config.source.rate_hz), PNR_OK);
-        size_t below = derive(&config, n_chips).n_samples;
-        assert_true(pnr_rational_double(config.source.rate_hz) < given);
-        assert_int_equal(pnr_rational_parse(high, &config.source.rate_hz), PNR_OK);
-        assert_int_equal(derive(&config, n_chips).n_samples, below + 1);
-        assert_true(pnr_rational_double(config.source.rate_hz) > given);
-        /* The chip rates that the message names give the same numbers of samples. */
-        assert_int_equal(pnr_rational_parse(fast, &other.code.chip_rate_hz), PNR_OK);
-        assert_int_equal(derive(&other, n_chips).n_samples, below);
-        assert_int_equal(pnr_rational_parse(slow, &other.code.chip_rate_hz), PNR_OK);
-        assert_int_equal(derive(&other, n_chips).n_samples, below + 1);
+        const size_t k = (size_t)(7 * (double)config.source.rate_hz.num * (double)n_chips /
+                                  (double)config.code.chip_rate_hz.num);
+        n_decimals += try_rates(rates + strlen("good rates: "), config, false, n_chips, k);
+        n_decimals +=
+            try_rates(chips + strlen("; or code.chip_rate_hz "), config, true, n_chips, k);
     }
-    assert_true(n_broken > 500);
+    assert_true(n_broken > 500 && n_decimals > 200);
 }
 
 TEST(lengths_and_rates_that_are_refused)

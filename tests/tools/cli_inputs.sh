@@ -61,16 +61,31 @@ real="-s source.tune_hz=24e3 -s code.chip_rate_hz=24e3 -s code.degree=6"
 "$bin/pnradar-echo" -c "$work/scene.conf" "$work/iq.ci16" 2>"$work/err" &&
     "$bin/pnradar-echo" -c "$work/scene.conf" $real "$work/real.i16" 2>>"$work/err" && inputs sound
 report $? "recordings as WAV and AIFF"
-status 0 "$pnradar" -c "$work/sonar.conf" --print csv "$work/iq.wav" && near "$work/out" &&
+PNR_LOG=info status 0 "$pnradar" -c "$work/sonar.conf" --print csv "$work/iq.wav" && near "$work/out" &&
+    says 'source: WAV 16 bits as ci16, 2 channels as I and Q, 96000 Hz' &&
     mv "$work/out" "$work/csv" && status 0 "$pnradar" -c "$work/sonar.conf" --print csv "$work/iq.aiff" &&
     cut -d, -f1-11,13- "$work/csv" >"$work/a" && cut -d, -f1-11,13- "$work/out" | cmp -s - "$work/a"
 report $? "stereo is I and Q, without any key for rate or format"
 # shellcheck disable=SC2086 # a list of options
-status 0 "$pnradar" -c "$work/sonar.conf" $real --print csv "$work/real.wav" && near "$work/out"
+PNR_LOG=info status 0 "$pnradar" -c "$work/sonar.conf" $real --print csv "$work/real.wav" && near "$work/out" &&
+    says 'source: WAV 16 bits as i16, 1 channel of real samples, 96000 Hz'
 report $? "mono is real samples"
+# silent ARGUMENT...: the run has no warning about the carrier
+silent() {
+    PNR_LOG=info status 0 "$pnradar" -c "$work/sonar.conf" "$@" && ! says 'echo fades' >/dev/null
+}
 # shellcheck disable=SC2086
-status 0 "$pnradar" -c "$work/sonar.conf" $real -s source.layout=channels -s source.channel=1 --print csv \
-    "$work/both.wav" && near "$work/out"
+PNR_LOG=info status 0 "$pnradar" -c "$work/sonar.conf" $real -s source.tune_hz=0 "$work/real.wav" &&
+    says 'warning: source.tune_hz = 0 and real samples: m-sequence .* set source.tune_hz to the carrier' &&
+    silent $real "$work/real.wav" && silent "$work/iq.wav" &&
+    silent $real -s source.tune_hz=0 -s code.tune_hz=24e3 "$work/real.wav" &&
+    "$python" -c "print('1\\n-1\\n' * 63)" | grep . >"$work/carrier.txt" &&
+    silent $real -s source.tune_hz=0 -s code.type=file -s "code.path=$work/carrier.txt" \
+        -s code.chip_rate_hz=96e3 "$work/real.wav"
+report $? "a code around 0 Hz in real samples is a warning, one with a carrier is none"
+# shellcheck disable=SC2086
+PNR_LOG=info status 0 "$pnradar" -c "$work/sonar.conf" $real -s source.layout=channels -s source.channel=1 --print csv \
+    "$work/both.wav" && near "$work/out" && says ', 2 channels of real samples, 96000 Hz'
 report $? "the second of two real channels"
 status 78 "$pnradar" -c "$work/sonar.conf" -s source.rate_hz=48k "$work/iq.wav" && says '96000 Hz' && says '48000 Hz' &&
     says 'leave source.rate_hz out' && status 0 "$pnradar" -c "$work/sonar.conf" -s source.rate_hz=96k "$work/iq.wav"

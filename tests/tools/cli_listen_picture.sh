@@ -178,15 +178,15 @@ plot 65 "$work/stub.png" -- -s detector.pfa=1e-12 -s radar.min_range_m=60000 \
     -s radar.max_range_m=61000 && says 'nothing came to draw'
 report $? "a run without echoes and profiles is no picture"
 
-# 4500 dwells make 1125 columns of four dwells.
+# 4500 dwells make 563 columns of eight dwells.
 mv "$work/echo.ci16" "$work/short.ci16"
 mv "$work/truth.csv" "$work/short.csv"
 "$bin/pnradar-echo" -c "$work/radar.conf" -s code.degree=5 -s echo.periods=4500 -s echo.noise_rms=0.01 \
     -s target.1.range_m=600 -s target.1.velocity_mps=14000 -s target.2.amplitude=1e-9 \
     --truth "$work/truth.csv" "$work/echo.ci16" 2>"$work/err"
-plot 0 "$work/stub.png" -- -s code.degree=5 -s publisher.profile=power && says 'greatest of 4 dwells' &&
-    awk '/^\$map/ { getline; exit NF != 1125 }' "$work/commands" && says '4500 profiles received, 0 missed' &&
-    grep -q '^set xrange \[0:139.5\]' "$work/commands"
+plot 0 "$work/stub.png" -- -s code.degree=5 -s publisher.profile=power && says 'greatest of 8 dwells' &&
+    awk '/^\$map/ { getline; exit NF != 563 }' "$work/commands" && says '4500 profiles received, 0 missed' &&
+    grep -q '^set xrange \[0:139\.624\]' "$work/commands"
 report $? "a long run is decimated in time"
 
 # --- maps ---

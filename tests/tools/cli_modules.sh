@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Modules of sources: one that is missing, broken or of another version is named with the input and the way out.
+# Modules: a source that is missing, broken or of another version is named with the input and the way out; engines of engine.name = auto.
 # usage: cli_modules.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -23,4 +23,16 @@ report $? "what is no module is refused with the loader's reason"
 ln -sf "$bin/../tests/engines/fault.so" "$work/modules/source-soapy.so"
 status 69 "$pnradar" "$@" && says 'of interface 0, this program needs [0-9]* *: install both of one version'
 report $? "a module without this program's interface is refused with both numbers"
+
+conf=$here/../../config/demo.conf
+"$bin/pnradar-echo" -c "$conf" -s echo.periods=10 "$work/echo.ci16" || exit 1
+: >"$work/modules/cpu.so"
+PNR_LOG=info status 69 "$work/alone/pnradar" -c "$conf" -s engine.name=auto "$work/echo.ci16" &&
+    ! says 'not used: engine cuda' >/dev/null && says 'not used: engine cpu: .*file too short' &&
+    PNR_LOG=debug status 69 "$work/alone/pnradar" -c "$conf" -s engine.name=auto "$work/echo.ci16" &&
+    says 'not used: engine cuda: no module cuda.so was built or installed' &&
+    cp "$work/modules/cpu.so" "$work/modules/cuda.so" &&
+    PNR_LOG=info status 69 "$work/alone/pnradar" -c "$conf" -s engine.name=auto "$work/echo.ci16" &&
+    says 'not used: engine cuda: .*file too short'
+report $? "an engine that was never built is logged for debug alone, one that fails always"
 plan

@@ -150,6 +150,18 @@ report $? "the title has date or sample, code, dwell and rate"
 draws '^set cbrange \[0:[234]' && draws '^set cbrange \[-*[0-9]*:[234]' --range-db 60 &&
     [ "$(sed -n 's/^set cbrange \[\(.*\):\(.*\)\]/\1 \2/p' "$work/commands" | awk '{ print $2 - $1 }')" = 60 ]
 report $? "--range-db is the range of the colours"
+# places WIDTH HEIGHT: the drawn map has places of 1.5 pixels or more on a sheet of this size, and more than half as many as fit
+places() {
+    awk -v width="$1" -v height="$2" '/^\$map/ { inside = 1; next } /^end_of_block/ { inside = 0 }
+        inside { rows++; columns = NF }
+        END { print "# " columns " columns, " rows " rows"
+            exit !(rows <= 0.77 * height / 1.5 && rows > 0.2 * height && columns <= 0.72 * width / 1.5) }' "$work/commands"
+}
+# 800 cells of range; 320 results over time, or 240 rows of Doppler
+# shellcheck disable=SC2086
+draws matrix --size 1500x1000 && places 1500 1000 && draws matrix --size 400x300 && places 400 300 &&
+    draws matrix --size 400x300 $doppler -s dwell.periods=240 && places 400 300
+report $? "a line of an echo is at least 1.5 pixels wide"
 cat >"$work/two.conf" <<END
 [code.1]
 type = gold

@@ -115,6 +115,12 @@ status 0 $one -s source.lost=100+27 "$work/part100.sc16" && cut -d, -f1-11,13- "
     says '127 samples = 100 used + .*27 .*lost' && cut -d, -f1-11,13- "$work/out" | cmp - "$work/named" &&
     [ "$(wc -l <"$work/named")" -ge 2 ] && status 65 $one "$work/part63.sc16" && says 'shorter than one dwell'
 report $? "a recording of less than a period is searched with what is there"
+# 12700 samples, and two periods of 127
+status 0 -s ring.bytes=0 "$work/echo.sc16" && says ' ring of 12954 samples$' &&
+    "$pnradar" -c "$work/radar.conf" -s ring.bytes=0 - <"$work/echo.sc16" 2>"$work/err" && says ' ring of 12954 samples$' &&
+    head -c 50800 "$work/echo.sc16" | "$pnradar" -c "$work/radar.conf" -s ring.bytes=0 - 2>"$work/err" &&
+    says ' ring of [0-9]\{6,\} samples$'
+report $? "the ring of a recording is no longer than the recording and two dwells"
 status 66 "$work/none.sc16" && says 'none.sc16' && status 66 "$work" && status 66 &&
     status 66 -c "$work/none.conf"
 report $? "66: no such file, a folder, no input at all"

@@ -148,6 +148,17 @@ report $? "rtl_sdr: the echo and no other"
 perform 'GNU Radio' 1 && echoes graph.csv '{ if (f("range_m") > 109000 && f("range_m") < 112000) good++ }'
 report $? "GNU Radio: the E layer"
 
+if [ -e "$top/.git" ] && git -C "$top" rev-parse >/dev/null 2>&1; then
+    for file in *.*; do
+        [ "$file" = flowgraph.py ] || ! grep -qwF "$file" "$top/README.md" || echo "$file"
+    done >made
+    git -C "$top" check-ignore --no-index --stdin <made >ignored
+    [ "$(wc -l <made)" -ge 12 ] && diff made ignored >out
+    report $? "git ignores the files that the recipes make in the clone"
+else
+    skip "git ignores the files that the recipes make in the clone" "no clone"
+fi
+
 # --- the page itself ---
 
 grep -o '](\([^)#]*\)[^)]*)' "$top/README.md" | sed 's/](\([^)#]*\).*/\1/' | sort -u | while read -r file; do

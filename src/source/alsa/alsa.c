@@ -322,9 +322,13 @@ static int alsa_describe(pnr_source_input *input, const pnr_config *config, pnr_
     c->info = info;
     c->rate_hz = (double)rate_hz.num;
     c->is_short = format == PNR_FORMAT_I16 || format == PNR_FORMAT_CI16;
-    snprintf(info->text, sizeof info->text, "sound card as %s, %zu %s, %u Hz",
-             pnr_format_get(format)->name, info->n_channels,
-             info->n_channels == 1 ? "channel" : "channels", (unsigned)rate_hz.num);
+    const bool is_complex = pnr_format_get(format)->is_complex;
+    char channels[PNR_CHANNELS_LEN];
+
+    snprintf(
+        info->text, sizeof info->text, "sound card as %s, %s, %u Hz", pnr_format_get(format)->name,
+        pnr_source_channels_text(info->n_channels * (is_complex ? 2 : 1), is_complex, channels),
+        (unsigned)rate_hz.num);
     return PNR_OK;
 }
 

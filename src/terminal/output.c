@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A stream whose writes wait in poll, where the stop flag ends them. */
-#include "output.h"
+#include "terminal/output.h"
 
 #include "base/clock.h"
 

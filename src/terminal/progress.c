@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One line on the terminal of standard error: how far a recording has been processed. */
-#include "progress.h"
+#include "terminal/progress.h"
 
 #include "base/log.h"
 

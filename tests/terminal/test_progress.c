@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of the progress line. */
-#include "progress.h"
+#include "terminal/progress.h"
 
 #include "tests/fixture/test.h"
 
