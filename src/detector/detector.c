@@ -115,10 +115,9 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
     const double scale = gains->amplitude * detector->energy_of_code;
     const double cell = noise->cell * t->loss;
     /* The noise estimate is a gamma variable: on average its inverse is too large by the factor
-     * 1/(1 - variance). */
-    const double snr = detector->is_sum
-                           ? t->amplitude2 * scale * scale / cell * (1 - noise->variance)
-                           : t->fit.power / cell * (1 - noise->variance) - t->fit.cells;
+     * 1/(1 - chance). */
+    const double snr = detector->is_sum ? t->amplitude2 * scale * scale / cell * (1 - noise->chance)
+                                        : t->fit.power / cell * (1 - noise->chance) - t->fit.cells;
     const double s = snr > 1e-3 ? snr : 1e-3;
     const variances v = find_variances(detector, observed, gains, t, noise, s);
 

@@ -126,7 +126,9 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
             (cell + of_holes) * (cell + of_holes) / cells + others * others,
             has_white ? pow(colour * fmax(noise->white, cell), 2) + white_error * white_error
                       : INFINITY};
-        double weights = 0, sum = 0;
+        const double of_chance[] = {cell * cell * of_cells,
+                                    (cell + of_holes) * (cell + of_holes) / cells, 0};
+        double weights = 0, sum = 0, chance = 0;
 
         /* A pulse that differs from the code's has other sidelobes than the model. */
         if (value[0] < 0)
@@ -134,11 +136,14 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
         for (int e = 0; e < 3; e++) {
             weights += 1 / variance[e];
             sum += value[e] / variance[e];
+            chance += of_chance[e] / (variance[e] * variance[e]);
         }
         /* A result below half of its standard deviation is replaced by half of the standard
          * deviation. */
         cell = fmax(sum / weights, fmax(sqrt(1 / weights) / 2, least));
         noise->variance = fmin(1 / (weights * cell * cell), 0.5);
+        noise->chance =
+            fmin(has_white ? chance / (weights * weights * cell * cell) : 0.5, noise->variance);
     }
     noise->cell = cell;
 }
@@ -158,6 +163,9 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
     pnr_noise noise = {.cell = cell,
                        .variance = fmin(of_cells + error, 0.5),
                        .least = cell * fmax(1 - 2 * sqrt(error), 0)};
+
+    noise.chance = noise.variance;
+
     const double white_error =
         find_white(detector, observed->dwell, gains, tracks, n, &pairs, s.model, &noise);
 

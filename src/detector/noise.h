@@ -54,6 +54,8 @@ typedef struct pnr_cells {
 typedef struct pnr_noise {
     double cell;     /* noise power of one cell */
     double variance; /* relative variance of `cell` */
+    double chance;   /* the part of `variance` that makes the mean of 1 / cell larger than that of
+                      * 1: without that of random phases between echoes in sums of powers */
     double least;    /* lower bound of `cell` from the sum of P alone, in spite of strong echoes */
     double misfit;   /* residual energy beyond the noise / energy of the echo; 0: no misfit */
     double beside;   /* distance to an echo too near to tell apart, samples; 0: there is none */

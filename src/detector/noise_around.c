@@ -47,6 +47,7 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
                            (double)detector->n_codes / detector->cells.n;
     }
     noise->variance *= before * before / (noise->cell * noise->cell);
+    noise->chance *= before * before / (noise->cell * noise->cell);
 }
 
 /* Fills the variances that the sidelobes of other echoes add to delay and relative amplitude. These
@@ -100,7 +101,7 @@ void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, siz
 
     if (is_cfar && (ratio > 1 + chance || ratio < 1 / (1 + chance))) {
         noise->cell = near;
-        noise->variance = fmin(1 / cells, 0.5);
+        noise->variance = noise->chance = fmin(1 / cells, 0.5);
         noise->shape = 1;
     } else if (ratio > 1 + chance && near > rounding * tracks[i].power) {
         noise->misfit = (near - noise->cell) * cells / tracks[i].power;

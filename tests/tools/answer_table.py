@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Errors against stated sigmas in random scenes: prints one row of a markdown table for each kind of scene.
 
-usage: answer_table.py BIN_FOLDER [--dwells N] [--scenes N] [--only TEXT] [--seed S] [--check]
+usage: answer_table.py BIN_FOLDER [--dwells N] [--scenes N] [--only TEXT] [--seed S] [--check] [--snr-limit DB]
 
---check: exit status 1 if a mean of (error / sigma)^2 lies outside 0.8 to 1.25, or 1 % of the dwells have a false echo.
+--check: exit status 1 if a mean of (error / sigma)^2 lies outside 0.8 to 1.25, or 1 % of the dwells have a false echo;
+--snr-limit: also if the mean SNR is wrong by more than DB.
 """
 import argparse
 import json
@@ -157,6 +158,7 @@ def main():
     parser.add_argument('--only', default='')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--check', action='store_true')
+    parser.add_argument('--snr-limit', type=float, help='of the mean error in white noise, dB, with --check')
     arguments = parser.parse_args()
     is_good = True
     print('| samples a chip | pulse | samples | noise | dwell | codes | echoes | found, % | false a dwell | '
@@ -180,6 +182,7 @@ def main():
               flush=True)
         means = [tally.mean(k) for k in ('delay', 'doppler', 'amplitude') if tally.sums[k]]
         is_good &= bool(means) and all(0.8 <= m <= 1.25 for m in means) and 100 * tally.false <= tally.dwells
+        is_good &= arguments.snr_limit is None or abs(tally.mean('snr')) <= arguments.snr_limit
     return 0 if is_good or not arguments.check else 1
 
 

@@ -5,11 +5,13 @@
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
 
-answers() { # rows of the table, what they show
-    "$python" "$here/answer_table.py" "$bin" --dwells 200 --scenes 10 --check --only "$1" >"$work/out" 2>&1
+answers() { # rows of the table, what they show, options
+    only=$1 what=$2
+    shift 2
+    "$python" "$here/answer_table.py" "$bin" --dwells 200 --scenes 10 --check --only "$only" "$@" >"$work/out" 2>&1
     status=$?
     sed 's/^/# /' "$work/out"
-    report $status "$2"
+    report $status "$what"
 }
 
 find_python json
@@ -20,6 +22,8 @@ else
     answers "white | 16 rows | 1 | 8 " "eight echoes in Doppler rows"
     answers "white | 16 rows | 10 | 4 " "four echoes of ten codes in Doppler rows"
     answers "white | 16 looks | 1 | 2 " "two echoes in powers of 16 looks"
+    answers "| complex | white | 16 looks | 1 | 4 " "the mean SNR of four echoes in powers of 16 looks" \
+        --dwells 60 --scenes 60 --snr-limit 0.15
     answers "| 4 | rectangular | complex | coloured | 1 looks | 1 | 1 " "one echo in filtered noise"
     answers "| complex | coloured | 1 looks | 1 | 8 " "eight echoes in filtered noise"
     answers "| complex | coloured | 16 rows | 1 | 4 " "four echoes in filtered noise, in Doppler rows"
