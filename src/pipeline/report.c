@@ -74,17 +74,19 @@ static void record_report(const pnr_publishing *p)
 {
     const pnr_report *report = &p->report;
     const pnr_config *config = p->parts.config;
+    pnr_sample_recorder *samples = p->parts.acquisition->recorder;
+    bool is_strong = false;
 
     if (p->recorder != NULL)
         pnr_result_recorder_add(p->recorder, report);
-    if (p->parts.acquisition->recorder == NULL || !config->recorder.has_trigger_snr_db)
+    if (samples == NULL)
         return;
-    for (size_t i = 0; i < report->detection.n_echoes; i++)
-        if (report->detection.echoes[i].snr_db >= config->recorder.trigger_snr_db) {
-            pnr_sample_recorder_trigger(p->parts.acquisition->recorder, PNR_TRIGGER_ECHO,
-                                        report->sample);
-            return;
-        }
+    for (size_t i = 0; !is_strong && i < report->detection.n_echoes; i++)
+        is_strong = config->recorder.has_trigger_snr_db &&
+                    report->detection.echoes[i].snr_db >= config->recorder.trigger_snr_db;
+    if (is_strong)
+        pnr_sample_recorder_trigger(samples, PNR_TRIGGER_ECHO, report->sample);
+    pnr_sample_recorder_search(samples, report->sample);
 }
 
 /* Reports the first dwell of those in a row that have clipped samples. */

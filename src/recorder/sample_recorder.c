@@ -25,6 +25,7 @@ enum {
     N_TRIGGERS = 3
 };
 
+static const uint64_t stuck_patience_ns = 500 * 1000 * 1000;
 static const uint64_t poll_ns = 10 * 1000 * 1000, full_ns = 1000 * 1000,
                       retry_after_ns = 1000000000;
 
@@ -57,6 +58,7 @@ struct pnr_sample_recorder {
     _Atomic bool ended;
     _Atomic bool is_full;         /* the queue had no space since the thread last looked */
     _Atomic uint64_t newest;      /* position after the newest sample */
+    _Atomic uint64_t searched;    /* no further event will be reported before this position */
     _Atomic uint64_t n_refused;   /* samples for which the queue had no space */
     _Atomic uint64_t n_unwritten; /* samples that the disk did not take */
 
@@ -72,6 +74,8 @@ struct pnr_sample_recorder {
     uint64_t n_missed; /* samples that are not recorded since the failure began */
     uint64_t n_told;   /* refused samples that are logged */
     uint64_t told_ns;
+    uint64_t stuck_at; /* `searched` when the queue was found full, */
+    uint64_t stuck_ns; /* first at this time */
 };
 
 /* --- names --- */
@@ -224,6 +228,29 @@ static void take_events(pnr_sample_recorder *r)
     }
 }
 
+/* True if a queue that a file waits for is full and stays so: the windows in it give no results. */
+static bool is_stuck(pnr_sample_recorder *r, uint64_t searched)
+{
+    if (!atomic_exchange(&r->is_full, false))
+        return false;
+    if (r->stuck_ns == 0 || searched != r->stuck_at) {
+        r->stuck_at = searched;
+        r->stuck_ns = pnr_clock_ns();
+    }
+    return pnr_clock_ns() - r->stuck_ns > stuck_patience_ns;
+}
+
+/* True if no event needs the samples before `end` any more. The samples of a live stream wait for a
+ * fixed time; those of a file wait for the results. */
+static bool is_past(pnr_sample_recorder *r, uint64_t end)
+{
+    const uint64_t searched = atomic_load(&r->searched);
+
+    if (r->can_wait)
+        return end + r->before <= searched || is_stuck(r, searched);
+    return end + r->kept <= atomic_load(&r->newest) || atomic_exchange(&r->is_full, false);
+}
+
 /* Records what lies around events in the oldest block. True: the block is done. */
 static bool follow_events(pnr_sample_recorder *r, const block *b, bool is_over)
 {
@@ -232,8 +259,7 @@ static bool follow_events(pnr_sample_recorder *r, const block *b, bool is_over)
 
     take_events(r);
     if (r->from == r->until)
-        return is_over || end + r->kept <= atomic_load(&r->newest) ||
-               atomic_exchange(&r->is_full, false);
+        return is_over || is_past(r, end);
     from = r->from > r->done ? r->from : r->done;
     from = from > b->first ? from : b->first;
     until = end < r->until ? end : r->until;
@@ -316,6 +342,11 @@ void pnr_sample_recorder_trigger(pnr_sample_recorder *r, pnr_trigger trigger, ui
     pnr_queue_commit(queue, sizeof *e);
 }
 
+void pnr_sample_recorder_search(pnr_sample_recorder *r, uint64_t position)
+{
+    atomic_store(&r->searched, position);
+}
+
 uint64_t pnr_sample_recorder_lost(const pnr_sample_recorder *r)
 {
     return atomic_load(&r->n_refused) + atomic_load(&r->n_unwritten);
@@ -356,13 +387,16 @@ static uint64_t samples_of(const pnr_sample_recorder *r, double seconds)
 }
 
 /* Computes the lengths in samples. Returns the number of bytes of the queue. */
-static size_t measure(pnr_sample_recorder *r)
+static size_t measure(pnr_sample_recorder *r, const pnr_setup *setup)
 {
     const pnr_config *config = r->config;
     const double pre_s = config->recorder.pre_trigger_s, buffer_s = config->recorder.buffer_s;
     const uint64_t by_size = config->recorder.rotate_bytes / r->sample_bytes;
     const uint64_t by_time = samples_of(r, config->recorder.rotate_s);
-    double bytes = (double)samples_of(r, pre_s + buffer_s) * (double)r->sample_bytes;
+    const double dwell_s =
+        (double)pnr_plan_dwell_samples(&setup->plan) / pnr_rational_double(r->recording.rate_hz);
+    const double wait_s = r->can_wait ? 2 * dwell_s : 0; /* a file waits for results of dwells */
+    double bytes = (double)samples_of(r, pre_s + buffer_s + wait_s) * (double)r->sample_bytes;
 
     r->part_samples = UINT64_MAX;
     if (config->recorder.rotate_bytes > 0)
@@ -399,7 +433,7 @@ int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup,
         PNR_OK)
         goto fail;
     r->sample_bytes = r->recording.sample_bytes;
-    bytes = measure(r);
+    bytes = measure(r, setup);
     if ((code = check_path(r, error)) != PNR_OK)
         goto fail;
     r->blocks = pnr_queue_create(bytes, sizeof(block) + r->block_samples * r->sample_bytes);

@@ -47,6 +47,9 @@ void pnr_sample_recorder_add(pnr_sample_recorder *recorder, uint64_t position, i
  * thread reports a loss, and the publishing thread reports the others. */
 void pnr_sample_recorder_trigger(pnr_sample_recorder *recorder, pnr_trigger trigger,
                                  uint64_t position);
+/* Tells that all events before a position are reported. The publishing thread calls this after each
+ * result. */
+void pnr_sample_recorder_search(pnr_sample_recorder *recorder, uint64_t position);
 /* Returns the number of samples so far that were to be recorded and are not. Any thread may call
  * it. */
 uint64_t pnr_sample_recorder_lost(const pnr_sample_recorder *recorder);
