@@ -41,10 +41,11 @@ typedef struct pnr_cuda_walsh {
     const void *raw;
     const pnr_cuda_job *job;        /* header of the submit, which has the number of its dwells */
     const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
-    /* Tables of 2^n entries each. The entry of `place` for state m is the index of the state's
-     * sample in the window, or above degree 13 in the row. pnr_cuda_walsh_place tells where this
-     * entry is. lag_of[u_k] is k; lag_of[0] is not used. cell_of[k] is u_k. The entries of lag_of
-     * and cell_of are uint16_t up to degree 13 and uint32_t above. */
+    /* Tables of 2^n entries each. `place` has an entry for each state m, which tells where the
+     * state's sample is. Up to degree 13 the entry is an index in the window; above degree 13 it is
+     * an index in the state's row of `sorted`. pnr_cuda_walsh_place returns the index of the entry.
+     * lag_of[u_k] is k; lag_of[0] is not used. cell_of[k] is u_k. The entries of lag_of and cell_of
+     * are uint16_t up to degree 13 and uint32_t above. */
     const uint16_t *place;
     const void *lag_of, *cell_of;
     pnr_dwell *dwells;         /* [n_dwells] */

@@ -15,8 +15,9 @@ typedef struct pnr_rational {
 /* Reads "1.023e6", "-1680", "40000000/3" or "0.5" exactly; refuses spaces, hex, inf and nan.
  * PNR_OK, or PNR_ECONFIG: the text is no such number, divides by zero, or does not fit 64 bits. */
 int pnr_rational_parse(const char *text, pnr_rational *out);
-/* Converts a double to the shortest decimal number that gives this double. This is exactly the
- * number of a text of at most 15 digits. PNR_OK, or as pnr_rational_parse. */
+/* Converts a double to the shortest decimal number that gives this double. So if the double was
+ * read from a text of at most 15 digits, *out is exactly the number in the text. PNR_OK, or as
+ * pnr_rational_parse. */
 int pnr_rational_from_double(double value, pnr_rational *out);
 double pnr_rational_double(pnr_rational r); /* 0 for {0, 0} */
 

@@ -32,7 +32,8 @@ void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay);
  * caller then adds all parts of its windows. */
 bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row,
                            double bins);
-/* Adds sum a(n - delay) + by_delay d/d delay a(n - delay) to the echo that is set. */
+/* Adds two parts to the echo that is set: a(n - delay) times `sum`, and its derivative with respect
+ * to the delay times `by_delay`. */
 void pnr_ambiguity_add(pnr_ambiguity *ambiguity, double delay, double complex sum,
                        double complex by_delay);
 

@@ -26,7 +26,7 @@ typedef struct pnr_made {
     size_t cells_at;      /* offset of the cells from the begin; 0: none; set by commit */
     uint64_t sample;      /* first of the dwell */
     uint64_t lost;        /* samples of the dwell that are lost or not finite */
-    uint64_t lost_before; /* positions without a result before this dwell */
+    uint64_t lost_before; /* samples between the previous result and this dwell, lost ones too */
     uint64_t ready_ns, submitted_ns, collected_ns; /* as in pnr_windows */
     bool is_restarted;                             /* the first result of a new worker */
     const char *engine;                            /* NULL: that of the run */
@@ -47,7 +47,7 @@ const float *pnr_made_cells(const pnr_made *made);
 /* Counts of one view: its samples and windows. */
 typedef struct pnr_counted {
     pnr_account account;
-    uint64_t unreported; /* positions without a result since the last result, after this view */
+    uint64_t unreported; /* samples since the last result, after this view; none gave a result */
     int failure;         /* code of the last submit or collect that failed */
 } pnr_counted;
 

@@ -37,7 +37,7 @@ struct pnr_isolation {
     pnr_windows views[MOST_VIEWS];    /* view i at i mod MOST_VIEWS */
     uint64_t n_taken, n_sent, n_done; /* views from the ring, to the worker, with all results */
     uint64_t next_sample;             /* results before this sample are here */
-    uint64_t unreported;              /* positions without a result, after the last finished view */
+    uint64_t unreported;              /* samples after the last finished view that gave no result */
     bool is_mad;                      /* the present worker has written what cannot be */
     bool is_new;                      /* no result of the present worker has come */
 

@@ -41,7 +41,7 @@ typedef struct pnr_processing {
     unsigned n_failed;      /* submits and collects that failed since the last result */
     int failure;            /* code of the last failed submit or collect */
     char given_up[128];     /* why the engine was given up; "": it returned PNR_ELOST itself */
-    uint64_t unreported;    /* positions without a result, since the last result */
+    uint64_t unreported;    /* samples since the last result, lost ones too; none gave a result */
 } pnr_processing;
 
 /* Chooses the engine of this name for views of up to max_dwells dwells, and begins to open the

@@ -26,7 +26,7 @@ typedef struct pnr_shared_order {
     size_t max_dwells;
     size_t most_view_bytes, cells_bytes; /* of a record of a view; of the cells of a result */
     char engine[48];
-    uint64_t unreported; /* positions without a result before the first view */
+    uint64_t unreported; /* samples before the first view that gave no result */
     size_t config_at, config_bytes, views_at, results_at; /* offsets from the begin */
 } pnr_shared_order;
 

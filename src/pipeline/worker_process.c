@@ -124,7 +124,8 @@ void pnr_worker_close(pnr_worker_process *w)
 
 /* --- the process --- */
 
-/* Sets what does not survive from an earlier worker. */
+/* Clears what an earlier worker left: its state and the queues. Keeps the configuration and the
+ * order, and sets the engine and `unreported` in the order. */
 static void reset_memory(pnr_worker_process *w, const char *engine, uint64_t unreported)
 {
     pnr_shared_order *order = &w->shared->order;

@@ -107,7 +107,7 @@ static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
     account_for(ring, &losses);
 }
 
-/* Counts the lost positions from `next` to `passed` in the first n_windows windows. */
+/* Counts the lost samples of the first n_windows windows after ring->next. */
 static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
 {
     uint64_t lost = 0;
@@ -117,7 +117,8 @@ static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
     return lost;
 }
 
-/* Adds the losses from `next` to `passed` in the first n_windows windows to *losses, by reason. */
+/* Adds to *losses, by reason, the losses of the first n_windows windows after ring->next. These are
+ * counted up to ring->passed. */
 static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
 {
     for (size_t p = 0; p < n_windows; p++)

@@ -21,11 +21,11 @@ typedef struct pnr_setup_code {
     double removed;                /* part of that energy that window.dc and window.notch removed */
 } pnr_setup_code;
 
-/* The band of a waveform (see code/band.h). Scenes use the whole band of the code, or for real
- * samples on a carrier only its positive frequencies. Receivers use the whole band, or for real
- * samples only the positive frequencies, without the notches of window.dc and window.notch, scaled
- * to the energy of the whole code. So engines and estimates see neither the image nor the removed
- * frequencies. */
+/* The band of a waveform (see code/band.h). Scenes and transmitters use WHOLE, the whole band of
+ * the code, or for real samples on a carrier SHOWN, only its positive frequencies. Receivers use
+ * RECEIVED, the whole band, or for real samples RECEIVED_REAL, only the positive frequencies. Both
+ * lack the notches of window.dc and window.notch, and are scaled to the energy of the whole code.
+ * So engines and estimates see neither the image nor the removed frequencies. */
 typedef enum pnr_code_band {
     PNR_BAND_WHOLE,
     PNR_BAND_SHOWN,

@@ -35,7 +35,7 @@ typedef struct pnr_source_kind {
      * below. NULL: the operations are here. */
     const char *module;
     const char *package; /* Debian's package that builds the module */
-    bool transmits;      /* reads transmit.output */
+    bool transmits;      /* also transmits, if the key transmit.output is set */
     /* True if this kind reads this file, folder or pipe. NULL: it reads all files and pipes. */
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
     /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples
@@ -71,7 +71,7 @@ typedef struct pnr_source_module {
     PNR_SOURCE_EXPORT extern const pnr_source_module pnr_source_of_module;                         \
     const pnr_source_module pnr_source_of_module = {.abi = PNR_SOURCE_ABI, .kind = &(kind_)}
 
-extern const pnr_source_kind pnr_source_raw;      /* any bytes: the last of the kinds */
+extern const pnr_source_kind pnr_source_raw;      /* any bytes; tried after all other kinds */
 extern const pnr_source_kind pnr_source_rtl_tcp;  /* rtl_tcp:HOST:PORT */
 extern const pnr_source_kind pnr_source_zmq_sub;  /* zmq-sub:ENDPOINT, */
 extern const pnr_source_kind pnr_source_zmq_pull; /* zmq-pull:ENDPOINT: messages of GNU Radio */

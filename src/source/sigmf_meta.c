@@ -22,8 +22,8 @@ static int refuse_member(pnr_error *error, const char *name, const json_t *value
     return PNR_EDATA;
 }
 
-/* Reads an integer of 0 .. max; *out keeps its value if the member is missing. Writers of other
- * languages have whole numbers as 0.0. */
+/* Reads an integer of 0 .. max; *out keeps its value if the member is missing. Accepts 3.0 for 3,
+ * since some programs write whole numbers as reals. */
 static int read_count(const json_t *object, const char *name, uint64_t max, uint64_t *out,
                       pnr_error *error)
 {
