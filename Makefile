@@ -245,7 +245,7 @@ bench: all ## measure this machine, and the cpu engine against scipy
 
 asan: ## build and run every test with the address and undefined-behaviour sanitizers
 	@tools/setup test
-	@ASAN_OPTIONS=detect_leaks=1 $(MAKE) --no-print-directory $(JOBS) VARIANT=asan check
+	@ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS='suppressions=tests/lsan.supp print_suppressions=0' $(MAKE) --no-print-directory $(JOBS) VARIANT=asan check
 
 tsan: ## build and run the tests of threads with the thread sanitizer
 	@tools/setup test
