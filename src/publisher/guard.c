@@ -24,7 +24,7 @@
 #include <zmq.h>
 
 enum {
-    EARLY = 32,
+    EARLY = 32, /* messages that are kept until their connection is known */
     ADDRESS_LEN = 64,
     AT_ONCE = 16,
     MAX_INBOUND = 600,     /* most bytes of a message from a peer, with its encryption */
@@ -38,6 +38,8 @@ enum {
 static const char monitor_name[] = "inproc://pnradar-guard";
 /* After a flood no new connection of this address is accepted for so long. */
 static const uint64_t pause_ns = PNR_NS_PER_S;
+/* An older early message is of a former connection with the same descriptor. */
+static const uint64_t early_ns = PNR_NS_PER_S;
 
 typedef struct connection {
     int handle; /* libzmq's descriptor; it names the connection in libzmq's events and messages */
@@ -51,6 +53,14 @@ typedef struct connection {
     uint64_t seen_ns;  /* time of the last look */
     size_t n_subscriptions;
 } connection;
+
+/* A message whose connection is not known yet: libzmq reports the two on different ways. */
+typedef struct early_message {
+    int handle; /* -1: none */
+    char address[ADDRESS_LEN];
+    uint64_t came_ns;
+    bool is_sound, subscribes;
+} early_message;
 
 struct pnr_guard {
     void *socket, *monitor;
@@ -67,7 +77,9 @@ struct pnr_guard {
     size_t n;
     connection *connections; /* [publisher.max_subscribers] */
     uint64_t serial;
-    uint64_t n_keys_refused;  /* whose connections have not ended */
+    uint64_t n_keys_refused;    /* whose connections have not ended */
+    early_message early[EARLY]; /* the newest ones; message i at i mod EARLY */
+    size_t n_early;
     char paused[ADDRESS_LEN]; /* address of the last flood */
     uint64_t paused_ns;       /* until then */
 };
@@ -198,6 +210,28 @@ static void count_message(pnr_guard *g, connection *c, bool is_sound, bool subsc
         refuse_peer(g, c, "it has more than 64 subscriptions");
 }
 
+/* True if libzmq's address of a message is that of a connection. */
+static bool is_from(const connection *c, const char *address)
+{
+    return c->port == 0 || strstr(address, c->address) != NULL;
+}
+
+/* Counts the messages that came before their connection was known. */
+static void count_early(pnr_guard *g, uint64_t serial)
+{
+    for (size_t i = 0; i < EARLY; i++) {
+        early_message *m = &g->early[(g->n_early + i) % EARLY]; /* the oldest first */
+        connection *c = find_serial(g, serial);
+
+        if (c == NULL)
+            return; /* an earlier message has ended it */
+        if (m->handle != c->handle || m->came_ns + early_ns < c->seen_ns || !is_from(c, m->address))
+            continue;
+        m->handle = -1;
+        count_message(g, c, m->is_sound, m->subscribes);
+    }
+}
+
 /* Admits a new connection. When there are too many, it takes the place of the oldest one that has
  * subscribed to nothing. */
 static void accept_peer(pnr_guard *g, int handle)
@@ -223,6 +257,7 @@ static void accept_peer(pnr_guard *g, int handle)
             refuse_peer(g, &g->connections[g->n - 1], "this address sent too much a moment ago");
         else if (epoll_ctl(g->bytes, EPOLL_CTL_ADD, new.own, &event) != 0)
             refuse_peer(g, &g->connections[g->n - 1], "it cannot be watched");
+        count_early(g, new.serial);
         return;
     }
     (void)shutdown(new.own, SHUT_RDWR);
@@ -297,15 +332,24 @@ static bool admit_message(pnr_guard *g, int handle, const char *address, const u
                           size_t size)
 {
     const bool is_sound = size > 0 && size <= PNR_GUARD_SUBSCRIPTION_LEN && data[0] <= 1;
+    const bool subscribes = size > 0 && data[0] == 1;
     connection *c;
 
     if (address == NULL)
         return is_sound;
     pthread_mutex_lock(&g->lock);
     c = find_handle(g, handle);
-    /* A message may come before its connection is known, or after its end: it is not counted. */
-    if (c != NULL && (c->port == 0 || strstr(address, c->address) != NULL))
-        count_message(g, c, is_sound, size > 0 && data[0] == 1);
+    if (c != NULL && is_from(c, address)) {
+        count_message(g, c, is_sound, subscribes);
+    } else {
+        early_message *m = &g->early[g->n_early++ % EARLY];
+
+        *m = (early_message){.handle = handle,
+                             .came_ns = pnr_clock_ns(),
+                             .is_sound = is_sound,
+                             .subscribes = subscribes};
+        memccpy(m->address, address, '\0', ADDRESS_LEN - 1);
+    }
     pthread_mutex_unlock(&g->lock);
     return is_sound;
 }
@@ -419,6 +463,8 @@ int pnr_guard_create(void *context, void *socket, const pnr_config *config, cons
         free(g);
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher: out of memory");
     }
+    for (size_t i = 0; i < EARLY; i++)
+        g->early[i].handle = -1;
     g->socket = socket;
     g->config = config;
     g->clients = clients;

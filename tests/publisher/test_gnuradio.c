@@ -217,14 +217,17 @@ TEST(test_a_live_stream_never_waits)
     close_wire(&w);
 }
 
-/* Waits until the guard has refused n peers. Meanwhile nobody subscribes. */
-static void await_refusals(wire *w, uint64_t n)
+/* Waits until the guard has refused n peers. Returns true if somebody subscribed meanwhile. */
+static bool await_refusals(wire *w, uint64_t n)
 {
+    bool is_subscribed = false;
+
     for (int i = 0; pnr_event_count(&w->events, PNR_EVENT_SUBSCRIBER_REFUSED) < n; i++) {
         assert_true(i < PATIENCE_MS);
-        assert_int_equal(pnr_gnuradio_wait(w->out, 0, NULL), PNR_EAGAIN);
+        is_subscribed = pnr_gnuradio_wait(w->out, 0, NULL) == PNR_OK || is_subscribed;
         usleep(1000);
     }
+    return is_subscribed;
 }
 
 TEST(test_a_peer_that_sends_no_subscription_is_disconnected)
@@ -238,7 +241,7 @@ TEST(test_a_peer_that_sends_no_subscription_is_disconnected)
     peer = zmq_socket(w.context, ZMQ_XSUB);
     assert_int_equal(zmq_connect(peer, endpoint), 0);
     assert_int_equal(zmq_send(peer, "no subscription", 15, 0), 15);
-    await_refusals(&w, 1);
+    assert_false(await_refusals(&w, 1));
     zmq_close(peer);
     close_wire(&w);
 }
@@ -258,7 +261,7 @@ TEST(test_more_peers_than_max_subscribers_are_refused)
         if (i == 0)
             assert_int_equal(pnr_gnuradio_wait(w.out, PATIENCE_MS * 1e-3, NULL), PNR_OK);
     }
-    await_refusals(&w, 1);
+    (void)await_refusals(&w, 1); /* the refused one may have subscribed before */
     for (size_t i = 0; i < COUNT(peers); i++)
         zmq_close(peers[i]);
     close_wire(&w);
