@@ -395,7 +395,7 @@ def recorders():
                   limits={"FSIZE": n}, **wanted)
     for kind in ("csv", "jsonl", "sqlite", "h5"):
         yield Row(f"recorder: SIGKILL at a random moment, {kind}", RECORD.replace("new.csv", "new." + kind) +
-                  " -s source.pace=real-time", (-signal.SIGKILL,), during=send(signal.SIGKILL, 0.02, 0.26),
+                  " -s source.pace=real-time", (-signal.SIGKILL, 0), during=send(signal.SIGKILL, 0.02, 0.26),
                   walk=range(20), **dict(wanted, after=database_is_whole if kind == "sqlite" else recorded))
 
 
@@ -446,7 +446,7 @@ def signals():
     yield Row("signal: SIGKILL at a random moment, 200 times", CELLS.replace("echo.ci16", "leak.ci16") +
               " -s source.pace=real-time -s radar.zero=direct-path -s radar.min_range_m=5000"
               " -s radar.zero_state_path=zero.json -s recorder.samples=rec -s recorder.results=new.csv",
-              (-signal.SIGKILL,), account="any", results="prefix", prepare=state_file,
+              (-signal.SIGKILL, 0), account="any", results="prefix", prepare=state_file,
               during=send(signal.SIGKILL, 0.02, 0.28), walk=range(200),
               makes=CELL_FILES + REC_FILES + (r"\.pnradar-[0-9a-f]*",),
               after=lambda *a: state_is_whole(*a) or recorded(*a))
