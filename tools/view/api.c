@@ -10,15 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double silence_s = 3; /* a status comes every second */
-
 /* --- streams --- */
 
 static const char *state_of(const view_stream *s)
 {
     if (s->has_ended)
         return "ended";
-    return (double)(pnr_clock_ns() - s->heard_ns) * 1e-9 > silence_s ? "silent" : "live";
+    return view_stream_is_silent(s) ? "silent" : "live";
 }
 
 static void add_stream(const view_stream *s, view_buffer *out)
@@ -102,11 +100,21 @@ static void add_losses(const view_stream *s, double from_s, double to_s, view_bu
     }
 }
 
-void view_api_past(const view_stream *s, const view_query *q, view_buffer *out)
+/* Fills the time of a query; what the client leaves open is the last minute. */
+static void find_times(const view_stream *s, const view_query *q, double *from_s, double *to_s)
 {
     const double end_s = s != NULL ? view_stream_end_s(s) : 0;
-    const double to_s = isnan(q->to_s) ? end_s : q->to_s;
-    const double from_s = isnan(q->from_s) ? fmax(0, to_s - 60) : q->from_s;
+
+    *to_s = isnan(q->to_s) ? end_s : q->to_s;
+    *from_s = isnan(q->from_s) ? fmax(0, *to_s - 60) : q->from_s;
+}
+
+void view_api_past(const view_stream *s, const view_query *q, view_buffer *out)
+{
+    double from_s, to_s;
+
+    find_times(s, q, &from_s, &to_s);
+
     const double row_s = (to_s - from_s) / (double)q->height;
     const view_columns c =
         s != NULL ? view_columns_of(&s->gate, q->from_m, q->to_m) : (view_columns){0, 0};
@@ -155,7 +163,7 @@ static uint32_t *pixel_of(const thinning *t, double time_s, double range_m)
 /* Returns the first result that is not before a time. */
 static uint64_t result_from(const view_stream *s, double time_s)
 {
-    uint64_t low = s->n_results > VIEW_RESULTS ? s->n_results - VIEW_RESULTS : 0;
+    uint64_t low = view_stream_oldest_result(s);
     uint64_t high = s->n_results;
 
     while (low < high) {
@@ -223,16 +231,16 @@ static size_t add_strongest(const view_stream *s, const thinning *t, uint64_t fr
 /* Returns the thinning of a query. Without limits of range it covers the ranges of all echoes. */
 static thinning thinning_of(const view_stream *s, const view_query *q)
 {
-    const double to_s = isnan(q->to_s) ? view_stream_end_s(s) : q->to_s;
-    const double from_s = isnan(q->from_s) ? fmax(0, to_s - 60) : q->from_s;
     const size_t most = VIEW_THINNED_PIXELS / q->height, width = q->width < most ? q->width : most;
-    thinning t = {from_s,    (to_s - from_s) / (double)q->height,
-                  q->from_m, 0,
-                  width,     q->height,
-                  NULL,      s->n_echoes > VIEW_ECHOES ? s->n_echoes - VIEW_ECHOES : 0};
+    thinning t = {.first_m = q->from_m,
+                  .width = width,
+                  .height = q->height,
+                  .first = view_stream_oldest_echo(s)};
     const bool is_open = isnan(q->from_m) || isnan(q->to_m);
-    double least_m = INFINITY, most_m = -INFINITY;
+    double least_m = INFINITY, most_m = -INFINITY, to_s;
 
+    find_times(s, q, &t.from_s, &to_s);
+    t.row_s = (to_s - t.from_s) / (double)q->height;
     for (uint64_t e = t.first; is_open && e < s->n_echoes; e++) {
         least_m = fmin(least_m, s->echoes[e % VIEW_ECHOES].range_m);
         most_m = fmax(most_m, s->echoes[e % VIEW_ECHOES].range_m);

@@ -44,8 +44,8 @@ static void add_row(const view_stream *s, const view_result *r, const view_echo 
 
 void view_api_csv(const view_stream *s, const view_query *q, uint64_t *next, view_buffer *out)
 {
-    const uint64_t oldest = s->n_results > VIEW_RESULTS ? s->n_results - VIEW_RESULTS : 0;
-    const uint64_t oldest_echo = s->n_echoes > VIEW_ECHOES ? s->n_echoes - VIEW_ECHOES : 0;
+    const uint64_t oldest = view_stream_oldest_result(s);
+    const uint64_t oldest_echo = view_stream_oldest_echo(s);
     uint64_t i = *next > 0 ? *next - 1 : 0;
 
     i = i < oldest ? oldest : i;
@@ -163,9 +163,8 @@ static void add_view(const view_store *store, view_buffer *out)
     add_help(out, "pnradar_up", "gauge", "1 while messages of the stream arrive.");
     for (size_t i = 0; i < store->n_streams; i++) {
         const view_stream *s = &store->streams[i];
-        const double silent_s = (double)(pnr_clock_ns() - s->heard_ns) * 1e-9;
 
-        add_sample(out, "pnradar_up", s, "", !s->has_ended && silent_s < 3 ? 1 : 0);
+        add_sample(out, "pnradar_up", s, "", !s->has_ended && !view_stream_is_silent(s) ? 1 : 0);
     }
     add_help(out, "pnradar_engine_info", "gauge", "The engine and method.");
     for (size_t i = 0; i < store->n_streams; i++) {

@@ -12,6 +12,8 @@
 const double view_latency_limits[VIEW_LATENCIES] = {1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3,
                                                     1e-2, 3e-2, 0.1,  0.3,  1,    10};
 
+static const double silence_s = 3; /* a status comes every second */
+
 /* --- streams and runs --- */
 
 static int lines_create(view_lines *lines, size_t capacity)
@@ -352,6 +354,21 @@ view_columns view_columns_of(const view_gate *gate, double from_m, double to_m)
     const double first = fmin(fmax(0, from), end);
 
     return (view_columns){first, fmax(0, fmin(to, end) - first)};
+}
+
+bool view_stream_is_silent(const view_stream *s)
+{
+    return (double)(pnr_clock_ns() - s->heard_ns) * 1e-9 > silence_s;
+}
+
+uint64_t view_stream_oldest_result(const view_stream *s)
+{
+    return s->n_results > VIEW_RESULTS ? s->n_results - VIEW_RESULTS : 0;
+}
+
+uint64_t view_stream_oldest_echo(const view_stream *s)
+{
+    return s->n_echoes > VIEW_ECHOES ? s->n_echoes - VIEW_ECHOES : 0;
 }
 
 double view_stream_end_s(const view_stream *s)

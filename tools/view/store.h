@@ -163,6 +163,11 @@ bool view_lines_merge(const view_lines *lines, uint64_t from, uint64_t to, doubl
  * gate has none of these ranges, or is not known. */
 view_columns view_columns_of(const view_gate *gate, double from_m, double to_m);
 
+/* True if nothing has arrived for longer than the interval of the status messages allows. */
+bool view_stream_is_silent(const view_stream *stream);
+/* Return the number of the oldest result, and of the oldest echo, that is still stored. */
+uint64_t view_stream_oldest_result(const view_stream *stream);
+uint64_t view_stream_oldest_echo(const view_stream *stream);
 /* Returns the time of the newest sample that a result or line covers. */
 double view_stream_end_s(const view_stream *stream);
 
