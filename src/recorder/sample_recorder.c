@@ -393,10 +393,9 @@ static size_t measure(pnr_sample_recorder *r, const pnr_setup *setup)
     const double pre_s = config->recorder.pre_trigger_s, buffer_s = config->recorder.buffer_s;
     const uint64_t by_size = config->recorder.rotate_bytes / r->sample_bytes;
     const uint64_t by_time = samples_of(r, config->recorder.rotate_s);
-    const double dwell_s =
-        (double)pnr_plan_dwell_samples(&setup->plan) / pnr_rational_double(r->recording.rate_hz);
-    const double wait_s = r->can_wait ? 2 * dwell_s : 0; /* a file waits for results of dwells */
-    double bytes = (double)samples_of(r, pre_s + buffer_s + wait_s) * (double)r->sample_bytes;
+    /* The samples of a file wait for the results of their dwells. */
+    const double waiting = r->can_wait ? 2 * (double)pnr_plan_dwell_samples(&setup->plan) : 0;
+    double bytes = ((double)samples_of(r, pre_s + buffer_s) + waiting) * (double)r->sample_bytes;
 
     r->part_samples = UINT64_MAX;
     if (config->recorder.rotate_bytes > 0)
