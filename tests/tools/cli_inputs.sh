@@ -19,22 +19,7 @@ inputs() { # WHAT ARGUMENT...
 
 # --- sound files ---
 
-cat >"$work/sonar.conf" <<END
-[code]
-type = m-sequence
-degree = 7
-chip_rate_hz = 48e3
-
-[dwell]
-periods = 8
-combine = coherent
-
-[radar]
-speed_mps = 1500
-
-[publisher]
-endpoint =
-END
+sonar_station >"$work/sonar.conf"
 cat >"$work/scene.conf" <<END
 [source]
 rate_hz = 96000

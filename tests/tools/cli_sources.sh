@@ -14,19 +14,7 @@ fi
 peer() { # WHAT ARGUMENT...
     "$python" "$here/sources_peer.py" "$@" >"$work/peer" 2>"$work/err"
 }
-cat >"$work/radar.conf" <<END
-[code]
-type = m-sequence
-degree = 7
-chip_rate_hz = 48e3
-[dwell]
-periods = 8
-combine = coherent
-[radar]
-speed_mps = 1500
-[publisher]
-endpoint =
-END
+sonar_station >"$work/radar.conf"
 "$bin/pnradar-echo" -c "$work/radar.conf" -s source.rate_hz=96000 -s target.1.range_m=0.789 \
     -s target.1.amplitude=0.1 -s echo.periods=100 "$work/echo.ci16" 2>"$work/err" && peer sigmf "$work"
 report $? "a recording with losses, raw and as SigMF"
@@ -127,19 +115,19 @@ serve() {
     while [ ! -e "$work/port" ] && kill -0 $server; do sleep 0.05; done
     port=$(cat "$work/port")
 }
-# columns: of $work/csv without latency, time and flags
-columns() {
+# timeless_columns: of $work/csv without latency, time and flags
+timeless_columns() {
     cut -d, -f1,2,4-7,9-11,13- "$work/csv" >"$work/out"
 }
 tuner="-s source.rate_hz=250000 -s code.chip_rate_hz=50e3 -s engine.deadline=3600"
 # shellcheck disable=SC2086 # a list of options
 "$bin/pnradar-echo" -c "$work/radar.conf" $tuner -s target.1.range_m=0.789 -s target.1.amplitude=0.1 \
-    -s echo.periods=100 "$work/echo.cu8" 2>"$work/err" && results $tuner "$work/echo.cu8" && columns &&
+    -s echo.periods=100 "$work/echo.cu8" 2>"$work/err" && results $tuner "$work/echo.cu8" && timeless_columns &&
     cp "$work/out" "$work/raw"
 report $? "a recording of cu8"
 serve RTL0 4
 # shellcheck disable=SC2086
-results $tuner -s source.centre_hz=100.5e6 -s source.gain_db=-2.9 "rtl_tcp:localhost:$port" && columns &&
+results $tuner -s source.centre_hz=100.5e6 -s source.gain_db=-2.9 "rtl_tcp:localhost:$port" && timeless_columns &&
     cmp "$work/out" "$work/raw" && says 'loss_visibility: none' && wait $server &&
     printf '2 250000\n1 100500000\n3 1\n4 -29\n' | cmp - "$work/commands" &&
     [ "$(awk -F, 'NR > 1 && $3 != ""' "$work/csv" | wc -l)" -gt 10 ]
@@ -150,7 +138,7 @@ results $tuner -s source.centre_hz=100.5e6 "rtl_tcp:[::1]:$port"
 refused=$?
 # shellcheck disable=SC2086
 [ $refused -ne 0 ] && says 'Connection refused' &&
-    results $tuner -s source.centre_hz=100.5e6 "rtl_tcp:127.0.0.1:$port" && columns &&
+    results $tuner -s source.centre_hz=100.5e6 "rtl_tcp:127.0.0.1:$port" && timeless_columns &&
     cmp "$work/out" "$work/raw" && wait $server && printf '2 250000\n1 100500000\n3 0\n' | cmp - "$work/commands"
 report $? "rtl_tcp: no server at [::1]; automatic gain at 127.0.0.1"
 serve HTTP 0

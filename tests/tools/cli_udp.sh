@@ -12,29 +12,15 @@ if [ -z "$python" ]; then
     plan
     exit
 fi
-cat >"$work/radar.conf" <<END
+sonar_station >"$work/radar.conf"
+cat >>"$work/radar.conf" <<END
 [source]
 rate_hz = 96e3
-[code]
-type = m-sequence
-degree = 7
-chip_rate_hz = 48e3
-[dwell]
-periods = 8
-combine = coherent
-[radar]
-speed_mps = 1500
 [ring]
 seconds = 20
 [engine]
 deadline = 3600
-[publisher]
-endpoint =
 END
-# columns FILE: csv without latency, deadline and flags
-columns() {
-    cut -d, -f1-7,9-11,13- "$1"
-}
 # recorded NAME ARGUMENT...: the results of the raw file in $work/NAME
 recorded() {
     name=$1

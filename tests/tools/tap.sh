@@ -102,3 +102,25 @@ echoes() {
         '"$2"'
         END { exit !(good > 0 && bad == 0) }' "$1"
 }
+
+# sonar_station: prints the configuration of a small sonar that publishes nothing; its rate is that of the input
+sonar_station() {
+    cat <<END
+[code]
+type = m-sequence
+degree = 7
+chip_rate_hz = 48e3
+[dwell]
+periods = 8
+combine = coherent
+[radar]
+speed_mps = 1500
+[publisher]
+endpoint =
+END
+}
+
+# columns FILE: csv without latency and flags
+columns() {
+    cut -d, -f1-7,9-11,13- "$1"
+}
