@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -228,7 +228,7 @@ bool pnr_zero_state_read(const pnr_config *config, const pnr_radar *radar, pnr_f
             pnr_log(PNR_LOG_WARN, "%s; it is not used", unread.text);
         return false;
     }
-    if ((root = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error)) == NULL)
+    if ((root = pnr_json_read(text, (size_t)length, &error)) == NULL)
         wrong = error.text;
     else
         wrong = take(config, radar, format, root, &age_s, out, why);

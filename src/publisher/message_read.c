@@ -2,11 +2,11 @@
 /* The reader of the wire: finds values by name and checks every one; the header of a profile or map
  * must fit the bytes of its cells. */
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "publisher/message.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +117,7 @@ static void open_message(reader *r, const char *text, size_t length, char run[17
                                 length, PNR_MESSAGE_MAX);
         return;
     }
-    r->root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &json_error);
+    r->root = pnr_json_read(text, length, &json_error);
     if (r->root == NULL) {
         r->code = pnr_error_set(r->error, PNR_EDATA, "message: no JSON: %s (byte %d)",
                                 json_error.text, json_error.position);
@@ -511,7 +511,7 @@ static void check_pack(reader *r, const void *records, size_t bytes)
     const uint64_t n_results = get_u64(r, r->root, "n_results", INT64_MAX);
     uint64_t results = 0;
     size_t n_dwell;
-    json_t *dtype = json_loads(pnr_record_dtype, 0, NULL);
+    json_t *dtype = pnr_json_read(pnr_record_dtype, strlen(pnr_record_dtype), NULL);
 
     if (!json_equal(get_member(r, r->root, "dtype"), dtype))
         refuse_member(r, "dtype", "is not this version's record");

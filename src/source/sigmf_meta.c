@@ -3,9 +3,9 @@
 #include "source/sigmf_meta.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,7 +258,7 @@ static int read_annotations(const json_t *annotations, pnr_sigmf_meta *out, pnr_
 static json_t *parse_json(const char *text, size_t length, pnr_error *error)
 {
     json_error_t reason;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+    json_t *root = pnr_json_read(text, length, &reason);
 
     if (root == NULL)
         pnr_error_set(error, PNR_EDATA, "no JSON: line %d: %s", reason.line, reason.text);

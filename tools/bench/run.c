@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "cli.h"
 #include "engine/plan.h"
@@ -61,7 +62,7 @@ static void count_single(bench_subscriber *s, const char *text, size_t length)
 
 static void count_pack(bench_subscriber *s, const char *text, size_t length)
 {
-    json_t *header = json_loadb(text, length, 0, NULL);
+    json_t *header = pnr_json_read(text, length, NULL);
     json_int_t seq, n;
 
     if (json_unpack(header, "{s:I, s:I}", "seq", &seq, "n_results", &n) == 0 && seq >= 0 && n > 0)
