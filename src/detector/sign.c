@@ -23,8 +23,8 @@ static const double least_gain = 11, least_share = 0.05;
  * the partners do, by most_loss powers of a cell for each partner, because the parameters of
  * partners also fit noise. */
 static const double most_loss = 10;
-/* Without partners, signs are tried only if the fit of a single echo leaves at least this power, in
- * powers of a cell. Noise alone leaves 17. */
+/* Without partners, signs are tried only if the fit of a single echo leaves at least this many
+ * times the noise power of one cell. Noise alone leaves 17 times that power. */
 static const double least_residual = 22;
 static const double reach_rows = 8; /* rows; lobes farther away are 20 dB weaker and not searched */
 

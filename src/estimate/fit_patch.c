@@ -233,7 +233,8 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
      * alone may have a large peak. */
     out->at.gain = pnr_power(s->on[0]) / creal(noise[0][0]);
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
-    /* The maximisation over delay and the maximisation over frequency add half a cell each. */
+    /* The noise of the peak counts as one cell. The maximisation over delay adds half a cell, and
+     * the maximisation over frequency half a cell: together a factor of 2. */
     out->at.cells = 2 * creal(noise[0][0]) / power;
 }
 

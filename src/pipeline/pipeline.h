@@ -64,7 +64,7 @@ typedef struct pnr_pipeline_options {
     pnr_pipeline_pause pause;         /* may be NULL */
     pnr_pipeline_finish finish;       /* may be NULL; called also after an error */
     pnr_pipeline_end end;             /* may be NULL */
-    void *tap_context;                /* of these five */
+    void *tap_context;                /* of the five functions before it */
     pnr_pipeline_watch watch;         /* may be NULL */
     void *watch_context;
     const pnr_notify *service; /* the service manager gets READY, the watchdog's messages and

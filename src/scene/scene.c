@@ -168,8 +168,8 @@ static int create_echoes(pnr_scene *scene, pnr_error *error)
     return rc;
 }
 
-/* Sets still[m] to the sum of value a(m + start) over the echoes at rest. Prepares the codes of
- * moving echoes. */
+/* Sets still[m] to the sum of e.value * a(m + e.start) over the echoes e at rest; a is the waveform
+ * of the echo's code. Prepares the waveforms of moving echoes. */
 static int create_still(pnr_scene *scene, pnr_error *error)
 {
     double complex *shifted = NULL;
