@@ -215,8 +215,8 @@ static size_t split_gate(const search *s, size_t (*parts)[2])
     return count;
 }
 
-/* Takes a cell whose power is above the threshold, if the cell lies in the gate. at: the cell's
- * place in its line. If `above` is not NULL, only marks the cell in this bitmap. */
+/* Takes a cell whose power is above the CFAR level or the threshold, if the cell lies in the gate.
+ * at: place of the cell in its line. If `above` is not NULL, only marks the cell in this bitmap. */
 static void take_place(search *s, size_t number, size_t at, uint64_t *above)
 {
     const size_t cell = s->places != NULL ? s->places->lag_at[at] : at;
