@@ -51,7 +51,7 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     if (detector->is_sum) {
         /* The phase of each look is taken from its own centre value, whose amplitude is `share`
          * times that of the peak. The product of the noise of a value and the noise of the centre
-         * multiplies the variances by 1 + 1/(S share^2), where S is that of one look. */
+         * multiplies the variances by 1 + 1/(S share^2), where S is the S of one look. */
         const double product = 1 + gains->looks / (s * t->share * t->share);
 
         v.delay = v.delay * product + noise->disturbed_delay;
@@ -91,11 +91,9 @@ static double middle_turn(const pnr_detector *detector)
     return 2 * M_PI * remainder(pnr_plan_bins(detector->plan, 0) * middle, 1);
 }
 
-/*
- * C/N0 in dB Hz. A matched correlation over the time T has S = C/N0 T. Weights w_p of the periods
- * replace T by Tr (sum w_p)^2 / sum w_p^2. The part of the code that notches removed is missing in
- * S, and so is the loss of a least-squares filter: both are corrected.
- */
+/* C/N0 in dB Hz. A matched correlation over the time T has S = C/N0 T. Weights w_p of the periods
+ * replace T by Tr (sum w_p)^2 / sum w_p^2. S lacks the part of the code that notches removed, and
+ * the loss of a least-squares filter. Both are corrected. */
 static double find_cn0_dbhz(const pnr_detector *detector, const pnr_dwell_gains *gains,
                             const pnr_track *t, double snr)
 {
@@ -154,8 +152,8 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
 
 /* Drops the weakest tracks that this noise explains, and returns the number of tracks left. The
  * noise includes the power of the tested track, as the threshold expects (setup/threshold.h).
- * ratio: threshold / noise of a cell. The engine's floor may be too low, because it comes from the samples, whose noise may differ from
- * that of the cells. */
+ * ratio: threshold / noise of a cell. The engine's floor may be too low, because it comes from the
+ * samples, whose noise may differ from that of the cells. */
 static size_t drop_noise(const pnr_detector *detector, double ratio, const pnr_noise *noise,
                          const pnr_track *tracks, size_t n)
 {

@@ -49,10 +49,10 @@ typedef struct pnr_echo {
 #undef PNR_ECHO_VALUE
     pnr_code_label code_name; /* filled by the caller of the detector */
     /* the members below are not published */
-    uint32_t candidate, row; /* index of the candidate in pnr_observed; row of the candidate */
+    uint32_t candidate, row; /* index of the candidate in pnr_observed; number of its row */
     double lag;              /* samples from the start of the window, without epoch and zero
                               * delay */
-    double snr; /* S of the dwell: S of one look times `looks`. The sigmas follow from S. It is
+    double snr; /* S of the dwell: S of one look times `looks`. The sigmas follow from S, which is
                  * |c(peak)|^2 / E|noise cell|^2 minus the share of the noise, so it is unbiased,
                  * and noise alone can make it negative */
 } pnr_echo;

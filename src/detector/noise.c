@@ -35,7 +35,7 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
 {
     const double scale = gains->noise * detector->energy_of_code / (double)dwell->n_valid;
     const double windows = (double)dwell->n_valid / (double)detector->radar->n_samples;
-    /* the part of `echoes` of an echo with |peak|^2 = 1 */
+    /* the share of an echo with |peak|^2 = 1 in `echoes` */
     const double of_peak = windows * scale * gains->looks /
                            (detector->energy_of_code * gains->amplitude * gains->amplitude);
     const double scale_of_pairs = n > 0 ? of_peak * tracks[0].code->energy_scale : 0;
@@ -44,7 +44,8 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     for (size_t i = 0; i < n; i++) {
         const pnr_track *t = &tracks[i];
         const double sine = sin(M_PI * t->fit.delay);
-        /* excess of the variance of a fit to 17 values over that of one to all samples */
+        /* relative excess: the variance of a fit to 17 values over the variance of a fit to all
+         * samples */
         const double excess = fmax(2 * t->fit.amplitude_variance - 1, 1e-3);
 
         error2 += 4 * pow(of_peak * t->code->energy_scale, 2) * t->power * noise->cell * excess;
@@ -77,7 +78,8 @@ static void compare_energy(const pnr_detector *detector, double error, pnr_noise
 }
 
 /* Returns the mean power that the other echoes put into the neighbours of the strongest echo, if
- * they were not subtracted, as in sums of powers. Their unknown phases change it by as much. */
+ * they were not subtracted, as in sums of powers. The power changes by about as much with the
+ * unknown phases of the echoes. */
 static double sidelobes_of_others(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     const pnr_patch_echo own = pnr_track_echo(detector, &tracks[0]);

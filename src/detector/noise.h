@@ -54,8 +54,8 @@ typedef struct pnr_cells {
 typedef struct pnr_noise {
     double cell;     /* noise power of one cell */
     double variance; /* relative variance of `cell` */
-    double chance;   /* the part of `variance` that makes the mean of 1 / cell larger than that of
-                      * 1: without that of random phases between echoes in sums of powers */
+    double chance;   /* the part of `variance` that makes the mean of 1 / cell larger than 1; random
+                      * phases between echoes, as in sums of powers, are not in this part */
     double least;    /* lower bound of `cell` from the sum of P alone, in spite of strong echoes */
     double misfit;   /* residual energy beyond the noise / energy of the echo; 0: no misfit */
     double beside;   /* distance to an echo too near to tell apart, samples; 0: there is none */
@@ -120,10 +120,10 @@ void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_ce
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
-/* Changes *noise from the noise of a dwell to that of echo i. The plan decides about a residual of
- * the echo's fit beyond chance. With CFAR this residual is the noise, because the user expects
- * noise that differs from place to place. Without CFAR it means that the echo is not alone, or not
- * of this waveform, and `misfit` is set. */
+/* Changes *noise from the noise of a dwell to that of echo i. The residual of the echo's fit may
+ * exceed the noise by more than chance. With CFAR the residual then is the noise, because the user
+ * expects noise that differs from place to place. Without CFAR it means that the echo is not alone,
+ * or not of this waveform, and `misfit` is set. */
 void pnr_noise_around(const struct pnr_detector *detector, const struct pnr_track *tracks, size_t n,
                       size_t i, pnr_noise *noise);
 /* Returns the noise power that lost samples put into the sidelobes of an echo, divided by the power

@@ -117,8 +117,9 @@ static double model_error(const pnr_detector *detector)
     return detector->has_rows ? 0.05 : 3e-3;
 }
 
-/* Adds what the rows of a map change in the power of an echo: in all cells, in those of its lobe,
- * and in the shape of R outside of it. All three are divided by P at its peak. */
+/* Adds the change of an echo's power by the rows of a map: in all cells, in the cells of its lobe,
+ * and in the part outside of the lobe that has the shape of R. Each is divided by P at the peak of
+ * the echo. */
 static void add_rows(const pnr_detector *detector, const pnr_track *t, double *total,
                      double *inside, double *alike)
 {
@@ -162,9 +163,9 @@ static sidelobes sidelobes_of(const pnr_detector *detector, const pnr_track *t, 
 }
 
 /* Returns the variance of the power that the sidelobes of two echoes share. lobe.alike: the share
- * of sidelobes that add in phase. Others add by chance: only N / total lags are independent, and
- * each product of two sidelobes comes twice, since R(-u) = conj(R(u)). Echoes of other frequencies
- * meet in the sidelobes of slow time only. */
+ * of sidelobes that add in phase. The others add with random phases: only N / total lags are
+ * independent, and each product of two sidelobes occurs twice, since R(-u) = conj(R(u)). Echoes of
+ * different frequencies overlap only in the sidelobes of slow time. */
 static double shared_power(const pnr_detector *detector, const pnr_track *a, const sidelobes *of_a,
                            const pnr_track *b, const sidelobes *of_b)
 {
@@ -202,8 +203,9 @@ static double crossed_by(const pnr_detector *detector, const pnr_track *t, bool 
     return power * pnr_fit_patch_spread(detector->map, of, t->bins).rows;
 }
 
-/* Subtracts what an echo puts into the cells of the other codes. own: its sidelobes in those of its
- * own code. *all_crossed: the sum of such powers that are known. */
+/* Subtracts what an echo puts into the cells of the other codes. own: the power of its sidelobes in
+ * the cells of its own code. *all_crossed: the sum of these powers over the echoes for which they
+ * are known. */
 static void subtract_crossed(const pnr_detector *detector, const pnr_track *t, double own,
                              double *all_crossed, pnr_noise_sums *s)
 {

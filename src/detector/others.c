@@ -82,8 +82,8 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
     return (lags > NEAR ? far : 1) * (rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
 }
 
-/* True if a change of this power matters in the values of track `from`. The whole echo must also
- * have ten times the least power that matters, because a weaker echo was not subtracted before. */
+/* True if a change of this power matters in the values of track `from`. An echo below ten times the
+ * least power that matters was never subtracted, so its changes do not matter. */
 static bool is_reached(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo, double change, double cell)
 {

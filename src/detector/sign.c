@@ -14,14 +14,14 @@ enum {
     DOPPLERS = 13 /* Dopplers tried around the candidate, 1/4 row apart */
 };
 
-/* A fit with signs must explain this much more than a fit of a single echo: least_gain powers of a
- * cell, plus the share least_share of the echo. Noise alone explains least_gain with the
- * probability exp(-11) for one pattern of signs; errors of the model explain a small share of the
+/* A fit with signs must explain more than a fit of a single echo: by least_gain times the noise
+ * power of a cell, plus the share least_share of the echo. Noise alone gives this gain with the
+ * probability exp(-11) for one pattern of signs. Errors of the model explain a small share of the
  * echo. */
 static const double least_gain = 11, least_share = 0.05;
 /* A partner is a track that may be a lobe of the same echo. A fit with signs may explain less than
- * the partners do, by most_loss powers of a cell for each partner, because the parameters of
- * partners also fit noise. */
+ * the partners do: for each partner by most_loss times the noise power of a cell, because the
+ * parameters of partners also fit noise. */
 static const double most_loss = 10;
 /* Without partners, signs are tried only if the fit of a single echo leaves at least this many
  * times the noise power of one cell. Noise alone leaves 17 times that power. */
@@ -197,7 +197,7 @@ static double power_without(const pnr_detector *detector, const pnr_track *t,
     return column_power(t, rest);
 }
 
-/* Adds the partners of track i to its values again. Returns the number of partners. */
+/* Adds the partners of track i back to its values. Returns the number of partners. */
 static size_t add_partners(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                            size_t i, double cell, pnr_vector *patch)
 {

@@ -16,8 +16,8 @@ enum {
 static const double sigmas = 5;
 static const double least_sigma = 0.02; /* samples: least sigma, because of motion and the clock */
 static const double most_drift = 4;     /* samples a dwell: a faster echo is not steady */
-static const double most_chi2 = 16.3;   /* of POINTS - 3 degrees of freedom: chance exceeds it in
-                                         * 0.3 % of cases */
+static const double most_chi2 = 16.3;   /* sum of squares with POINTS - 3 degrees of freedom; chance
+                                         * exceeds it in 0.3 % of cases */
 static const double quiet = 0.25;       /* samples: no slip moves an echo by less */
 
 /* One echo in the dwells before and after a slip. */
@@ -64,8 +64,8 @@ static const pnr_slip_echo *find_near(const pnr_slip_tracker *slip, size_t dwell
     return best;
 }
 
-/* Follows an echo of dwell `last` back to dwell `first`. drift: that of the echo; NAN: unknown.
- * False: a dwell has no such echo. */
+/* Follows an echo of dwell `last` back to dwell `first`. drift: the drift of the echo; NAN:
+ * unknown. Returns false if a dwell has no such echo. */
 static bool follow_back(const pnr_slip_tracker *slip, size_t first, size_t last, double drift,
                         path *p)
 {

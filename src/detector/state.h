@@ -64,7 +64,8 @@ typedef struct pnr_track {
     const pnr_candidate *candidate;
     const pnr_detector_code *code;
     size_t centre; /* lag */
-    double loss;   /* noise of its values / noise of a cell; above 1 after a least-squares filter */
+    double loss;   /* noise power of the track's values / noise power of a cell; above 1 after a
+                    * least-squares filter */
     int n_rows;    /* rows of c and rest, which are [n_rows][17]: 17 if has_rows, else 1 */
     /* The engine's values. With a least-squares filter they are first restored to values of the
      * correlation. If they sum powers over looks, the mean noise is then subtracted. */
@@ -72,7 +73,7 @@ typedef struct pnr_track {
     pnr_vector *rest;       /* c minus the `told` fits of the other echoes */
     pnr_vector row[2];      /* the memory of c and rest outside of maps */
     pnr_patch_echo told;    /* the fit of this track that the other tracks have subtracted */
-    bool is_told, is_dirty; /* is_told: told is set; is_dirty: rest has changed since the fit */
+    bool is_told, is_dirty; /* is_told: `told` is set; is_dirty: `rest` has changed since the fit */
     double cell;            /* the noise of a cell for which rest was made */
     pnr_fitted fit;
     double bins, bins_variance; /* Doppler, set only with several rows; variance times S */
@@ -80,8 +81,8 @@ typedef struct pnr_track {
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
     double power;               /* P at the peak, on the scale of the engine's values */
-    /* One of two paths that were fitted together, with the same candidate. The noise power of a
-     * cell, from the residual of both, is a mean of this number of cells. */
+    /* One of two paths that were fitted together, with the same candidate. pair_noise: the noise
+     * power of a cell, from the residual of both; pair_cells: the number of cells in this mean. */
     bool is_pair;
     double pair_noise, pair_cells;
 } pnr_track;
@@ -126,8 +127,8 @@ double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell
                                    const pnr_track *t);
 /* Fills amplitude2 and power of a track from its fit. */
 void pnr_track_measure(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t);
-/* Replaces echoes that are not alone by two paths, where these explain the values; in one row of one
- * code. Drops what is then below the threshold, `ratio` times the noise of a cell. Changes the
+/* Replaces echoes that are not alone by two paths, where these explain the values; in one row of
+ * one code. Drops what is then below the threshold, `ratio` times the noise of a cell. Changes the
  * number of tracks. Returns true if there is a pair. */
 bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains, double ratio,
                      const pnr_noise *noise, pnr_track *tracks, size_t *n);

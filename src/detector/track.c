@@ -161,7 +161,8 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
 
 /* Fits the tracks again after the weaker ones are subtracted, too. A track is fitted again only
  * when its rest has changed. In a map the noise is known only after all echoes are found. A rest
- * that was made with more than twice this noise is made again, because weaker echoes matter now. */
+ * that was made with more than twice this noise is made again, because weaker echoes now matter,
+ * too. */
 static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *tracks, size_t n)
 {
     bool moved = true;
@@ -224,9 +225,10 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
     return best;
 }
 
-/* True if the others leave too little of a candidate in a map for an echo of the power `least`. The
- * 3 x 3 cells around the candidate hold two thirds of an echo wherever it lies between them. If
- * they hold less than half of `least`, no fit is needed. A fit takes a hundred times as long. */
+/* True if too little of a candidate in a map remains beside the other echoes for an echo of the
+ * power `least`. The 3 x 3 cells around the candidate hold two thirds of an echo, wherever its peak
+ * lies between the cells. If they hold less than half of `least`, no fit is needed. A fit takes a
+ * hundred times as long as this test. */
 static bool is_explained(const pnr_detector *detector, const pnr_track *t, double least)
 {
     double power = 0;

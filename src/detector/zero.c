@@ -144,8 +144,8 @@ static bool take_measurement(pnr_zero_tracker *z, double innovation, double sigm
     return true;
 }
 
-/* Refers an echo's delay to x instead of radar.zero_delay_s. Returns false if the corrected delay
- * is outside the wanted ranges. */
+/* Counts an echo's delay from the tracked delay x instead of radar.zero_delay_s. Returns false if
+ * the corrected delay is outside the wanted ranges. */
 static bool correct_delay(const pnr_zero_tracker *z, pnr_echo *echo)
 {
     const pnr_radar *radar = z->radar;

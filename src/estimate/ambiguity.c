@@ -140,7 +140,8 @@ static void lay_out(const double complex *x, size_t n, planar out)
     }
 }
 
-/* Finds the echo, or takes the memory of the one unused for longest and returns true. */
+/* Finds the echo among the stored ones. If it is not there, takes the memory of the echo that was
+ * unused for longest, and returns true. */
 static bool take_echo(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row, double bins)
 {
     held_echo *oldest = ambiguity->echoes, *echo = NULL;
@@ -282,7 +283,7 @@ static inline double sum_lanes(const lanes *x)
 }
 
 /* out[l] = factor sum_i u[i + l] conj(a[i]), l = 0 .. n_lags - 1, a few lags in one pass over a.
- * is_real: a has no imaginary part, which leaves half of the work. */
+ * is_real: a has no imaginary part, so the sum needs half of the products. */
 static inline __attribute__((always_inline)) void correlate_with(const planar *u, const planar *a,
                                                                  size_t n, size_t n_lags,
                                                                  double factor, bool is_real,

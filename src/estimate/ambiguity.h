@@ -28,8 +28,8 @@ void pnr_ambiguity_destroy(pnr_ambiguity *ambiguity);
 void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay);
 
 /* The same for an echo whose delay changes from window to window, seen in a row of a map: the sum
- * of its windows, each with its weight in this row. Returns true if this echo is not held yet; the
- * caller then adds all parts of its windows. */
+ * of its windows, each with its weight in this row. Returns true if this echo is not stored yet;
+ * the caller then adds the parts of all windows. */
 bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row,
                            double bins);
 /* Adds two parts to the echo that is set: a(n - delay) times `sum`, and its derivative with respect

@@ -109,8 +109,8 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
 }
 
 /* Copies row i and the next rows of the same hypothesis to three vectors. Other rows are zero. A
- * row that bends comes alone. Returns the row after the copied ones. *is_marked: a copied row needs
- * the exact sums. */
+ * row whose echo bends is copied alone. Returns the row after the copied ones. *is_marked: a copied
+ * row needs the exact sums. */
 static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex *const from[3],
                          pnr_vector *to, bool *is_marked)
 {
@@ -141,7 +141,7 @@ static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walkin
     }
 }
 
-/* Sets the echo around which an empty `rough` is filled. */
+/* Sets the echo around which `rough` is filled next, if `rough` is empty. */
 static void begin_rough(pnr_echo_rough *rough, const pnr_patch_echo *echo)
 {
     if (rough->is_filled)

@@ -113,7 +113,7 @@ void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double comp
  * */
 bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least);
-/* Subtracts from them what the removed mean of the windows puts into the row. */
+/* Subtracts from these values the contribution of the removed mean of the windows. */
 void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
                                   const pnr_patch_echo *echo, long lag, pnr_vector *out);
 /* True if an echo walks so little within a window that its self-noise in a row can be summed. */
@@ -126,17 +126,18 @@ double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row
  * peak. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
-/* Fills the vector over rows x, 1 in row i, and the lags of an echo of peak 1 that bends there.
- * Each window has the delay that the echo has in it. rough: as in pnr_echo_model_exact; then x and
- * lags have three vectors, as the derivatives with respect to delay and frequency follow. */
+/* Models an echo of peak 1 that bends in row i: fills the vector over rows x, which is 1 in row i
+ * and 0 in the others, and the vector over lags. Each window has the delay that the echo has in it.
+ * rough: as in pnr_echo_model_exact; then x and lags have three vectors, as the derivatives with
+ * respect to delay and frequency follow. */
 void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                          const pnr_patch_echo *echo, const pnr_patch_place *place,
                          pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags);
 /* True if an echo walks so little within a window that its self-noise in a row can be summed. */
 bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
-/* Sets the windows of such an echo in a row, whose number in the map is row_index, as the echo of
- * model->ambiguity. A removed mean is not in them. */
+/* Sets the echo of model->ambiguity to the sum of the windows of such an echo in a row. row_index:
+ * number of the row in the map. The removed mean is not subtracted. */
 void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
                                 const pnr_echo_row *row, const pnr_patch_echo *echo);
 /* The mean power of the code's self-noise in one window of a row, relative to the echo's peak. */

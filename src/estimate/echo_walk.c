@@ -18,8 +18,8 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
            stretch * (double)model->setup->plan.n_samples;
 }
 
-/* A walk by w samples over a look moves the ends of an echo by w / 2. What is left of R beyond the
- * linear term has the mean B w^2 / 24, B the mean square bandwidth. */
+/* A walk by w samples over a look moves the ends of an echo by w / 2. The part of R that the linear
+ * term does not describe has the mean B w^2 / 24, where B is the mean square bandwidth. */
 bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least)
 {
@@ -51,8 +51,8 @@ bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *r
            most_in_window * chip_of(model);
 }
 
-/* A turn of e cycles over the N / chip independent chips of a window leaves the variance (pi e)^2 /
- * 3, at most 1, to cells far from the peak. A walk within the window does the same. */
+/* A turn of e cycles over the N / chip independent chips of a window gives cells far from the peak
+ * the variance (pi e)^2 / 3, at most 1. A walk within the window has the same effect. */
 double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
                                  const pnr_patch_echo *echo)
 {
@@ -63,10 +63,10 @@ double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row
     return chip / (double)model->setup->plan.n_samples * fmin(M_PI * M_PI * e * e / 3, 1);
 }
 
-/* The walk spreads the code's self-noise over as many rows as there are chips in it. The
- * greatest of 2 x 10^6 cells of an m-sequence of 127 chips had 20 times the mean power; 32 times is
- * taken for the bound. A delay that is constant within each
- * window is wrong by up to x / 2 chips, which leaves the part pi^2 x^2 / 36 of the self-noise. */
+/* The walk spreads the code's self-noise over as many rows as there are chips in it. The greatest
+ * of 2 x 10^6 cells of an m-sequence of 127 chips had 20 times the mean power; the bound is 32
+ * times. A delay that is constant within each window is wrong by up to x / 2 chips. This error
+ * leaves the part pi^2 x^2 / 36 of the self-noise. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo)
 {
@@ -84,7 +84,7 @@ typedef struct pieces {
     size_t n, in_window; /* all; those of one window */
     size_t group;        /* pieces in a group: R is linear over the span of their delays */
     double e;            /* bins from the rotation of the row to the echo */
-    double share;        /* of a tone that is e bins off, in one piece; 1: of any tone */
+    double share;        /* mean of a tone that is e bins off over one piece; 1: for any tone */
 } pieces;
 
 /* Pieces that differ by less than `step` shapes of the pulse form a group. */
@@ -103,8 +103,8 @@ static pieces cut_look(const pnr_echo_model *model, double shape, double walk, d
                     .share = pnr_echo_model_tone(model, e / in_window) / in_window};
 }
 
-/* A group of pieces: the sum of what they contribute, and the same times their time in windows from
- * `middle`. */
+/* A group of pieces: the sum of their contributions, and the same sum with each contribution
+ * multiplied by its time in windows from `middle`. */
 typedef struct piece_group {
     size_t end;
     double middle; /* in windows from the middle of the look */
@@ -140,11 +140,9 @@ static double complex turned(double complex x)
     return CMPLX(-cimag(x), creal(x)) * 2 * M_PI;
 }
 
-/*
- * Subtracts what the removed mean puts into a row. The mean has the echo as it walks by w in the
- * samples, so its delay does not change from window to window until the row stretches it:
- *     sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(u - w q + N b p) / sum u.
- */
+/* Subtracts the contribution of the removed mean to a row. The mean contains the echo with its walk
+ * of w in the samples. It is the same in each window, and its delay changes only by the stretch of
+ * the row: sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(u - w q + N b p) / sum u. */
 static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {
@@ -214,8 +212,8 @@ static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
     }
 }
 
-/* Sets the windows of an echo in a row, whose number in the map is row_index, as the echo of
- * model->ambiguity. A removed mean is not in them. */
+/* Sets the echo of model->ambiguity to the sum of the windows of an echo in a row. row_index:
+ * number of the row in the map. The removed mean is not subtracted. */
 static void sum_windows(const pnr_echo_model *model, size_t row_index, const pnr_echo_row *row,
                         const pnr_patch_echo *echo)
 {

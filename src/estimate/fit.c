@@ -27,11 +27,9 @@ typedef struct planar {
     lanes re[N_LANES], im[N_LANES];
 } planar;
 
-/*
- * W is the inverse of R(i - j)/R(0), r_j(d) = R(j - d)/R(0), and c has the 17 values. The likeliest
- * d maximises J(d) = |r^H W c|^2 / (r^H W r), and then A g R(0) = r^H W c / (r^H W r). With
- * v = W r / sqrt(r^H W r), J(d) = |v^H c|^2.
- */
+/* W is the inverse of R(i - j)/R(0), r_j(d) = R(j - d)/R(0), and c holds the 17 values. The
+ * likeliest d maximises J(d) = |r^H W c|^2 / (r^H W r), and then A g R(0) = r^H W c / (r^H W r).
+ * With v = W r / sqrt(r^H W r), J(d) = |v^H c|^2. */
 typedef struct step {
     planar v, r;
     double quality; /* r^H W r: the share of the echo's energy in the 17 values */
@@ -391,8 +389,8 @@ PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *
 
         energy += left_re * left_re + left_im * left_im;
     }
-    /* The mean of the inverse is 1 / (1 - 1/cells) for a gamma variable. That of correlated values
-     * is less, as if there were up to one cell more. */
+    /* For a gamma variable the mean of the inverse is 1 / (1 - 1/cells). For correlated values it
+     * is smaller, as if there were up to one cell more. */
     *cells = fmin(fmax((fit->rest_cells - 1) / fit->rest_crowd + 1, 0.5), J - 1.5);
     return ((energy[0] + energy[1]) + (energy[2] + energy[3])) / fit->rest_cells;
 }

@@ -176,7 +176,8 @@ static void solve_amplitudes(const pnr_fit_pair *pair, const double complex *c, 
     s->a[1] = (first * on[1] - conj(cross) * on[0]) / det;
 }
 
-/* Writes one echo with its variances, for the noise power 1 of a cell, times S = |a|^2. */
+/* Writes one echo with its variances for noise of power 1 in a cell, each multiplied by S =
+ * |a|^2. */
 static void describe(const state *s, int e, pnr_fitted *out)
 {
     const double(*v)[N] = (const double(*)[N])s->inverse;
@@ -198,7 +199,8 @@ static void describe(const state *s, int e, pnr_fitted *out)
     };
 }
 
-/* Fills the noise of a cell: the residual, divided by what unit noise leaves after the fit. */
+/* Fills the noise of a cell: the power of the residual, divided by the power that noise of power 1
+ * leaves after the fit. */
 static void find_noise(const pnr_fit_pair *pair, const state *s, pnr_fitted_pair *out)
 {
     double left = J, energy = 0;

@@ -18,8 +18,9 @@
 typedef struct pnr_fit_pair pnr_fit_pair;
 
 typedef struct pnr_fitted_pair {
-    /* As of pnr_fit_find, but delay lies in -PNR_PAIR_REACH .. PNR_PAIR_REACH, the variances hold
-     * when all six parameters are unknown, and power is |peak|^2. */
+    /* As the members of the echo of pnr_fit_find, with three differences: delay lies in
+     * -PNR_PAIR_REACH .. PNR_PAIR_REACH, the variances hold when all six parameters are unknown,
+     * and power is |peak|^2. */
     pnr_fitted echo[2];
     double gain;  /* gain in log likelihood from both echoes, times sigma^2 */
     double noise; /* the noise power of one cell, from the residual */

@@ -86,9 +86,9 @@ double pnr_fit_patch_looks(const pnr_fit_patch *map); /* looks with at least one
 /* *weight: the noise power of a cell, as a mean over the rows of the map; 1 if no mean is removed.
  * *crowd: the number of rows that count as one because their noise is correlated. */
 void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd);
-/* An echo in all rows. rows: the number of rows that hold as much power together as the row of the
- * echo. smooth: the part of `rows` with the shape of R over the lags. rough: the power of the other
- * part in all lags, divided by that of the peak. */
+/* An echo in all rows. rows: its power in all rows, as a multiple of the power in its own row.
+ * smooth: the part of `rows` with the shape of R over the lags. rough: the power of the other part
+ * in all lags, divided by the power of the peak. */
 typedef struct pnr_patch_spread {
     double rows, smooth, rough;
 } pnr_patch_spread;
@@ -113,7 +113,8 @@ void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const p
 /* The power of the model echo in the middle cell and the next n_lags - 1 lags of its row. */
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_patch_echo *echo, double cell, int n_lags);
-/* The power of the model echo in the lags of the patch up to `reach` on either side, in all rows. */
+/* The power of the model echo in the lags of the patch up to `reach` on either side, in all
+ * rows. */
 double pnr_fit_patch_inside(pnr_fit_patch *map, const pnr_patch_place *place,
                             const pnr_patch_echo *echo, double cell, int reach);
 /* A bound of the echo's power in a cell of the patch that its model does not describe, in maps

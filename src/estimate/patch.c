@@ -123,8 +123,8 @@ void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd
 }
 
 /* Returns the sum of (sin(pi u) / (K sin(pi u / K)))^2, u = x - row, over the rows 0 .. n - 1 of a
- * cycle of K rows. It is 1 over the whole cycle. Beyond a few rows from x an integral replaces the
- * sum: that of 1 / sin(pi u / K)^2 is -K/pi cot(pi u / K). */
+ * cycle of K rows. Over the whole cycle the sum is 1. More than a few rows away from x, the
+ * integral of 1 / sin(pi u / K)^2, which is -K/pi cot(pi u / K), replaces the sum. */
 static double share_of_rows(double n, double k, double x)
 {
     enum { REACH = 4 };
@@ -149,8 +149,9 @@ static double share_of_rows(double n, double k, double x)
 }
 
 /* Returns the power of an echo in all lags of a row whose rotation is e bins off, without the part
- * tone(e)^2 in the shape of R. The tone of e bins consists of tones of whole bins g, of the power
- * tone(e - g)^2 each; code->spread has what they put into all lags. The near ones stand for all. */
+ * tone(e)^2 in the shape of R. A tone of e bins is a sum of tones of whole bins g, each of the
+ * power tone(e - g)^2. code->spread holds the power that a tone of g bins puts into all lags. Only
+ * the tones near e are summed, and the sum is scaled to all. */
 static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, double e)
 {
     enum { REACH = 4 };
@@ -168,7 +169,8 @@ static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, d
     return share > 0 ? power / share * (1 - smooth * smooth) : 0;
 }
 
-/* Over the rows of a whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). */
+/* Let g be the response of a row to the echo, 1 at the frequency of the echo. Over the rows of a
+ * whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). */
 pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, size_t code, double bins)
 {
     const pnr_plan *plan = map->plan;

@@ -25,9 +25,11 @@ struct pnr_slow_time {
     pnr_waveform *once, *twice, *not_any; /* sums of w_p, w_p^2 and 1 over all windows */
     lack *lacks;                          /* [n_lacks], capacity K */
     size_t n_lacks;
-    lack *signs; /* [n_signs], capacity K: the windows whose sign is not 1, as a lack of 1 - sign */
+    lack *signs; /* [n_signs], capacity K: the windows whose sign is not 1; each counts as if the
+                  * share 1 - sign of its samples were missing */
     size_t n_signs;
-    double sum_w, sum_w2, sum_u, looks; /* mean sums of a used look; number of used looks */
+    double sum_w, sum_w2, sum_u, looks; /* sums of a used look, as a mean over the used looks;
+                                         * number of used looks */
 };
 
 static double weight_of(const pnr_slow_time *slow, size_t p)

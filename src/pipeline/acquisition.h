@@ -26,16 +26,18 @@ typedef struct pnr_acquisition {
     size_t dwell;
     void *spare; /* [chunk] for samples of a live source when the ring is full */
     pnr_rational rate_hz;
-    bool has_start; /* the configuration or the file states the time of sample 0: */
+    bool has_start; /* the configuration or the file states the time of sample 0 */
     int64_t stated_start_utc_ns;
-    bool is_clocked;              /* else the host's clock may give it: the source is no file */
+    bool is_clocked;              /* the source is no file: without a stated time, the host's clock
+                                   * gives it */
     bool is_live;                 /* the source cannot wait: a full ring drops samples */
     bool is_paced;                /* the source is a recording that plays in real time */
     const volatile int *stop;     /* may be NULL */
     pnr_turns turns;              /* of this thread, for the watchdog */
     _Atomic int cancel;           /* stop flag of the pipeline itself */
     _Atomic int64_t start_utc_ns; /* host time of sample 0; 0 before the first samples */
-    _Atomic int64_t source_start_utc_ns; /* the same as the source states it; 0 before it does */
+    _Atomic int64_t source_start_utc_ns; /* time of sample 0 as the source states it; 0 before it
+                                          * does */
     int code;                            /* after the end: PNR_OK, or the error of the source */
     pnr_error error;
 } pnr_acquisition;

@@ -47,7 +47,8 @@ const float *pnr_made_cells(const pnr_made *made);
 /* Counts of one view: its samples and windows. */
 typedef struct pnr_counted {
     pnr_account account;
-    uint64_t unreported; /* samples since the last result, after this view; none gave a result */
+    uint64_t unreported; /* samples from the last result to the end of this view, which gave no
+                          * result */
     int failure;         /* code of the last submit or collect that failed */
 } pnr_counted;
 

@@ -30,12 +30,14 @@ struct pnr_isolation {
     void *samples;
     size_t samples_bytes;
     pnr_worker_process workers[TWO];
-    pnr_worker_process *now, *next; /* the one that gets views; the one that may take over */
-    char engines[TWO][48];          /* of the first worker, and of one that stands in */
+    pnr_worker_process *now, *next; /* the worker that gets views; the worker that may take over */
+    char engines[TWO][48];          /* engine names of the first worker, and of a worker that stands
+                                     * in */
     pnr_realtime_outcome realtime;
 
     pnr_windows views[MOST_VIEWS];    /* view i at i mod MOST_VIEWS */
-    uint64_t n_taken, n_sent, n_done; /* views from the ring, to the worker, with all results */
+    uint64_t n_taken, n_sent, n_done; /* number of views taken from the ring, sent to the worker,
+                                       * and finished with all results */
     uint64_t next_sample;             /* results before this sample are here */
     uint64_t unreported;              /* samples after the last finished view that gave no result */
     bool is_mad;                      /* the present worker has written what cannot be */
@@ -95,7 +97,8 @@ bool pnr_isolation_is_degraded(const pnr_isolation *i)
 
 /* --- results --- */
 
-/* True if nothing in a result leads beyond its memory. A worker that goes mad may write anything. */
+/* True if nothing in a result leads beyond its memory. A worker that goes mad may write
+ * anything. */
 static bool is_possible(const pnr_isolation *i, const pnr_made *made)
 {
     const pnr_plan *plan = &i->parts.setup->plan;
@@ -172,8 +175,8 @@ static const char *engine_name(const pnr_isolation *i, bool is_degraded)
     return is_degraded ? "cpu" : i->parts.config->engine.name;
 }
 
-/* Starts a worker of the wanted engine or of cpu. A worker that cannot be started counts as one that
- * is lost at once. */
+/* Starts a worker of the wanted engine or of cpu. A worker that cannot be started counts as lost at
+ * once. */
 static void start_worker(pnr_isolation *i, pnr_worker_process *w, bool is_degraded)
 {
     pnr_worker_start(w, engine_name(i, is_degraded), i->unreported);
@@ -202,7 +205,7 @@ static void degrade(pnr_isolation *i, uint64_t now)
                    MANY_DEATHS, i->engines[0]);
 }
 
-/* Returns the time before a worker that follows n others in vain. */
+/* Returns the time to wait before a worker is started, when n workers before it have failed. */
 static uint64_t pause_before(uint64_t n)
 {
     const uint64_t pause = n < 2 ? 0 : n < 20 ? first_pause_ns << (n - 2) : most_pause_ns;
@@ -234,8 +237,8 @@ static void replace_worker(pnr_isolation *i, const char *reason)
 
 /* --- views --- */
 
-/* Takes views from the ring, and sends those to the worker that have space in its queue. Returns the
- * code of the ring. */
+/* Takes views from the ring, and sends those to the worker that have space in its queue. Returns
+ * the code of the ring. */
 static int send_views(pnr_isolation *i, bool *is_any)
 {
     const size_t most = pnr_isolation_views(i->parts.setup);
@@ -285,8 +288,8 @@ static void welcome_worker(pnr_isolation *i)
                        (double)(pnr_clock_ns() - i->lost_ns) * 1e-9);
 }
 
-/* Tries the wanted engine again beside the one that stands in. When it is ready, and the other one
- * has finished its views, it takes over. */
+/* Tries the wanted engine again in a second worker, while another engine stands in. The second
+ * worker takes over when it is ready and the first one has finished its views. */
 static void retry_engine(pnr_isolation *i, uint64_t now)
 {
     pnr_worker_process *other = &i->workers[i->now == &i->workers[0]];
@@ -366,7 +369,7 @@ static void wait_for_work(pnr_isolation *i)
         i->exchange->wait(i->exchange->of, i->now->shared->ahead, patience_ns);
 }
 
-/* Tells the worker that the stream has ended. One that does not listen is killed later. */
+/* Tells the worker that the stream has ended. A worker that does not react is killed later. */
 static void end_worker(pnr_isolation *i)
 {
     static const pnr_windows none;

@@ -28,8 +28,8 @@ static size_t bridging_samples(const pnr_pipeline *p)
     return samples < (double)most ? (size_t)samples : most;
 }
 
-/* Bounds the ring and the submits by a recording of known size: it needs no more than its samples,
- * and two dwells for the source and the end. */
+/* Bounds the ring and the submits by the size of the recording, if it is known: the ring needs no
+ * more than all samples, plus two dwells for the source and the end. */
 static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
 {
     const uint64_t n_samples = p->info.n_samples;
@@ -279,8 +279,8 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Returns where the first dwell at or after this sample begins; for sample 0, and for a sample after
- * the last dwell, that sample itself. */
+/* Returns where the first dwell at or after this sample begins; for sample 0, and for a sample
+ * after the last dwell, that sample itself. */
 static uint64_t first_dwell_from(const pnr_pipeline *p, uint64_t sample)
 {
     const uint64_t first = p->setup->radar.first_window;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipeline: source -> ring -> correlator -> detector -> queue -> publisher, in three threads. It
- * accounts for every sample. */
+/* The pipeline: source -> ring -> correlator -> detector -> queue -> publisher, in three threads.
+ * It accounts for every sample. */
 #ifndef PNR_PIPELINE_H
 #define PNR_PIPELINE_H
 
@@ -23,7 +23,7 @@ typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 typedef int (*pnr_pipeline_end)(void *context, const pnr_status *status, int code,
                                 pnr_error *error);
 
-/* How far a source of known length has been processed. */
+/* The progress in a source of known length. */
 typedef struct pnr_progress {
     uint64_t n_done, n_samples; /* positions; n_done <= n_samples */
     double elapsed_s;           /* since the first sample */
@@ -39,7 +39,7 @@ typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
 typedef void (*pnr_pipeline_tap_cells)(void *context, const pnr_report *report,
                                        const pnr_map_info *info, const float *cells);
 
-/* The publishing thread calls this when no result waits: what a tap has buffered is written. */
+/* The publishing thread calls this when no result waits. A tap then writes what it has buffered. */
 typedef void (*pnr_pipeline_pause)(void *context);
 
 /* The caller's thread calls this after the last tap, before the end is published. code: that of the
@@ -54,8 +54,8 @@ typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan 
                                   size_t capacity, const volatile int *stop);
 
 typedef struct pnr_pipeline_options {
-    volatile int *stop; /* non-zero: finish all windows and end; may be NULL. A lost engine sets it,
-                         * because otherwise no feed would notice the loss */
+    volatile int *stop; /* non-zero: finish all windows and end; may be NULL. If the engine is lost,
+                         * the pipeline sets it, because a feed notices nothing else */
     volatile int *trigger; /* non-zero: an event for recorder.pre_trigger_s, which sets it to zero;
                             * may be NULL */
     pnr_pipeline_tap tap;  /* may be NULL */

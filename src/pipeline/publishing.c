@@ -35,7 +35,7 @@ static size_t round_up(size_t bytes, size_t to)
     return (bytes + to - 1) / to * to;
 }
 
-/* Returns memory for a record. NULL: the queue is full, and must is false. */
+/* Returns memory for a record. NULL: the queue is full, and `must` is false. */
 static void *reserve_record(pnr_publishing *p, size_t n_bytes, bool must)
 {
     void *record;
@@ -249,8 +249,8 @@ pthread_t pnr_publishing_thread(const pnr_publishing *p)
 
 /* --- create and destroy --- */
 
-/* Returns the bytes for records: a live stream's results of live_s, and CELLS_BYTES of cells, or
- * those of one result. */
+/* Returns the size of the queue in bytes: for a live stream the results of live_s, plus CELLS_BYTES
+ * of cells; for a recording one result. */
 static size_t queue_capacity(const pnr_setup *setup, size_t cells_bytes, bool is_live)
 {
     const double dwell_s =

@@ -45,7 +45,8 @@ void pnr_publishing_destroy(pnr_publishing *publishing);
 /* Bytes that pnr_publishing_create allocates for the queue. */
 size_t pnr_publishing_bytes(const pnr_setup *setup, bool is_live);
 
-/* Waits for a subscriber as publisher.wait_s says, then starts the thread. PNR_OK, PNR_ENOMEMORY. */
+/* Waits for a subscriber as publisher.wait_s says, then starts the thread. PNR_OK,
+ * PNR_ENOMEMORY. */
 int pnr_publishing_start(pnr_publishing *publishing, pnr_error *error);
 /* Ends the thread after the last result, and sends what a pack still holds. */
 void pnr_publishing_stop(pnr_publishing *publishing);
@@ -64,7 +65,7 @@ pnr_made *pnr_publishing_reserve(pnr_publishing *publishing);
  * over cells that find no space. */
 void pnr_publishing_commit(pnr_publishing *publishing, const float *cells);
 /* Appends the present account of samples and windows. failure: the code of the last failed submit
- * or collect. must: waits for space; else a full queue does not get it. */
+ * or collect. must: waits for space; otherwise nothing is appended to a full queue. */
 void pnr_publishing_account(pnr_publishing *publishing, const pnr_account *account, int failure,
                             bool must);
 /* True when a tenth of a second has passed since the last time that this was true. The processing

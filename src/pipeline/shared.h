@@ -24,7 +24,8 @@ typedef struct pnr_shared_order {
     size_t n_channels;
     bool is_live, wants_power;
     size_t max_dwells;
-    size_t most_view_bytes, cells_bytes; /* of a record of a view; of the cells of a result */
+    size_t most_view_bytes, cells_bytes; /* bytes of a record of a view, and of the cells of a
+                                          * result */
     char engine[48];
     uint64_t unreported; /* samples before the first view that gave no result */
     size_t config_at, config_bytes, views_at, results_at; /* offsets from the begin */
@@ -37,7 +38,7 @@ typedef struct pnr_shared {
     _Atomic bool is_half_full; /* the ring */
 
     /* --- written by the worker --- */
-    _Atomic int state; /* a pnr_worker_state; the next four are valid after it has changed */
+    _Atomic int state; /* a pnr_worker_state; once it has changed, the next four are valid */
     pnr_error error;   /* why it failed */
     char engine[48];   /* "cuda/library" */
     size_t ahead;      /* smallest part to upload ahead, in samples; 0: none */

@@ -37,12 +37,13 @@ typedef struct pnr_pipeline {
     pnr_exchange exchange;     /* the ring and the publishing thread */
     pnr_processing processing; /* in this process, unless there is an isolation */
     pnr_isolation *isolation;  /* NULL: none */
-    pnr_account account;       /* of samples and windows, without the counts that the ring keeps */
+    pnr_account account;       /* account of samples and windows, without the counts that the ring
+                                * keeps */
     int failure;               /* code of the last failed submit or collect */
 } pnr_pipeline;
 
-/* Does all slow work and all allocation. Call close also after an error. PNR_EEND: options->stop was
- * set meanwhile. */
+/* Does all slow work and all allocation. Call close also after an error. PNR_EEND: options->stop
+ * was set meanwhile. */
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error);
 void pnr_pipeline_close(pnr_pipeline *p);
 /* Returns the engine and its method, as "cuda/library". */

@@ -96,8 +96,8 @@ static void prefetch(const void *memory, size_t n_bytes)
     __builtin_prefetch((const char *)memory + n_bytes - 1);
 }
 
-/* Prefetches dwell d + DWELLS_AHEAD and the candidates of dwell d + 1. A device wrote them, so no
- * cache has them. */
+/* Prefetches dwell d + DWELLS_AHEAD and the candidates of dwell d + 1. The GPU wrote them, so they
+ * are in no cache. */
 static void look_ahead(pnr_team_view *view, const void *context, size_t d, size_t end)
 {
     pnr_observed observed;

@@ -40,7 +40,8 @@ typedef struct worker {
 
 /* --- the exchange --- */
 
-/* Copies the oldest record of the kind and makes its view. False: the oldest record is another. */
+/* Copies the oldest record if it is of this kind, and makes its view. Returns false if it is of
+ * another kind. */
 static bool take_view(worker *w, int kind, pnr_shared_view *to, pnr_windows *out)
 {
     const pnr_shared_order *order = &w->shared->order;
@@ -95,12 +96,12 @@ static void release_view(void *of, const pnr_counted *counted)
 {
     worker *w = of;
 
-    (void)counted; /* it is passed on when the results of the view are committed */
+    (void)counted; /* passed on when the results of the view are committed */
     w->first_lent = (w->first_lent + 1) % w->setup->plan.depth;
     w->n_lent--;
 }
 
-/* Returns memory for a record. The run takes results even while nobody else does. */
+/* Returns memory for a record. Waits for space, because the run always takes results. */
 static void *reserve_record(worker *w, size_t n_bytes)
 {
     void *record;

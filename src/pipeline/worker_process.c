@@ -44,7 +44,8 @@ static size_t results_capacity(const pnr_shared_order *order)
     return RESULT_BYTES + order->cells_bytes;
 }
 
-/* Fills the order but for the engine and `unreported`. Returns the bytes of all memory. */
+/* Fills all members of the order except the engine and `unreported`. Returns the size in bytes of
+ * the memory shared with the worker. */
 static size_t fill_order(pnr_shared_order *order, const pnr_isolation_parts *parts, int samples_fd,
                          size_t config_bytes)
 {
