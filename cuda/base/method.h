@@ -12,14 +12,12 @@ typedef struct pnr_cuda_method {
     const char *name;    /* value of engine.method; some methods share a name */
     size_t shared_bytes; /* size of common->shared, which is zeroed before `suits` */
     size_t work_bytes;   /* size of slot->work, which is zeroed before `create`; 0: work is NULL */
-    /*
-     * Decides whether the method supports a plan that has passed pnr_plan_check. The decision
-     * depends on the plan and the kind of the device alone, never on a measurement. PNR_OK: sets
+    /* Decides whether the method supports a plan that has passed pnr_plan_check. The decision
+     * depends only on the plan and the kind of the device, never on a measurement. PNR_OK: sets
      * choice->why, choice->n_transform and the sizes in common->shared. Sets choice->device_bytes
      * to the bytes that a slot needs in addition to the buffers of list_work. PNR_EUNSUPPORTED:
      * `error` gets the reason, or stays unchanged if another method of the same name may support
-     * the plan. On failure nothing needs to be freed.
-     */
+     * the plan. On failure nothing needs to be freed. */
     int (*suits)(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                  pnr_error *error);
     /* List the buffers that all slots share, and the buffers of one slot. Both functions return the
@@ -54,14 +52,12 @@ int pnr_cuda_method_describe(const pnr_cuda_method *method, const pnr_plan *plan
 int pnr_cuda_method_open(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
 void pnr_cuda_method_close(pnr_cuda_common *common);
 
-/*
- * Chooses the method that plan->method names. For "auto" it chooses the first method of the table
+/* Chooses the method that plan->method names. For "auto" it chooses the first method of the table
  * that supports the plan. But it skips method fused if a dwell is a sum of powers and its periods
- * need no extension. The rule depends on the plan alone and never on a measurement, so that a
+ * need no extension. The rule depends only on the plan, never on a measurement, so that a
  * configuration gives the same bits on every run. A named method is never replaced. PNR_OK: as
  * pnr_cuda_method_describe; PNR_ECONFIG: there is no such method; PNR_EUNSUPPORTED: the method does
- * not support the plan.
- */
+ * not support the plan. */
 int pnr_cuda_method_choose(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                            pnr_error *error);
 

@@ -146,7 +146,7 @@ typedef struct pnr_fused_tally {
     uint32_t n_above, n_maxima;
     uint32_t n_keys;  /* keys in the list */
     uint64_t weakest; /* weaker keys are not kept */
-    double noise;     /* power of this lane's cells in columns with a cell above the threshold */
+    double noise;     /* this lane's part of the sum of P over all integer lags */
 } pnr_fused_tally;
 
 /* Puts the strongest of n keys into lag order, drops the others, and returns the number kept. The

@@ -38,8 +38,8 @@ static size_t bases_of(const pnr_map *m)
 }
 
 /* A call of cuFFT transforms at most shape->group rows. All dwells of a round together have at most
- * as many lines, unless a single dwell has more. The number of rows of a call depends on the length
- * of the transform and the map alone, so the bits of the results do not depend on the batch. */
+ * as many lines, unless a single dwell has more. The number of rows of a call depends only on the
+ * length of the transform and on the map, so the bits of the results do not depend on the batch. */
 static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared *own)
 {
     const size_t bases = bases_of(m), lines = shape->dwell_lines; /* bases <= lines */

@@ -86,8 +86,8 @@ static int copy_picture(int from, const pnr_new_file *file, size_t *n_bytes, pnr
 
 /* --- gnuplot --- */
 
-/* Returns the environment of this program with a locale that has UTF-8: in another one gnuplot
- * would refuse the degree sign. NULL: out of memory. The caller frees the array alone. */
+/* Returns the environment of this program, with a UTF-8 locale: in other locales gnuplot would
+ * refuse the degree sign. NULL: out of memory. The caller frees the array, but not its strings. */
 static char **make_environment(void)
 {
     static char locale[] = "LC_ALL=C.UTF-8";

@@ -20,7 +20,8 @@ static float power_at(const pnr_map *p, size_t cell)
     return value[0] * value[0] + value[1] * value[1];
 }
 
-/* Raises each range bin to the greatest power of its cells in `row`. */
+/* Sets each range bin to the greatest power of its cells in `row`, if that exceeds the present
+ * value of the bin. */
 static void reduce_row(const pnr_map *p, size_t row, double cells_per_bin, size_t n_bins,
                        float *bins)
 {

@@ -83,9 +83,9 @@ int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
 int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
 /* Adds the totals that the ring keeps to *account: alignment, refused dwells, losses in released
- * views and, after the end, the tail. Before the borrower of a view releases it, the borrower
- * accounts for the other samples of the view. So the sums of account.h hold at any time for both
- * accounts together. Only the processing thread calls this function. */
+ * views and, after the end, the tail. The borrower of a view counts the samples that were not lost,
+ * in an account of its own, before it releases the view. So the sums of account.h hold at any time
+ * for the sum of the two accounts. Only the processing thread calls this function. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Returns the number of stream positions of the account that are committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);

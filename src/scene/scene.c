@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Times and phases are computed from the absolute index at every multiple of BLOCK. The bits of a
- * sample therefore depend on its index alone, and rounding errors do not accumulate. */
+ * sample therefore depend only on its index, and rounding errors do not accumulate. */
 enum { BLOCK = PNR_NOISE_WALK };
 
 static const double turn = 6.283185307179586476925;

@@ -142,7 +142,8 @@ static view_stream *stream_of(view_store *store, const char *name, const char *r
     return s;
 }
 
-/* Stores one message as one line, since an event of the page is one line. */
+/* Stores a message as one line, because the page receives it as a server-sent event, whose data is
+ * one line. Control characters become spaces. */
 static void keep_text(view_text *to, const char *text, size_t length)
 {
     char *copy = length < VIEW_TEXT ? realloc(to->text, length + 1) : NULL;

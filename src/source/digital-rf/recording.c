@@ -59,8 +59,8 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lists the times above `above` that the names in a folder have. A folder that is not there has
- * none. */
+/* Reads the times from the names in a folder, and lists those later than `above` in ascending
+ * order. A folder that does not exist gives an empty list. */
 static int list_times(times *out, const char *path, bool (*read_name)(const char *, int64_t *),
                       int64_t above, pnr_error *error)
 {
