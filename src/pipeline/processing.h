@@ -73,7 +73,8 @@ void pnr_processing_drop(pnr_processing *p, const pnr_windows *windows, size_t r
 /* Passes each dwell of a result to the detector and to the exchange, releases the view and finishes
  * it. With p->pending the dwells wait for the detection threads. */
 void pnr_processing_report(pnr_processing *p, const pnr_windows *windows, const pnr_result *result);
-/* Reports the oldest dwell that waits. False: none waits, or it is not ready and `wait` is false. */
+/* Reports the oldest dwell that waits. False: none waits, or it is not ready and `wait` is
+ * false. */
 bool pnr_processing_report_pending(pnr_processing *p, bool wait);
 
 #endif

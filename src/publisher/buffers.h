@@ -20,9 +20,9 @@ typedef struct pnr_buffers {
 
 /* Allocates n >= 1 buffers of `bytes` >= 1 each. PNR_OK or PNR_ENOMEMORY. */
 int pnr_buffers_create(size_t n, size_t bytes, pnr_buffers *out);
-/* No buffer may be in use. Zeroed *buffers are fine. */
+/* Frees the buffers, of which none may be in use. A zeroed *buffers is allowed. */
 void pnr_buffers_destroy(pnr_buffers *buffers);
-/* Returns a free buffer for the caller alone, until it is released. NULL: none is free. */
+/* Returns a free buffer, which belongs to the caller until it is released. NULL: none is free. */
 pnr_buffer *pnr_buffers_acquire(pnr_buffers *buffers);
 /* Releases a buffer, from any thread. Has the type zmq_free_fn: `data` is unused, `buffer` is a
  * pnr_buffer. */

@@ -63,7 +63,7 @@ static int append(growing *file, const void *data, size_t n_bytes, pnr_error *er
     return code;
 }
 
-/* Writes the head of the array. Its length does not depend on the number of results. */
+/* Writes the head of the array, whose length does not depend on the number of results. */
 static int write_head(pnr_cell_file *file, const pnr_map_info *info, pnr_error *error)
 {
     char head[HEAD + 1];

@@ -22,8 +22,9 @@ int pnr_keys_read_secret(const char *what, const char *path, char key[PNR_KEY_LE
  * its file is there or not; connections stay.
  */
 
-/* Opens the socket that libzmq asks whether a key is allowed, and checks all files of the folder.
- * PNR_OK; PNR_ENOINPUT or PNR_EDATA: the folder or a file of it cannot be used; PNR_EUNAVAILABLE. */
+/* Opens the socket that libzmq asks whether a key is allowed, and checks all files of the
+ * folder. PNR_OK; PNR_ENOINPUT or PNR_EDATA: the folder or a file of it cannot be used;
+ * PNR_EUNAVAILABLE. */
 int pnr_keys_open(void *context, const char *folder, void **out, pnr_error *error);
 /* Answers one question of libzmq. Refuses the key, posts an event and returns false if no file
  * holds it. */

@@ -133,8 +133,8 @@ static void add_flags(pnr_text *t, unsigned flags)
     pnr_text_add(t, "]");
 }
 
-/* Adds the key of a member. comma_key: a comma and the key, of n bytes. This is faster than add_key,
- * and an echo has many members. */
+/* Adds the key of a member. comma_key: a comma and the key, of n bytes. This is faster than
+ * add_key, and an echo has many members. */
 static void add_known_key(pnr_text *t, const char *comma_key, size_t n)
 {
     const size_t skip = t->at > t->start && t->at[-1] == '{';

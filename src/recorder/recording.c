@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes SigMF 1.2. The samples go to the data file as they are. The metadata are small: each new
- * capture replaces the whole file by a rename, so that a killed program leaves a valid recording. */
+/* Writes SigMF 1.2. The samples go to the data file as they are. The metadata are small: each
+ * new capture replaces the whole file by a rename, so that a killed program leaves a valid
+ * recording. */
 #include "recorder/recording.h"
 
 #include "base/clock.h"

@@ -361,7 +361,8 @@ static bool is_folder(const char *path)
     return path[strlen(path) - 1] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 
-/* Creates an empty recording and removes it, to show before a long run whether it can be written. */
+/* Creates an empty recording and removes it, to show before a long run whether it can be
+ * written. */
 static int check_path(const pnr_sample_recorder *r, pnr_error *error)
 {
     const pnr_config *config = r->config;

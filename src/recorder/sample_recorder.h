@@ -39,8 +39,9 @@ int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup,
 void pnr_sample_recorder_finish(pnr_sample_recorder *recorder);
 void pnr_sample_recorder_destroy(pnr_sample_recorder *recorder);
 
-/* Adds samples from `position` on. Positions only grow; one that is left out is a gap. start_utc_ns:
- * time of position 0, or PNR_RECORDING_NO_TIME. The acquisition thread calls this function. */
+/* Adds samples from `position` on. Positions only grow; one that is left out is a gap.
+ * start_utc_ns: time of position 0, or PNR_RECORDING_NO_TIME. The acquisition thread calls this
+ * function. */
 void pnr_sample_recorder_add(pnr_sample_recorder *recorder, uint64_t position, int64_t start_utc_ns,
                              const void *samples, size_t n_samples);
 /* Reports an event at a position, or at the newest one with PNR_TRIGGER_SIGNAL. The acquisition

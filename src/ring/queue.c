@@ -179,8 +179,8 @@ static bool is_size(const pnr_queue *queue, uint64_t at, uint64_t head, uint64_t
            size <= queue->capacity - at % queue->capacity;
 }
 
-/* Returns the position of the oldest record, and its size with its head. A size of 0: there is none,
- * or what stands there is no record. Passes gaps. */
+/* Returns the position of the oldest record, and its size with its head. A size of 0: there is
+ * none, or what stands there is no record. Passes gaps. */
 static uint64_t find_oldest(pnr_queue *queue, uint64_t *size)
 {
     const uint64_t head = atomic_load_explicit(&queue->head, memory_order_acquire);

@@ -248,7 +248,8 @@ static int choose_sound(pnr_sink *sink, const pnr_config *config, const containe
     return PNR_OK;
 }
 
-/* --- libsndfile's way to the file, because sf_close does not report a failed write of the head --- */
+/* --- libsndfile's way to the file, because sf_close does not report a failed write of the head
+ * --- */
 
 static sf_count_t sound_length(void *context)
 {

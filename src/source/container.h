@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recognises, by the first bytes, an input that is a container and not raw samples. Tells what the
+/* Recognises by its first bytes an input that is a container and not raw samples. Says what the
  * user can do. */
 #ifndef PNR_CONTAINER_H
 #define PNR_CONTAINER_H

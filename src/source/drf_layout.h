@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The layout of a Digital RF recording: its properties, the names of its files, the index of a file,
- * and the samples that were never written. */
+/* The layout of a Digital RF recording: its properties, the names of its files, the index of a
+ * file, and the samples that were never written. */
 #ifndef PNR_DRF_LAYOUT_H
 #define PNR_DRF_LAYOUT_H
 
@@ -42,8 +42,8 @@ uint64_t pnr_drf_first_sample(const pnr_drf_layout *layout, int64_t ms);
 
 /* Reads the name of a folder, 2026-11-21T02-40-00: seconds since 1970. False: another name. */
 bool pnr_drf_folder_name(const char *name, int64_t *s);
-/* Reads the name of a file, rf@1795228800.250.h5: ms since 1970. False: another name, as
- * tmp.rf@1795228800.250.h5, which is still written. */
+/* Reads the name of a file, rf@1795228800.250.h5: ms since 1970. False: another name, such as
+ * tmp.rf@1795228800.250.h5, the name of a file that is still being written. */
 bool pnr_drf_file_name(const char *name, int64_t *ms);
 
 /* A row of the index of a file: the data from row `local` on are the samples from `sample` on. */
@@ -52,19 +52,17 @@ typedef struct pnr_drf_row {
     uint64_t local;
 } pnr_drf_row;
 
-/*
- * Checks the index of the file that begins at ms and has n_data samples: the first row has local 0,
- * local ascends below n_data, no samples overlap, and all lie in the time of the file, to within one
- * sample: writers round. PNR_OK, or PNR_EDATA: error names the row and its values.
- */
+/* Checks the index of the file that begins at ms and has n_data samples: the first row has local 0,
+ * local ascends below n_data, no samples overlap, and all lie in the time of the file, with a
+ * tolerance of one sample because writers round. PNR_OK, or PNR_EDATA: error names the row and its
+ * values. */
 int pnr_drf_index_check(const pnr_drf_layout *layout, int64_t ms, const pnr_drf_row *rows,
                         size_t n_rows, uint64_t n_data, pnr_error *error);
 
-/*
- * A recording in which a file has all samples of its time holds the fill value where nothing was
- * written: NaN, or the smallest integer, in every number of a sample. Returns how many of the n >= 1
- * samples at data, each of n_numbers, are like the first one: missing or not. *is_missing: which.
- */
+/* A recording in which a file has all samples of its time holds the fill value where nothing was
+ * written: NaN, or the smallest integer, in every number of a sample. Looks at n >= 1 samples of
+ * n_numbers each. *is_missing: the first sample is missing. Returns how many samples from the first
+ * one on are alike: all missing, or all present. */
 size_t pnr_drf_run(const pnr_number_form *form, size_t n_numbers, const void *data, size_t n,
                    bool *is_missing);
 

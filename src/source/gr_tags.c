@@ -28,10 +28,10 @@ enum {
 typedef struct cursor {
     const unsigned char *at;
     size_t left;
-    bool is_bad; /* the bytes are no header; all later reads give zeros */
+    bool is_bad; /* the bytes are not a header; all later reads give zeros */
 } cursor;
 
-/* Returns the next n bytes and goes beyond them; NULL if there are fewer. */
+/* Returns the next n bytes and moves behind them; NULL if fewer bytes are left. */
 static const unsigned char *take_bytes(cursor *c, uint64_t n)
 {
     const unsigned char *at = c->at;
@@ -101,8 +101,8 @@ static void skip_uniform_vector(cursor *c)
         c->is_bad = true;
 }
 
-/* Skips one PMT with all that it contains. A PMT has at least one byte, which bounds their
- * number. */
+/* Skips one PMT with all its contents. Each PMT has at least one byte, so the number of bytes
+ * bounds the number of PMTs. */
 static void skip_pmt(cursor *c)
 {
     static const signed char fixed_bytes[N_PMTS] = {0,  0,  -1, 4,  8, 16, 0,

@@ -25,7 +25,7 @@ typedef struct pnr_gr_header {
     double rate_hz;                      /* of a tag rx_rate; 0: there is none */
 } pnr_gr_header;
 
-/* True if the bytes begin as such a header does. */
+/* True if the bytes begin like such a header. */
 bool pnr_gr_is_header(const void *bytes, size_t n_bytes);
 
 /*
@@ -48,8 +48,8 @@ enum { PNR_GR_MAX_KEY = 16, PNR_GR_LEAST_BYTES = 19, PNR_GR_TAG_BYTES = 64 };
 /* Begins a header in `bytes`. offset: absolute index of the first item. The capacity is at least
  * PNR_GR_LEAST_BYTES, and PNR_GR_TAG_BYTES for each tag. */
 void pnr_gr_write_begin(pnr_gr_writer *writer, void *bytes, size_t capacity, uint64_t offset);
-/* Each adds a tag with a key of at most PNR_GR_MAX_KEY letters: an integer, a number, or
- * rx_time. */
+/* Each function adds a tag whose key has at most PNR_GR_MAX_KEY letters; the value is an integer, a
+ * number, or rx_time. */
 void pnr_gr_write_u64(pnr_gr_writer *writer, uint64_t offset, const char *key, uint64_t value);
 void pnr_gr_write_double(pnr_gr_writer *writer, uint64_t offset, const char *key, double value);
 void pnr_gr_write_time(pnr_gr_writer *writer, uint64_t offset, int64_t utc_ns);

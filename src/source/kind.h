@@ -18,34 +18,34 @@ typedef struct pnr_source_input {
     bool is_stdin;
     bool is_regular;
     bool is_folder;      /* fd is the folder */
-    uint64_t first_byte; /* of a regular file: its position when it was opened */
+    uint64_t first_byte; /* for a regular file: the file offset at the time of opening */
     uint64_t n_bytes;    /* of a regular file, from first_byte to its end */
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
     size_t n_head;                           /* 0 for pipes */
     _Atomic uint64_t n_refused;              /* messages, see pnr_source_refuse */
-    uint64_t refused_log_ns; /* CLOCK_MONOTONIC of the latest line in the log; 0: none */
-    pnr_events *events;      /* for the events of a kind; NULL: nobody takes them */
+    uint64_t refused_log_ns; /* CLOCK_MONOTONIC of the latest line in the log; 0: no line yet */
+    pnr_events *events;      /* queue for the events of a kind; NULL: events are not wanted */
 } pnr_source_input;
 
 typedef struct pnr_source_kind {
-    const char *title; /* "a sound file": a kind that states its own rate and format; the two of the
-                        * configuration must agree with them. NULL: states nothing */
+    const char *title;  /* a name, as "a sound file", if the kind states its own rate and format,
+                        * with which the configuration must agree; else NULL */
     const char *prefix; /* "rtl_tcp:" of an address; NULL: reads files and pipes */
-    /* A kind of an optional library has this module, source-<name>.so, which states the operations
-     * below. NULL: the operations are here. */
+    /* The name of the module source-<name>.so, which has the operations below, if the kind needs an
+     * optional library. NULL: the operations are in this table. */
     const char *module;
     const char *package; /* Debian's package that builds the module */
     bool transmits;      /* also transmits, if the key transmit.output is set */
     /* True if this kind reads this file, folder or pipe. NULL: it reads all files and pipes. */
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
-    /* Makes *state and fills *info, without a look at the samples: format, n_channels, n_samples
-     * and n_lost (of the file, without runs of source.lost), rate_hz, start, n_trailing_bytes,
+    /* Makes *state and fills *info, without reading samples: format, n_channels, n_samples and
+     * n_lost (of the file, without runs of source.lost), rate_hz, start, n_trailing_bytes,
      * loss_visibility, is_live, read_bytes, and `text` (the words before the count of samples).
      * *info keeps its address until close; read may still set n_trailing_bytes. *state may be set
      * after an error, too. */
     int (*describe)(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
                     void **state, pnr_error *error);
-    /* Begins the stream that was described. NULL: nothing to do. */
+    /* Begins the stream that describe has described. NULL: there is nothing to do. */
     int (*open)(void *state, pnr_error *error);
     /* Moves to this position of a recording, counted without runs of source.lost and at most
      * n_samples. Called after open and before the first read. NULL: begins at position 0 only. */

@@ -11,8 +11,9 @@
 typedef struct pnr_number {
     unsigned bytes; /* 1, 2, 4 or 8 */
     bool is_big_endian;
-    bool is_unsigned; /* of 2 bytes and more: the middle of the range becomes 0 */
-    bool is_wide;     /* an integer of 4 or 8 bytes: becomes a float of as many, full scale = 1 */
+    bool is_unsigned; /* for integers of 2 bytes and more: the middle of the range becomes 0 */
+    bool is_wide;     /* an integer of 4 or 8 bytes: becomes a float of the same size, full scale =
+                       * 1 */
 } pnr_number;
 
 /* A type of number, without byte order. */
@@ -22,7 +23,7 @@ typedef struct pnr_number_form {
     pnr_format complex_format, real_format; /* of samples in memory */
 } pnr_number_form;
 
-/* Finds the type with this name of `length` bytes. NULL: unknown. */
+/* Finds the type with this name, which has `length` bytes. NULL: unknown. */
 const pnr_number_form *pnr_number_form_find(const char *name, size_t length);
 
 /* Returns the type of the numbers of samples in memory. Never NULL for a format that memory has. */

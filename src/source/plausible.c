@@ -82,8 +82,8 @@ static bool is_even(const uint32_t histogram[256])
     return distance / 2 < 0.08;
 }
 
-/* True when nearly all values lie at both ends of the range, and are not only the few values of a
- * code. */
+/* True when nearly all values lie at the two ends of the range, unless the samples have only the
+ * few values of a code. */
 static bool is_wrapped(const uint32_t histogram[256])
 {
     return share(histogram, 64, 192) < 0.1 && share(histogram, 0, 64) > 0.2 &&

@@ -29,7 +29,7 @@ typedef struct raw {
     unsigned char carry[]; /* [sample_bytes] */
 } raw;
 
-/* True if a read() would return at once: with bytes, at the end of the pipe, or with an error. */
+/* True if read() would return at once: with bytes, at the end of the pipe, or with an error. */
 static bool is_ready(int fd)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -37,8 +37,8 @@ static bool is_ready(int fd)
     return poll(&wanted, 1, PATIENCE_MS) > 0;
 }
 
-/* Reads the first bytes of a pipe whose format is not known, to name the format in the refusal. No
- * later read returns these bytes. */
+/* Reads the first bytes of a pipe without source.format, so that the refusal can name the format.
+ * No later read returns these bytes. */
 static size_t read_head(const pnr_source_input *input, unsigned char *head, size_t n_bytes)
 {
     size_t n = 0;
@@ -132,8 +132,8 @@ int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_
     return PNR_OK;
 }
 
-/* Unpacks the first n bytes, ci4 samples, to ci8 in place: the conversion of a part. The ci8
- * integers are 16 times the ci4 integers. Unpacks the last byte first, so that no packed byte is
+/* Unpacks the first n bytes from ci4 to ci8 in place, as the conversion of a part. The ci8 integers
+ * are 16 times the ci4 integers. Unpacks the last byte first, so that no packed byte is
  * overwritten. */
 static void unpack_nibbles(const void *context, void *data, size_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads parts of a file with several threads: one thread copies less from the page cache than a GPU
- * correlates. */
+/* Reads parts of a file with several threads, because a single thread copies from the page cache
+ * more slowly than a GPU correlates. */
 #ifndef PNR_READER_H
 #define PNR_READER_H
 
@@ -24,9 +24,9 @@ typedef struct pnr_reader_part {
     const void *context;
 } pnr_reader_part;
 
-/* Creates a reader of n_threads threads with the caller. 0: half of the processors that this thread
- * may use, at most 8. The other threads start with the first read that needs them; threads that
- * cannot be started are left out. PNR_OK, PNR_ENOMEMORY. */
+/* Creates a reader of :n_threads threads, including the caller. 0:: half of the processors that
+ * this thread may use, at most 8. The other threads start with the first read that needs them;
+ * threads that cannot be started are left out. PNR_OK, PNR_ENOMEMORY. */
 int pnr_reader_create(size_t n_threads, pnr_reader **out);
 void pnr_reader_destroy(pnr_reader *reader);
 

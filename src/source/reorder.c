@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A short queue of packets, sorted by their first sample. Its memory never moves: an entry that is
- * free keeps its buffer. */
+/* A short queue of packets, sorted by their first sample. A buffer stays with its entry, also when
+ * the entry becomes free. */
 #include "source/reorder.h"
 
 #include "base/error.h"

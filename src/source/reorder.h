@@ -18,13 +18,13 @@ typedef struct pnr_reorder_packet {
 /* Makes space for n_packets of at most n_bytes each. NULL: no memory. */
 pnr_reorder *pnr_reorder_create(size_t n_packets, size_t n_bytes);
 void pnr_reorder_destroy(pnr_reorder *reorder);
-/* Copies a packet; there must be space. sample_bytes: of one sample. PNR_OK, or PNR_EDATA: some of
- * its samples are there already. */
+/* Copies a packet; a free entry must exist. sample_bytes: bytes of a sample. PNR_OK, or PNR_EDATA:
+ * the queue already has some of its samples. */
 int pnr_reorder_add(pnr_reorder *reorder, uint64_t first, size_t n_samples, const void *bytes,
                     size_t sample_bytes);
 size_t pnr_reorder_count(const pnr_reorder *reorder);
-/* Returns the packet with the lowest samples; NULL: there is none. The caller may take samples off
- * its front, or all with pnr_reorder_drop. */
+/* Returns the packet with the earliest samples; NULL: the queue is empty. The caller may take
+ * samples from its front, or all with pnr_reorder_drop. */
 pnr_reorder_packet *pnr_reorder_front(pnr_reorder *reorder);
 void pnr_reorder_drop(pnr_reorder *reorder);
 

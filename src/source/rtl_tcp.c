@@ -24,7 +24,8 @@ typedef struct rtl_tcp {
     pnr_address address;
     unsigned char commands[N_COMMANDS][COMMAND_BYTES];
     size_t n_commands;
-    uint64_t n_settling; /* samples to drop: the first ones are older than the commands */
+    uint64_t n_settling; /* number of samples to drop: the first samples are older than the
+                          * commands */
 } rtl_tcp;
 
 static const char prefix[] = "rtl_tcp:";
@@ -37,8 +38,8 @@ static void add_command(rtl_tcp *r, unsigned char what, uint32_t value)
     memcpy(r->commands[r->n_commands++] + 1, &big_endian, sizeof big_endian);
 }
 
-/* The server does not answer: what the receiver would refuse must be refused here. The limits are
- * those of the RTL2832U. */
+/* The server never answers, so values that the receiver would refuse must be refused here. The
+ * limits are those of the RTL2832U. */
 static int choose_settings(rtl_tcp *r, const pnr_config *config, pnr_error *error)
 {
     const pnr_rational rate_hz = config->source.rate_hz;

@@ -121,7 +121,7 @@ static int check_context(const pnr_sequence *s, const pnr_vrt_packet *context, p
     return PNR_EAGAIN;
 }
 
-/* Returns the samples from the latest packet to this one, from the packet count alone. */
+/* Returns the number of samples from the latest packet to this one, from the packet count alone. */
 static int64_t count_on(const pnr_sequence *s, const pnr_datagram *d)
 {
     int ahead = (int)((d->count - s->latest.count) % COUNTS);
@@ -131,10 +131,10 @@ static int64_t count_on(const pnr_sequence *s, const pnr_datagram *d)
     return ahead * (int64_t)(ahead < 0 ? d->n_samples : s->latest.n_samples);
 }
 
-/* Returns the samples from the latest packet to this one by their time stamps, which are right to
- * 10 ppm and a sample. If all packets are equal, the number of packets that agrees with time and
- * packet count is exact; so is the length of the latest packet, if this is the next one. Without
- * agreement the sender itself has lost samples. */
+/* Returns the number of samples from the latest packet to this one by their time stamps, which are
+ * right to 10 ppm and a sample. If all packets have the same length, the number of packets that
+ * agrees with the time and the packet count is exact. If this is the next packet, the length of the
+ * latest one is exact. If neither agrees, the sender itself has lost samples. */
 static int64_t time_on(const pnr_sequence *s, const pnr_datagram *d)
 {
     const int64_t n = (int64_t)s->latest.n_samples;
@@ -172,8 +172,8 @@ static int place_by_time(const pnr_sequence *s, pnr_datagram *out, pnr_error *er
     return PNR_OK;
 }
 
-/* Checks that a packet is of our stream. The first data packet chooses it, if the configuration
- * does not. */
+/* Checks that a packet belongs to the wanted stream. If the configuration names no stream, the
+ * first data packet chooses it. */
 static int check_stream(pnr_sequence *s, const pnr_vrt_packet *packet, pnr_error *error)
 {
     if (!s->is_filter && !s->has_begun && !packet->is_context) {

@@ -23,7 +23,7 @@ typedef struct pnr_datagram {
 
 typedef struct pnr_sequence {
     bool is_vrt;         /* false: plain counted datagrams */
-    bool counts_packets; /* plain: the count is one of datagrams, not of samples */
+    bool counts_packets; /* plain: the count is that of datagrams, not of samples */
     bool uses_time;      /* VITA-49: the time stamps place a packet */
     bool has_stream;     /* VITA-49: packets of this stream alone: */
     uint32_t stream;
@@ -40,19 +40,17 @@ typedef struct pnr_sequence {
 int pnr_sequence_init(const pnr_config *config, bool is_vrt, pnr_format format, pnr_sequence *out,
                       pnr_error *error);
 
-/* Returns the length of the header of a datagram from its first bytes, at least 8. 0: a context of
- * VITA-49, of which pnr_sequence_place needs all bytes. */
+/* Returns the length of the header of a datagram from its first bytes, at least 8. 0: the datagram
+ * is a context of VITA-49, and pnr_sequence_place needs all of its bytes. */
 size_t pnr_sequence_header_bytes(const pnr_sequence *sequence, const unsigned char *bytes);
 
-/*
- * Reads a datagram of any origin and finds its place. n_bytes of its n_total bytes are at `bytes`:
- * the header, or all. PNR_OK; PNR_EAGAIN: no samples for us (a context that agrees, another
+/* Reads a datagram of any origin and finds its place. `bytes` has the first n_bytes of its n_total
+ * bytes: the header, or all. PNR_OK; PNR_EAGAIN: no samples (a context that agrees, or another
  * stream); PNR_EDATA: refused, with the reason; PNR_ECONFIG: a context states another rate,
- * frequency or format.
- */
+ * frequency or format. */
 int pnr_sequence_place(pnr_sequence *sequence, const unsigned char *bytes, size_t n_bytes,
                        size_t n_total, pnr_datagram *out, pnr_error *error);
-/* The samples of this datagram are taken: later ones are placed relative to it. */
+/* Notes that the samples of this datagram are taken. Later datagrams are placed relative to it. */
 void pnr_sequence_follow(pnr_sequence *sequence, const pnr_datagram *datagram);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct part {
 } part;
 
 typedef struct sigmf {
-    const char *name; /* of the input, or of the metadata that a collection names */
+    const char *name; /* path of the input, or of the metadata that a collection names */
     char *named;      /* by a collection */
     part meta_part, data;
     bool is_archive; /* both parts have the descriptor of the input */
@@ -38,7 +38,7 @@ typedef struct sigmf {
     uint64_t at_byte;    /* of the open file */
     size_t next;         /* next capture to enter */
     pnr_reader *reader;
-    uint64_t gap; /* lost positions of an entered capture that are not reported yet */
+    uint64_t gap; /* lost positions before the present capture that are not reported yet */
 } sigmf;
 
 static bool has_end(const char *path, const char *end)
@@ -106,7 +106,7 @@ static int read_meta(sigmf *s, pnr_error *error)
     return code;
 }
 
-/* Replaces the name of a collection by that of the metadata of one of its recordings. */
+/* Replaces the name of a collection by the name of the metadata of one of its recordings. */
 static int find_in_collection(sigmf *s, const pnr_source_input *input, const char *wanted,
                               pnr_error *error)
 {
@@ -225,7 +225,7 @@ static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
                              " of them headers, one %s sample of all channels has %zu",
                              s->name, s->data.n_bytes, other_bytes, meta->datatype,
                              s->sample_bytes);
-    /* A recorder that was killed may have begun a capture of which it wrote no sample. */
+    /* A recorder that was killed may have begun a capture without writing a sample of it. */
     if (meta->n_captures > 0 && meta->captures[meta->n_captures - 1].first > s->n_samples)
         return pnr_error_set(error, PNR_EDATA,
                              "%.200s: captures[%zu] begins at sample %" PRIu64

@@ -75,7 +75,8 @@ char *pnr_sigmf_datatype(pnr_format format, char out[16])
     return out;
 }
 
-/* Reads the rate that pnradar itself states exactly, a quotient that no decimals have. */
+/* Reads the exact rate that pnradar itself writes: a quotient, for rates that no decimal number
+ * states exactly. */
 static bool read_quotient(const json_t *global, pnr_rational *out)
 {
     const char *text = json_string_value(json_object_get(global, "pnradar:sample_rate"));
@@ -108,7 +109,7 @@ static bool is_plain_name(const char *name)
            strcmp(name, "..") != 0 && strcmp(name, ".") != 0 && strlen(name) < PNR_SIGMF_NAME_LEN;
 }
 
-/* The data file lies in the folder of the metadata: a path out of it is refused. */
+/* Refuses a path that leads out of the folder of the metadata. */
 static int read_dataset(const json_t *global, pnr_sigmf_meta *out, pnr_error *error)
 {
     const json_t *value = json_object_get(global, "core:dataset");
@@ -287,7 +288,8 @@ int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pn
     return code;
 }
 
-/* Returns the name of a stream: an object of name and hash, or a pair, as in SigMF 1.0. NULL: none. */
+/* Returns the name of a stream: an object of name and hash, or a pair, as in SigMF 1.0. NULL:
+ * none. */
 static const char *name_of_stream(const json_t *stream)
 {
     const json_t *name =

@@ -28,10 +28,11 @@ typedef struct pnr_sigmf_meta {
     pnr_number number;
     size_t n_channels;                /* 1 .. PNR_SIGMF_MAX_CHANNELS */
     pnr_rational rate_hz;             /* {0, 0}: not stated */
-    char dataset[PNR_SIGMF_NAME_LEN]; /* the data file in the same folder; "": as the metadata's */
+    char dataset[PNR_SIGMF_NAME_LEN]; /* name of the data file in the same folder; "": the name of
+                                       * the metadata with another extension */
     uint64_t trailing_bytes;          /* at the end of the data file */
-    pnr_sigmf_capture *captures; /* [n_captures], at ascending `first`, global_index with no less
-                                  * than the samples between two */
+    pnr_sigmf_capture *captures; /* [n_captures], in ascending order of `first`; from one capture to
+                                  * the next, global_index grows at least as much as `first` */
     size_t n_captures;
     uint64_t n_clipped; /* samples in annotations with the label "clipped" */
 } pnr_sigmf_meta;
@@ -41,14 +42,15 @@ typedef struct pnr_sigmf_meta {
  * value. PNR_ENOMEMORY. */
 int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error);
 /* Finds a recording in the JSON of a collection: the one with this name, or the only one if wanted
- * is "". name: the files in the folder of the collection, without .sigmf-meta. PNR_OK; PNR_EDATA, as
- * above; PNR_ECONFIG: there are several, or none of this name; the text lists them. */
+ * is "". name: the file name of its metadata in the folder of the collection, without .sigmf-meta.
+ * PNR_OK; PNR_EDATA, as above; PNR_ECONFIG: there are several, or none of this name; the text lists
+ * them. */
 int pnr_sigmf_collection_find(const char *text, size_t length, const char *wanted,
                               char name[PNR_SIGMF_NAME_LEN], pnr_error *error);
 void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta);
 
-/* Writes the type of samples that are in the file as in memory, "ci16_le" for PNR_FORMAT_CI16. format:
- * one in memory, so never PNR_FORMAT_CI4. Returns out. */
+/* Writes the type of samples that are in the file as in memory, "ci16_le" for PNR_FORMAT_CI16.
+ * format: one in memory, so never PNR_FORMAT_CI4. Returns out. */
 char *pnr_sigmf_datatype(pnr_format format, char out[16]);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Sound files through libsndfile, after a check of the header against the size of the file. Samples
- * that are as memory has them are read without libsndfile, by several threads. */
+/* Sound files through libsndfile, after a check of the header against the size of the file.
+ * Samples whose form in the file is the same as in memory are read without libsndfile, by
+ * several threads. */
 #include "source/kind.h"
 #include "source/reader.h"
 #include "source/sound_header.h"

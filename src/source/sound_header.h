@@ -22,8 +22,8 @@ typedef struct pnr_sound_header {
     bool is_float;
     uint32_t rate_hz;          /* > 0 */
     unsigned n_trailing_bytes; /* bytes after the last whole frame */
-    /* Offset of the samples, if they are as memory has them: WAV, RF64 or W64 with integers of 16
-     * bits or floats of 32. Else 0. */
+    /* Offset of the samples, if their form in the file is the same as in memory: WAV, RF64 or W64
+     * with integers of 16 bits or floats of 32. Else 0. */
     uint64_t plain_offset;
     uint64_t rest_offset; /* offset of the bytes after the samples (tags, cues) */
     uint64_t rest_bytes;  /* number of these bytes */
@@ -43,8 +43,8 @@ const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes);
 int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes,
                           pnr_sound_header *out, pnr_error *error);
 
-/* bytes: header->rest_bytes bytes of the file from header->rest_offset. PNR_OK: they are whole
- * chunks; PNR_EDATA: they are samples that the header does not count. */
+/* Checks the header->rest_bytes bytes of the file from header->rest_offset on. PNR_OK: they are
+ * whole chunks; PNR_EDATA: they are samples that the header does not count. */
 int pnr_sound_header_check_rest(const pnr_sound_header *header, const void *bytes,
                                 pnr_error *error);
 

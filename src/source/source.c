@@ -62,7 +62,8 @@ struct pnr_source {
     pnr_plausible statistics;
     const char *doubt;      /* doubt about the format, not yet logged; NULL: none */
     uint64_t least_samples; /* n_samples of pnr_source_pad */
-    uint64_t end;           /* of the positions that are read; UINT64_MAX: that of the input */
+    uint64_t end;           /* end of the positions that are read; UINT64_MAX: the end of the
+                             * input */
 };
 
 /* Returns the number of positions that the lost runs add to n_samples recorded samples. *n_beyond:
@@ -217,7 +218,7 @@ static const pnr_source_kind *find_kind_of_file(const pnr_source_input *input,
     return *kind;
 }
 
-/* Replaces a kind that a module brings by the module's own. */
+/* Replaces the table entry of a kind by the operations of its module. */
 static int load_kind(pnr_source *source, pnr_error *error)
 {
     const pnr_source_kind *named = source->kind;
@@ -316,7 +317,7 @@ char *pnr_source_channels_text(size_t n, bool is_complex, char out[PNR_CHANNELS_
     return out;
 }
 
-/* Makes a source that is described and has not begun. */
+/* Makes a source from a description; its stream has not begun. */
 static int create_source(const pnr_config *config, pnr_source **out, pnr_error *error)
 {
     const char *path = config->source.input;
@@ -370,8 +371,8 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
     if (config->source.rate_hz.den != 0 && config->source.format != PNR_FORMAT_NONE &&
         config->source.start_time[0] != '\0')
         return PNR_OK;
-    /* Regular files and folders can be opened twice. An address is described without a connection.
-     */
+    /* Regular files and folders can be opened twice. An address can be described without a
+     * connection. */
     const bool is_address = find_kind_of_address(config->source.input) != NULL;
     if (!is_address && stat(config->source.input, &status) != 0)
         return config->source.rate_hz.den == 0 && config->source.input[0] != '\0' &&

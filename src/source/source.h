@@ -75,13 +75,13 @@ uint64_t pnr_source_refused(const pnr_source *source);
  * read. */
 void pnr_source_report_to(pnr_source *source, pnr_events *events);
 
-/* Extends a stream that ends before position n_samples to this position. The missing samples are
+/* Extends a stream that ends before position n_samples up to this position. The missing samples are
  * one lost run at the end. Call before the first read. */
 void pnr_source_pad(pnr_source *source, uint64_t n_samples);
 
-/* Limits a recording to positions first .. end - 1, first <= end <= n_samples; position numbers stay.
- * Call before the first read. PNR_OK; PNR_ECONFIG: the input is a pipe or a receiver; PNR_EIO;
- * PNR_EDATA. */
+/* Limits a recording to positions first .. end - 1, first <= end <= n_samples; position numbers
+ * stay. Call before the first read. PNR_OK; PNR_ECONFIG: the input is a pipe or a receiver;
+ * PNR_EIO; PNR_EDATA. */
 int pnr_source_limit(pnr_source *source, uint64_t first, uint64_t end, pnr_error *error);
 
 /* What one read hands over: samples, or positions that are lost here. */

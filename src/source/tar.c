@@ -33,7 +33,7 @@ static uint64_t read_size(const unsigned char *header)
     return value;
 }
 
-/* The sum of all bytes, with spaces for the sum itself. */
+/* Returns the sum of all bytes; the bytes of the sum itself count as spaces. */
 static bool is_sum_right(const unsigned char *header)
 {
     uint64_t sum = 0;
@@ -43,7 +43,8 @@ static bool is_sum_right(const unsigned char *header)
     return sum == read_octal(header + SUM_AT, SUM_LEN);
 }
 
-/* A pax header may replace the size of the next member, whose own header is then wrong. */
+/* A pax header may state the size of the next member; the size in the member's own header is then
+ * wrong. */
 static bool states_size(int fd, const pnr_tar_member *member)
 {
     char text[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples in datagrams: plain ones with a count, and VITA-49. The kernel writes the samples of a
- * datagram where the datagram belongs if it is the next one, so that those in order are never
+/* Samples in datagrams: plain ones with a count, and VITA-49. The kernel writes the samples of the
+ * expected datagram directly to their place in the ring, so samples that arrive in order are never
  * copied. */
 #include "source/address.h"
 #include "source/kind.h"
@@ -23,12 +23,13 @@
 
 enum {
     PATIENCE_MS = 50,
-    QUIET_POLLS = 20,       /* after a silence of so many, a missing datagram is lost */
+    QUIET_POLLS = 20,       /* after this many polls without a datagram, a missing datagram counts
+                             * as lost */
     MAX_NAP_NS = 1000000,   /* longest wait to fill the memory of a read */
     MAX_WAITS = 8,          /* in a read */
     BATCH = 64,             /* datagrams of one system call */
     MAX_DATAGRAM = 1 << 16, /* bytes */
-    FIRST_PAYLOAD = 1024,   /* bytes that are expected before the first datagram has come */
+    FIRST_PAYLOAD = 1024,   /* expected bytes of a datagram before the first one has arrived */
     MAX_ASTRAY = 256,       /* datagrams in a row that are not new, or a day ahead */
     MAX_GAP_S = 24 * 3600,  /* a longer gap is taken for a broken count or time */
     N_GAPS = 64,            /* gaps that are remembered */
@@ -39,7 +40,7 @@ enum {
 static const char udp_prefix[] = "udp:", vrt_prefix[] = "vrt:";
 
 /* A datagram is received in three parts: its header; its samples, in the memory of the reader; and
- * what they leave over, or all that does not fit. */
+ * an overflow buffer for bytes that do not fit there. */
 typedef struct slot {
     unsigned char header[PNR_SEQUENCE_MAX_HEADER];
     struct iovec parts[N_PARTS];
@@ -59,13 +60,14 @@ typedef struct udp {
     struct mmsghdr messages[BATCH];
     unsigned char *spill;               /* [BATCH][MAX_DATAGRAM] of the third parts */
     unsigned char *whole;               /* [MAX_DATAGRAM] a datagram in one piece */
-    size_t header_bytes, payload_bytes; /* of the latest datagram: as expected of the next ones */
+    size_t header_bytes, payload_bytes; /* sizes of the latest datagram, which are expected of the
+                                         * next ones, too */
 
     unsigned char *data; /* of the present read */
     size_t max_samples, filled;
 
     bool has_begun;
-    uint64_t next;     /* number of the sample after those that were handed over */
+    uint64_t next;     /* number of the next sample to hand over */
     bool is_behind;    /* more datagrams may be there */
     unsigned n_astray; /* datagrams in a row that were not new, or a day ahead */
     unsigned n_quiet;  /* polls in a row without a datagram */
@@ -106,7 +108,7 @@ static void swap_values(const udp *u, unsigned char *bytes, size_t n_bytes)
 #undef SWAP_EACH
 }
 
-/* The next n_samples of the read's memory hold samples as they came. */
+/* Hands over the next n_samples of the read's memory, in the byte order of this machine. */
 static void hand_over(udp *u, size_t n_samples)
 {
     swap_values(u, u->data + u->filled * u->sample_bytes, n_samples * u->sample_bytes);
@@ -114,7 +116,7 @@ static void hand_over(udp *u, size_t n_samples)
     u->next += n_samples;
 }
 
-/* Copies what has its turn from the datagrams that came early. */
+/* Copies the samples whose turn has come from the datagrams that arrived early. */
 static void take_early(udp *u)
 {
     pnr_reorder_packet *first;
@@ -171,7 +173,8 @@ static int count_astray(udp *u, const pnr_datagram *d, pnr_error *error)
                          u->input->name, d->first, u->next);
 }
 
-/* PNR_OK: its samples are new. PNR_EAGAIN: they are not, or it is refused. */
+/* PNR_OK: the samples of the datagram are new. PNR_EAGAIN: they are not new, or the datagram is
+ * refused. */
 static int judge_datagram(udp *u, const pnr_datagram *d, pnr_error *error)
 {
     if (!u->has_begun) {
@@ -191,8 +194,8 @@ static int judge_datagram(udp *u, const pnr_datagram *d, pnr_error *error)
     return count_astray(u, d, error);
 }
 
-/* True if the samples of slot i can be handed over from where the kernel wrote them, or from a
- * place before: no other datagram of the batch is there. */
+/* True if the samples of slot i can be handed over from the place where the kernel wrote them, or
+ * can be moved to an earlier place without overwriting another datagram of the batch. */
 static bool is_in_turn(const udp *u, const pnr_datagram *d, bool is_in_parts)
 {
     return is_in_parts && d->first == u->next && pnr_reorder_count(u->early) == 0 &&
@@ -260,7 +263,8 @@ static int receive_datagram(udp *u, const slot *from, size_t n_bytes, pnr_error 
 
 /* --- a batch --- */
 
-/* Prepares slot i for the datagram that is i after the next one. False: the memory is full. */
+/* Prepares slot i for a datagram: the i-th one after the next expected one. False: the memory is
+ * full. */
 static bool prepare_slot(udp *u, size_t i)
 {
     const size_t begin = u->filled * u->sample_bytes + i * u->payload_bytes;
@@ -306,8 +310,7 @@ static void warn_of_drops(udp *u)
             u->n_dropped);
 }
 
-/* Receives the datagrams that are there. PNR_OK, PNR_EAGAIN: none, or an error that ends the
- * run. */
+/* Receives the waiting datagrams. PNR_OK; PNR_EAGAIN: none waits; or an error that ends the run. */
 static int receive_batch(udp *u, pnr_error *error)
 {
     const uint64_t n_dropped = u->n_dropped;
@@ -339,15 +342,15 @@ static int receive_batch(udp *u, pnr_error *error)
 
 /* --- the stream --- */
 
-/* True if a datagram that is missing before the early ones is lost: enough have come after it, or
- * none comes any more. */
+/* True if the datagram that is missing before the early ones counts as lost: enough datagrams have
+ * arrived after it, or nothing has arrived for a while. */
 static bool is_lost(const udp *u)
 {
     return pnr_reorder_count(u->early) > u->config->source.udp_reorder ||
            (pnr_reorder_count(u->early) > 0 && u->n_quiet >= QUIET_POLLS);
 }
 
-/* Returns the samples that are lost before the first early datagram. */
+/* Returns the number of samples that are lost before the first early datagram. */
 static uint64_t declare_lost(udp *u)
 {
     const uint64_t gap = pnr_reorder_front(u->early)->first - u->next;
@@ -357,8 +360,8 @@ static uint64_t declare_lost(udp *u)
     return gap;
 }
 
-/* Waits for datagrams if none is there: for a first one, or as long as those take that fill the
- * memory, which saves system calls and commits. False: the read ends. */
+/* Waits if no datagram is there: for a first one, or for as long as it takes to fill the memory,
+ * which saves system calls and commits. False: the read ends. */
 static bool wait_for_more(udp *u, int *n_waits)
 {
     struct pollfd wanted = {.fd = u->input->fd, .events = POLLIN};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A socket that receives datagrams, alone or of a multicast group. */
+/* A socket that receives datagrams for this machine or for a multicast group. */
 #ifndef PNR_UDP_SOCKET_H
 #define PNR_UDP_SOCKET_H
 

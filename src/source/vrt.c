@@ -75,23 +75,24 @@ static void read_format(const unsigned char *at, pnr_vrt_packet *out)
         (pnr_vrt_format){.is_complex = (first >> 29 & 3) == 1,
                          .is_float = item == FLOAT || item == DOUBLE,
                          .is_signed = item != UNSIGNED,
-                         /* The bits of an item, if it fills the field that holds it. */
+                         /* Returns the bits of an item if the item fills its field in the
+                          * packet. */
                          .bits = (first & 0x3f) == (first >> 6 & 0x3f) ? (first & 0x3f) + 1 : 0,
                          .n_channels = (get_u32(at + WORD) & 0xffff) + 1};
 }
 
-/* Reads the fields of a context; each bit of its first word says that one is there. */
+/* Reads the fields of a context. Each bit of the first word says whether a field is present. */
 static int read_context(const unsigned char *at, size_t left, pnr_vrt_packet *out, pnr_error *error)
 {
     enum { FREQUENCY = 27, RATE = 21, FORMAT = 15, LAST = 15, MORE_INDICATORS = 0x8e };
-    /* Words of the fields of bits 31 (the change indicator) to 15. */
+    /* Numbers of words of the fields for bits 31 (the change indicator) to 15. */
     static const unsigned char n_words[] = {0, 1, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 1, 1, 2, 1, 2};
     uint32_t indicators;
 
     if (left < WORD)
         return pnr_error_set(error, PNR_EDATA, "a context of VRT without its indicators");
     indicators = get_u32(at);
-    /* More words of indicators may follow; their fields are after those read here. */
+    /* More indicator words may follow. Their fields come after the fields that are read here. */
     const size_t skipped = WORD * (1 + (size_t)__builtin_popcount(indicators & MORE_INDICATORS));
 
     if (left < skipped)
@@ -120,7 +121,7 @@ static int read_context(const unsigned char *at, size_t left, pnr_vrt_packet *ou
 
 /* --- packets --- */
 
-/* Sets n_payload from the datagram's length, less the trailer and the padding. */
+/* Sets n_payload: the datagram's length minus the trailer and the padding. */
 static int measure_payload(const unsigned char *bytes, size_t n_total, pnr_vrt_packet *out,
                            pnr_error *error)
 {

@@ -57,19 +57,17 @@ size_t pnr_vrt_header_bytes(const unsigned char *bytes);
 /* True if these 4 bytes begin a packet of signal data. */
 bool pnr_vrt_is_data(const unsigned char *bytes);
 
-/*
- * Reads the header of a packet of any origin, which fills a datagram of n_total bytes. n_bytes of
- * them are at `bytes`: the header, or all; of a context they are all. Allocates nothing. PNR_OK, or
- * PNR_EDATA with the reason: cut short, a length that is not that of the datagram, a type other
- * than signal data and context, spectra instead of samples, or a rate that is no number above 0.
- */
+/* Reads the header of a packet of any origin, which fills a datagram of n_total bytes. `bytes` has
+ * the first n_bytes of them: at least the header, and all of a context. Allocates nothing. PNR_OK,
+ * or PNR_EDATA with the reason: cut short, a length that is not that of the datagram, a type other
+ * than signal data and context, spectra instead of samples, or a rate that is no number above 0. */
 int pnr_vrt_read(const unsigned char *bytes, size_t n_bytes, size_t n_total, pnr_vrt_packet *out,
                  pnr_error *error);
 
 /* True if times of this form tell samples apart. */
 bool pnr_vrt_time_is_exact(const pnr_vrt_time *time);
-/* Returns the samples from one time to another of the same form, both exact, to the nearest one;
- * limited to 2^62 either way. */
+/* Returns the number of samples from one time to another of the same form, exact and rounded to the
+ * nearest; limited to +-2^62. */
 int64_t pnr_vrt_elapsed(const pnr_vrt_time *from, const pnr_vrt_time *to, pnr_rational rate_hz);
 /* Sets *utc_ns. False: the time has no seconds of UTC or GPS (less 18 leap seconds), or no fraction
  * of a second. */

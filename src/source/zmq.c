@@ -87,8 +87,8 @@ static int receive_message(stream *s)
     return PNR_EAGAIN;
 }
 
-/* Checks that the items follow the previous ones, and notes what is missing between. PNR_EAGAIN:
- * refused. */
+/* Checks that the items follow the previous ones, and notes the number of items missing between.
+ * PNR_EAGAIN: refused. */
 static int follow_offset(stream *s, pnr_error *error)
 {
     const uint64_t most = (uint64_t)(MAX_GAP_S * pnr_rational_double(s->rate_hz));
@@ -157,8 +157,8 @@ static int open_message(stream *s, pnr_error *error)
 
 /* --- the stream --- */
 
-/* Takes the times of the next item. The first one sets the clock. A later one that is ahead of the
- * clock says how many samples the receiver lost before this item. */
+/* Takes the times of the next item. The first time sets the clock. If a later time is ahead of the
+ * clock, the receiver has lost that many samples before this item. */
 static void take_times(stream *s)
 {
     const __int128 ns_per_s = PNR_NS_PER_S, num = s->rate_hz.num, den = s->rate_hz.den;

@@ -198,8 +198,8 @@ TEST(white_noise_stays_white)
     }
 }
 
-/* Noise that repeats from period to period lies in the rows around Doppler 0 and is 17 dB above that of
- * an echo's row. CFAR finds the echo, and its SNR and sigma count the noise around it. */
+/* Noise that repeats from period to period lies in the rows around Doppler 0 and is 17 dB above
+ * that of an echo's row. CFAR finds the echo, and its SNR and sigma count the noise around it. */
 TEST(cfar_counts_the_noise_around_the_echo)
 {
     static const char *const settings[] = {

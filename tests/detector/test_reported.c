@@ -142,8 +142,8 @@ TEST(an_echo_at_an_edge_is_reported_at_that_edge)
     at_edge(far, 120e3 / sample_m, 120e3, true);
 }
 
-/* Two paths within a chip, one sample a chip: the result is two echoes, or says that it holds another;
- * and the sigmas hold what they say. Alone, an echo is never flagged. */
+/* Two paths within a chip, one sample a chip: the result is two echoes, or says that it holds
+ * another; and the sigmas hold what they say. Alone, an echo is never flagged. */
 TEST(unresolved_paths_are_flagged)
 {
     static const char *const settings[] = {"code.degree=10", "engine.batch=1", "detector.pfa=1e-6",

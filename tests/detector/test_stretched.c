@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps whose rows have their own time scale, as of a sonar. A strong echo walks through the cells of
- * distant rows and leaves sidelobes there. They are no echoes, and they cost no SNR. */
+/* Maps whose rows have their own time scale, as of a sonar. A strong echo walks through the cells
+ * of distant rows and leaves sidelobes there. They are no echoes, and they cost no SNR. */
 #include "base/complex.h"
 #include "tests/fixture/detection_fixture.h"
 
@@ -132,8 +132,8 @@ TEST(a_mover_beside_a_strong_echo)
     assert_on_average(k.n_found == 2 * k.n && k.n_false <= 1);
 }
 
-/* The mean that is removed holds the code of a mover at many delays. It was taken for an echo at rest,
- * and pulled the Doppler of the mover by many sigmas. */
+/* The mean that is removed holds the code of a mover at many delays. It was taken for an echo at
+ * rest, and pulled the Doppler of the mover by many sigmas. */
 TEST(without_clutter_a_mover_keeps_its_doppler)
 {
     static const char *const eight[] = {

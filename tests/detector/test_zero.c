@@ -315,8 +315,8 @@ static void see_elsewhere(uint64_t dwell)
     pnr_zero_track(&zero, dwell * PERIOD, &d);
 }
 
-/* A wrong delay of an earlier run is dropped when the direct path is seen near the configured delay,
- * and nothing near the wrong one; without any direct path it stays. */
+/* A wrong delay of an earlier run is dropped when the direct path is seen near the configured
+ * delay, and nothing near the wrong one; without any direct path it stays. */
 TEST_BETWEEN(test_wrong_memory, begin, end)
 {
     const pnr_zero_memory wrong = {-4 * us, 1e-9, 0, 1e-9, -4 * us};

@@ -119,8 +119,8 @@ TEST(noise_does_not_run_away)
     noise_stays(without_mean, false);
 }
 
-/* A fit is repeated when other echoes change. What these leave beyond the first row must not drive it
- * there, where a small residue looks like a great echo. */
+/* A fit is repeated when other echoes change. What these leave beyond the first row must not drive
+ * it there, where a small residue looks like a great echo. */
 TEST(fits_of_a_residue_do_not_run_away)
 {
     enum { TRIALS = 200, FITS = 6 };

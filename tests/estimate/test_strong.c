@@ -88,8 +88,8 @@ TEST(maps)
     is_right(random, 140);
 }
 
-/* The noise in a sum of powers came from the sum of all cells alone. From 70 dB on it was wrong by up
- * to 70 dB, and the code's sidelobes moved the delay by thousands of sigmas. */
+/* The noise in a sum of powers came from the sum of all cells alone. From 70 dB on it was wrong by
+ * up to 70 dB, and the code's sidelobes moved the delay by thousands of sigmas. */
 TEST(sums_of_powers)
 {
     static const char *const m_sequence[] = {"code.degree=10", "dwell.combine=incoherent",

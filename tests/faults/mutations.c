@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads N mutations of a configuration: mutations FILE N. Each is accepted, or refused with a reason
- * in one line. Prints how many were accepted, and fails when the memory has grown. */
+/* Reads N mutations of a configuration: mutations FILE N. Each is accepted, or refused with a
+ * reason in one line. Prints how many were accepted, and fails when the memory has grown. */
 #include "config/config.h"
 
 #include <stdio.h>

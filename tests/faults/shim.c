@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A library for LD_PRELOAD that makes one call of the C library fail. PNR_SHIM = call[@object]:n[+]=error:
- * the n-th call fails, from 1; with + all later ones, too. call: malloc, read, write, open, fsync,
- * rename, thread. object: only calls from objects whose path contains this, as malloc@libzmq.
- * error: ENOSPC, EIO, ... or short, which halves a read or a write. Reads and writes count only
- * on files, FIFOs and devices, and writes to standard error never fail. A failed call creates the file PNR_SHIM_HIT. */
+/* A library for LD_PRELOAD that makes one call of the C library fail. PNR_SHIM =
+ * call[@object]:n[+]=error: the n-th call fails, from 1; with + all later ones, too. call: malloc,
+ * read, write, open, fsync, rename, thread. object: only calls from objects whose path contains
+ * this, as malloc@libzmq. error: ENOSPC, EIO, ... or short, which halves a read or a write. Reads
+ * and writes count only on files, FIFOs and devices, and writes to standard error never fail. A
+ * failed call creates the file PNR_SHIM_HIT. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: any values as the properties, the index and the names of a Digital RF recording; what is
- * accepted is consistent. */
+/* libFuzzer: any values as the properties, the index and the names of a Digital RF recording; what
+ * is accepted is consistent. */
 #include "source/drf_layout.h"
 
 #include <stdlib.h>

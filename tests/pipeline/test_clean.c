@@ -238,8 +238,8 @@ TEST(what_walks_goes_too)
     assert_true(k.n_false <= 2);
 }
 
-/* The direct path of a sonar, in a map whose rows have their own time scale: its sidelobes there are
- * more and stronger than the movers. */
+/* The direct path of a sonar, in a map whose rows have their own time scale: its sidelobes there
+ * are more and stronger than the movers. */
 TEST(in_a_stretched_map_too)
 {
     static const char *const settings[] = {"code.degree=7",

@@ -250,7 +250,8 @@ TEST(test_killed_cuda)
     forget_outcome(&o);
 }
 
-/* Each worker loses its engine at its 450th submit; at a fifth one in a minute cpu would stand in. */
+/* Each worker loses its engine at its 450th submit; at a fifth one in a minute cpu would stand
+ * in. */
 TEST(test_lost_engine)
 {
     static const char *const more[] = {"engine.name=fault", "engine.isolate=yes", "engine.batch=1",
@@ -412,8 +413,8 @@ TEST(test_failing_engine)
 
 /* --- a worker that goes mad --- */
 
-/* Appends what cannot be to the results of the stopped worker, as a wild write would: a record of no
- * size, or a result with too many echoes. */
+/* Appends what cannot be to the results of the stopped worker, as a wild write would: a record of
+ * no size, or a result with too many echoes. */
 static void write_wildly(bool is_record)
 {
     enum { HEAD_AT = 64, MEMORY_AT = 192, RECORD_HEAD = 16, FAR = 16384 }; /* in a pnr_queue */

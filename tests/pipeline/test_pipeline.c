@@ -186,8 +186,8 @@ static void assert_same_window(const outcome *clean, const outcome *o, size_t wi
     assert_true(is_same_report(a, &moved));
 }
 
-/* Opens a stage of nine windows of floats, and runs it. If the engine does not work here, closes the
- * stage and returns false. */
+/* Opens a stage of nine windows of floats, and runs it. If the engine does not work here, closes
+ * the stage and returns false. */
 static bool run_floats(stage *s, const char *engine, outcome *clean)
 {
     open_stage(s, 9 * N, SETTINGS("source.format=cf32", engine));
@@ -255,7 +255,8 @@ static void nonfinite(const char *engine)
     spoil_window(engine, N - 30, NAN); /* to the window's last sample */
 }
 
-/* One finite sample of this value flags its window if it can come from no receiver, and no other. */
+/* One finite sample of this value flags its window if it can come from no receiver, and no
+ * other. */
 static bool spoil_hugely(const char *engine, float value, bool is_flagged)
 {
     enum { K = 4 };

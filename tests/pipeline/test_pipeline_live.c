@@ -132,7 +132,8 @@ TEST(test_stopped_subscriber)
 
 enum { WAIT_DWELLS = 2500 };
 
-/* The whole stream at once, in a ring of its size, and a tap that waits until this many samples have left the ring. */
+/* The whole stream at once, in a ring of its size, and a tap that waits until this many samples
+ * have left the ring. */
 typedef struct tap_wait {
     const stage *stage;
     size_t n_left;

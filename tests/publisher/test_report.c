@@ -281,8 +281,8 @@ TEST(test_csv)
     close_paper(&p);
 }
 
-/* A column is added at the first result that has a value for it, and not before. The least important
- * columns give way. */
+/* A column is added at the first result that has a value for it, and not before. The least
+ * important columns give way. */
 TEST(test_columns)
 {
     static const char *const names[] = {"doppler Hz", "vel m/s", "code", "+- m/s"};

@@ -138,8 +138,8 @@ TEST(a_broken_length_names_the_good_rates)
     refused(&config, 1023, "rates: 2045000, 2046000; or");
 }
 
-/* Tries each rate of a list, as the source rate or the chip rate. Periods of k and k + 1 samples are
- * among them, and decimal numbers precede fractions. Returns the number of decimal numbers. */
+/* Tries each rate of a list, as the source rate or the chip rate. Periods of k and k + 1 samples
+ * are among them, and decimal numbers precede fractions. Returns the number of decimal numbers. */
 static int try_rates(const char *list, pnr_config config, bool is_chip_rate, size_t n_chips,
                      size_t k)
 {

@@ -144,7 +144,8 @@ TEST(reads_every_format_to_the_bit)
     unsetenv("ALSA_FORMAT");
 }
 
-/* Memory of 16 bits, real and complex, has the card's own bytes. The module is the installed one. */
+/* Memory of 16 bits, real and complex, has the card's own bytes. The module is the installed
+ * one. */
 TEST(reads_integers_as_they_are)
 {
     static const pnr_format formats[] = {PNR_FORMAT_I16, PNR_FORMAT_CI16};

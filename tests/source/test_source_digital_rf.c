@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Digital RF recordings that h5py and numpy wrote: every type and storage, gaps, refusals, a recording
- * that grows. */
+/* Digital RF recordings that h5py and numpy wrote: every type and storage, gaps, refusals, a
+ * recording that grows. */
 #include "base/random.h"
 #include "tests/fixture/source_fixture.h"
 

@@ -48,6 +48,10 @@ plant $planted 'int n; /* Of the oldest window. */'
 is tests/prose refused "a comment in C opens with Of"
 plant $planted '// Who reads it.'
 is tests/prose refused "a comment in C of one line opens with Who"
+plant $planted "/* $(printf '%94s' x | tr ' ' x) */"
+is tests/prose accepted "a comment fills 100 columns"
+plant $planted "/* $(printf '%95s' x | tr ' ' x) */"
+is tests/prose refused "a comment of 101 columns"
 planted=tests/ring/test.sh
 plant $planted '# What has come.'
 is tests/prose refused "a comment in shell opens with What has"

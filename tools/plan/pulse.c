@@ -260,8 +260,8 @@ static bool is_shown(const measurement *m, size_t k)
     return at - floor(at) > 0 && at - floor(at) < 0.5;
 }
 
-/* out = the part of IFFT(x) within REACH chips of `first`, transformed back. x and out may be equal.
- */
+/* out = the part of IFFT(x) within REACH chips of `first`, transformed back. x and out may be
+ * equal. */
 static int confine(const measurement *m, size_t first, size_t length, const double complex *x,
                    double complex *out)
 {

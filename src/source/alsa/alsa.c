@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples of a sound card, which may transmit the code at the same time. One thread reads frames
- * and writes as many, so both directions stay in step. */
+ * and writes the same number of frames, so both directions stay in step. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "source/alsa/device.h"
@@ -36,15 +36,17 @@ typedef struct card {
 
     uint64_t position;   /* of the next frame in the stream */
     uint64_t n_captured; /* frames read since the last start */
-    uint64_t n_dropped;  /* first frames since then that are not used: silence was transmitted */
+    uint64_t n_dropped;  /* number of frames after the restart that are not used, because silence
+                          * was transmitted */
     bool has_begun;
     bool is_restarted; /* the position of the first frame is not known yet */
-    /* The card captured the frame before stamp_position at stamp_ns. CLOCK_BOOTTIME: sleep counts. */
+    /* The card captured the frame before stamp_position at stamp_ns. CLOCK_BOOTTIME: sleep
+     * counts. */
     uint64_t stamp_position;
     int64_t stamp_ns; /* 0: no frame has come yet */
     int64_t slept_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC */
 
-    int write_error;  /* of ALSA, after which the card must start again; 0: none */
+    int write_error;  /* an error of ALSA, after which the card must start again; 0: none */
     unsigned n_stops; /* since the last frame */
 } card;
 
@@ -52,15 +54,17 @@ static const char prefix[] = "alsa:";
 
 /* --- start and stop --- */
 
-/* Stops both directions, and starts them. If they are linked, their first frames have the same
- * time. n_silent: the transmitter begins with so much silence. 0, or an error of ALSA. */
+/* Stops both directions, and starts them again. If they are linked, their first frames have the
+ * same time. n_silent: the number of silent frames with which the transmitter begins. Returns 0, or
+ * an error of ALSA. */
 static int start_card(card *c, uint64_t n_silent)
 {
     snd_pcm_t *capture = c->capture.pcm;
     snd_pcm_t *playback = c->player != NULL ? pnr_alsa_player_device(c->player)->pcm : NULL;
     int code;
 
-    /* Both stop before either is prepared, because linked ones stop together. */
+    /* Both directions stop before one of them is prepared, because linked directions stop
+     * together. */
     (void)snd_pcm_drop(capture);
     if (playback != NULL)
         (void)snd_pcm_drop(playback);
@@ -81,8 +85,9 @@ static int64_t clock_ns(clockid_t clock)
     return (int64_t)now.tv_sec * PNR_NS_PER_S + now.tv_nsec;
 }
 
-/* Returns CLOCK_BOOTTIME less CLOCK_MONOTONIC, which stands still while the machine sleeps. The
- * last value is kept while the clocks agree with it, so that a pause between them adds no error. */
+/* Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC; the latter stands still while the machine sleeps.
+ * While both clocks agree with the previous value, that value is returned again, so that a pause
+ * between the two readings adds no error. */
 static int64_t measure_sleep(card *c)
 {
     const int64_t before = (int64_t)pnr_clock_ns(), boot = clock_ns(CLOCK_BOOTTIME),
@@ -93,9 +98,9 @@ static int64_t measure_sleep(card *c)
     return c->slept_ns;
 }
 
-/* Waits for frames. Sets the time of the newest one, and how many wait. If the card has no time
- * stamps, the present time is taken. 1: there are some; 0: none within 50 ms; -EPIPE, -ESTRPIPE:
- * the card stopped; another error of ALSA. */
+/* Waits for frames. Sets the time of the newest frame, and the number of waiting frames. If the
+ * card has no time stamps, takes the present time. Returns 1: there are frames; 0: none within 50
+ * ms; -EPIPE, -ESTRPIPE: the card stopped; or another error of ALSA. */
 static int wait_for_frames(card *c, int64_t *newest_ns, uint64_t *n_waiting)
 {
     snd_htimestamp_t stamp;
@@ -123,8 +128,8 @@ static int wait_for_frames(card *c, int64_t *newest_ns, uint64_t *n_waiting)
     return 1;
 }
 
-/* Returns the frames that the card captured since the last stamp, by its time, and that are neither
- * read nor waiting. */
+/* Returns the number of frames that the card has captured since the last stamp, as its time says,
+ * and that were neither read nor are waiting. */
 static uint64_t count_missing(const card *c, int64_t newest_ns, uint64_t n_waiting)
 {
     const double passed = (double)(newest_ns - c->stamp_ns) * 1e-9 * c->rate_hz;
@@ -178,7 +183,8 @@ static void tell_stop(const card *c, int number)
                    c->position);
 }
 
-/* Starts the card. Its buffer would be full before the first read if it started earlier. */
+/* Starts the card just before the first read: a card that started earlier might have a full buffer
+ * by now. */
 static int begin_stream(card *c, pnr_error *error)
 {
     const int number = start_card(c, 0);
@@ -209,8 +215,8 @@ static int restart_card(card *c, int number, pnr_error *error)
 
 /* --- reading --- */
 
-/* Reads up to n_frames into data, in the format of memory. data NULL: they are dropped. Returns
- * their number, or an error of ALSA. */
+/* Reads up to n_frames into data, in the format of memory. data NULL: drops the frames. Returns the
+ * number of frames, or an error of ALSA. */
 static snd_pcm_sframes_t read_frames(card *c, size_t n_frames, void *data)
 {
     const bool is_direct = c->is_short && data != NULL;
@@ -228,7 +234,7 @@ static snd_pcm_sframes_t read_frames(card *c, size_t n_frames, void *data)
     return n;
 }
 
-/* Keeps the time of the newest frame, and states that of the next one. */
+/* Keeps the time of the newest frame, and sets the time of the next one in the block. */
 static void keep_time(card *c, int64_t newest_ns, uint64_t n_waiting, pnr_source_block *block)
 {
     const double age_s = (double)n_waiting / c->rate_hz;
@@ -258,7 +264,7 @@ static int alsa_read(void *state, void *data, size_t max_samples, pnr_source_blo
         block->gap = gap;
         return PNR_OK;
     }
-    /* Sound servers drop what nobody reads, and do not always stop. */
+    /* Sound servers drop frames that nobody reads, and do not always report a stop. */
     if (count_missing(c, newest_ns, n_waiting) > c->capture.buffer / 2)
         return restart_card(c, -EPIPE, error);
     keep_time(c, newest_ns, n_waiting, block);

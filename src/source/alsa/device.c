@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Between two interrupts of the card, and the longest stall of a thread that loses nothing. */
+/* period: the time between two interrupts of the card; buffer: the longest stall of a thread
+ * without a loss */
 enum { PERIOD_US = 10000, BUFFER_US = 500000 };
 
 enum { OFFER_LEN = 160 };
 
-/* ALSA's own lines say less than our messages, and are for PNR_LOG=debug. */
+/* ALSA's own messages say less than those of this file. They are logged only with PNR_LOG=debug. */
 static void log_alsa(const char *file, int line, const char *function, int number,
                      const char *format, ...)
 {
@@ -97,7 +98,8 @@ static const char *offered_rates(const pnr_alsa_device *device, snd_pcm_hw_param
 
 /* --- parameters --- */
 
-/* Sets the format: the first of the list that the device has, or the only one. */
+/* Sets the format: the first one of the list that the device supports, or the only one that is
+ * allowed. */
 static int set_format(pnr_alsa_device *device, snd_pcm_hw_params_t *params,
                       const pnr_alsa_values *only, pnr_error *error)
 {
@@ -177,7 +179,7 @@ static int set_hardware(pnr_alsa_device *device, snd_pcm_stream_t stream, unsign
     return PNR_OK;
 }
 
-/* The card starts when it is told to, and wakes us after every period. */
+/* The card starts only by snd_pcm_start, and wakes the thread after every period. */
 static int set_software(pnr_alsa_device *device, pnr_error *error)
 {
     snd_pcm_t *pcm = device->pcm;

@@ -87,7 +87,7 @@ const pnr_alsa_device *pnr_alsa_player_device(const pnr_alsa_player *p)
     return &p->device;
 }
 
-/* Puts a value, or a pair, on its channel of a frame, or on all. */
+/* Writes a value, or a pair of values, to its channel of a frame, or to all channels. */
 static void put_frame(const pnr_alsa_player *p, const double iq[2], double *frame)
 {
     const size_t n_values = p->is_complex ? 2 : 1;

@@ -19,10 +19,12 @@ void pnr_alsa_player_destroy(pnr_alsa_player *player);
 const pnr_alsa_device *pnr_alsa_player_device(const pnr_alsa_player *player);
 
 /* Empties the card's buffer and fills it again. The next frame that the card plays has number 0 and
- * is sample `origin` of the stream. With n_silent (at most the buffer) it writes only so much
- * silence, until pnr_alsa_player_resume fills the rest. 0, or an error of ALSA. */
+ * is sample `origin` of the stream. If n_silent > 0, at most the length of the buffer, writes only
+ * this number of silent frames; pnr_alsa_player_resume then fills the rest. Returns 0, or an error
+ * of ALSA. */
 int pnr_alsa_player_fill(pnr_alsa_player *player, uint64_t origin, uint64_t n_silent);
-/* Says which sample of the stream frame 0 was, and fills the buffer. 0, or an error of ALSA. */
+/* Sets the sample of the stream that frame 0 was, and fills the buffer. Returns 0, or an error of
+ * ALSA. */
 int pnr_alsa_player_resume(pnr_alsa_player *player, uint64_t origin);
 /* Writes up to n_frames more, as many as the card takes now. 0, or an error of ALSA: -EPIPE after
  * an underrun. Allocates nothing, and never waits. */

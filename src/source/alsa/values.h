@@ -6,12 +6,13 @@
 #include <alsa/asoundlib.h>
 #include <stddef.h>
 
-/* Full scale is 1. A sample of 24 bits in 32 has them in the low bytes, and any bits above. */
+/* Full scale is 1. A sample of 24 bits in a word of 32 has its bits in the three low bytes; the
+ * high byte is ignored. */
 typedef struct pnr_alsa_values {
     snd_pcm_format_t format;
     const char *name; /* as arecord has it */
     size_t bytes;     /* of one value */
-    /* Exact, but for the last 8 of 32 bits, which are rounded. */
+    /* Exact, except for samples of 32 bits, whose last 8 bits are rounded. */
     void (*read)(const unsigned char *from, size_t n_values, float *to);
     /* Rounds to nearest. Values beyond the range become its ends. */
     void (*write)(const double *from, size_t n_values, unsigned char *to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the HDF5 files of Digital RF. Refuses what would read other files or take memory that the
- * file does not account for: links, external and virtual data, giant chunks. */
+/* Reads the HDF5 files of Digital RF. Refuses features that read other files, or that need more
+ * memory than the size of the file justifies: links, external and virtual data, giant chunks. */
 #include "source/digital-rf/hdf5_file.h"
 
 #include <inttypes.h>
@@ -46,8 +46,8 @@ static hid_t open_number(hid_t file, const char *name, bool is_integer)
     return -1;
 }
 
-/* Reads an attribute of one integer. Values beyond 64 bits with a sign become the nearest of
- * these. */
+/* Reads an attribute of one integer. A value outside of the signed 64-bit range becomes the nearest
+ * end of that range. */
 static int read_integer(hid_t file, const char *name, int64_t *out, pnr_error *error)
 {
     const hid_t attribute = open_number(file, name, true);
@@ -60,7 +60,8 @@ static int read_integer(hid_t file, const char *name, int64_t *out, pnr_error *e
                                    "the attribute %s is missing, or is no single integer", name);
 }
 
-/* Reads the rate of versions before 2.3, one number, in place of numerator and denominator. */
+/* Reads the rate as versions before 2.3 write it: one number instead of numerator and
+ * denominator. */
 static int read_old_rate(hid_t file, pnr_drf_layout *out, pnr_error *error)
 {
     const hid_t attribute = open_number(file, "samples_per_second", false);

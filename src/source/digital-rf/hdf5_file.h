@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The HDF5 files of a Digital RF recording: properties, index and samples, checked before they are
- * used, whatever the files hold. */
+/* The HDF5 files of a Digital RF recording: properties, index and samples. Everything is checked
+ * before it is used. */
 #ifndef PNR_DRF_HDF5_FILE_H
 #define PNR_DRF_HDF5_FILE_H
 
@@ -22,12 +22,12 @@ typedef struct pnr_drf_file {
     size_t n_rows;
 } pnr_drf_file;
 
-/* Opens the file whose name says ms. Allocates. PNR_OK; PNR_EDATA: the file contradicts the layout
- * or itself; PNR_ENOMEMORY. After an error the file is closed. */
+/* Opens the file whose name contains the time ms. Allocates. PNR_OK; PNR_EDATA: the file
+ * contradicts the layout or itself; PNR_ENOMEMORY. After an error the file is closed. */
 int pnr_drf_file_open(const char *path, const pnr_drf_layout *layout, int64_t ms, pnr_drf_file *out,
                       pnr_error *error);
-/* Reads n samples from row `first` of rf_data on, in the form's numbers: [n][n_channels], complex if
- * the layout is. first + n <= n_data. PNR_OK, or PNR_EDATA. */
+/* Reads n samples from row `first` of rf_data on, as numbers of the form: [n][n_channels], pairs if
+ * the samples are complex. first + n <= n_data. PNR_OK, or PNR_EDATA. */
 int pnr_drf_file_read(const pnr_drf_file *file, const pnr_drf_layout *layout, uint64_t first,
                       size_t n, void *data, pnr_error *error);
 void pnr_drf_file_close(pnr_drf_file *file); /* again: does nothing */

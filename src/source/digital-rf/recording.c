@@ -44,7 +44,7 @@ typedef struct recording {
     size_t staged_at, n_staged;
     uint64_t staged_sample; /* the next of the stage */
     size_t n_present;       /* of the stage: what read hands over next */
-    uint64_t read_end;      /* after the last sample that was read from a file */
+    uint64_t read_end;      /* position after the last sample that was read from a file */
     uint64_t position;      /* the next one to hand over */
     uint64_t first;         /* of the stream */
     bool has_begun;
@@ -113,7 +113,7 @@ static int find_next_file(recording *r, pnr_error *error)
     int code;
 
     while (r->files.next == r->files.n) {
-        /* The folders are listed first: when a later one is there, this one is complete. */
+        /* The folders are listed first: when a later folder exists, the present one is complete. */
         if (r->folders.next == r->folders.n &&
             (code = list_times(&r->folders, r->input->name, pnr_drf_folder_name, r->folder_s,
                                error)) != PNR_OK)
@@ -137,8 +137,8 @@ static int find_next_file(recording *r, pnr_error *error)
 
 /* --- samples --- */
 
-/* Opens the file of r->path. Its samples must be of the same form as those before, and come after
- * them. */
+/* Opens the file of r->path. Its samples must have the same form as those of the files before, and
+ * must follow them in time. */
 static int open_file(recording *r, pnr_error *error)
 {
     const int code = pnr_drf_file_open(r->path, &r->layout, r->file_ms, &r->file, error);
@@ -185,8 +185,8 @@ static int fill_stage(recording *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Loads samples into the empty stage. PNR_EEND: all files are read. Once the stream has begun, a
- * file with an error is passed over. */
+/* Loads samples into the empty stage. PNR_EEND: all files are read. After the begin of the stream,
+ * a file with an error is skipped. */
 static int load_samples(recording *r, pnr_error *error)
 {
     pnr_error inner = {0};
@@ -215,7 +215,8 @@ static void drop_staged(recording *r, size_t n)
     r->n_staged -= n;
 }
 
-/* Sets n_present >= 1, the next samples of the stage that are there. PNR_EEND: no more. */
+/* Sets n_present >= 1, the number of next samples of the stage that are not missing. PNR_EEND: the
+ * recording has ended. */
 static int find_present(recording *r, pnr_error *error)
 {
     const size_t n_numbers = r->sample_bytes / r->form->number.bytes;
@@ -241,7 +242,7 @@ static int find_present(recording *r, pnr_error *error)
 
 /* --- the kind --- */
 
-/* Returns the end of the samples of the open file, without those at its end that are missing. */
+/* Returns the end of the samples of the open file. Missing samples at its end do not count. */
 static uint64_t find_end(recording *r)
 {
     const pnr_drf_row *last = &r->file.rows[r->file.n_rows - 1];
@@ -271,7 +272,7 @@ static uint64_t find_end(recording *r)
     return last->sample + n;
 }
 
-/* Finds the end of the recording as it is now, in its last file. */
+/* Finds the present end of the recording, in its last file. */
 static int measure(recording *r, uint64_t *end, pnr_error *error)
 {
     times *folders = &r->folders, *files = &r->files;
@@ -302,7 +303,7 @@ static void rewind_files(recording *r)
     r->read_end = 0;
 }
 
-/* Reads the properties and opens the first file, which has the type of the samples. */
+/* Reads the properties, and opens the first file, which states the type of the samples. */
 static int open_recording(recording *r, pnr_error *error)
 {
     static const char *const names[] = {"drf_properties.h5", "metadata.h5"};
@@ -335,7 +336,7 @@ static int open_recording(recording *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Opens the recording at its first sample. *end: after its last one. */
+/* Opens the recording at its first sample. *end: position after its last sample. */
 static int find_bounds(recording *r, uint64_t *end, pnr_error *error)
 {
     int code = open_recording(r, error);
@@ -349,8 +350,8 @@ static int find_bounds(recording *r, uint64_t *end, pnr_error *error)
     return find_present(r, error);
 }
 
-/* False if HDF5 dies of the recording, as version 1.10.8 does of some damaged files, or takes more
- * than CHILD_S: a child process tries it, so that the refusal has words. */
+/* Tries the recording in a child process, because HDF5 1.10.8 crashes on some damaged files. False:
+ * the child crashed, or needed more than CHILD_S; the caller then refuses the recording. */
 static bool is_survived(recording *r)
 {
     const struct rlimit time = {CHILD_S, CHILD_S}, no_core = {0, 0};
@@ -410,7 +411,8 @@ static int recording_describe(pnr_source_input *input, const pnr_config *config,
     return PNR_OK;
 }
 
-/* Opens the files from this position on, by their names, and passes the samples before it. */
+/* Opens the first file that has samples at or after this position, and skips the samples before
+ * it. */
 static int recording_seek(void *state, uint64_t position, pnr_error *error)
 {
     recording *r = state;

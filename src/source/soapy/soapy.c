@@ -107,7 +107,7 @@ static int choose_gain(receiver *r, pnr_error *error)
                                               : PNR_OK;
 }
 
-/* The rate that the receiver makes must be the one that all ranges and times stand on. */
+/* Checks the actual rate of the receiver, because all ranges and times depend on it. */
 static int choose_rate(receiver *r, pnr_error *error)
 {
     if (SoapySDRDevice_setSampleRate(r->device, SOAPY_SDR_RX, r->channel, r->rate_hz) != 0)
@@ -121,7 +121,7 @@ static int choose_rate(receiver *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Sets what the configuration has; what it leaves out stays as the driver has it. */
+/* Applies the settings of the configuration. The driver's defaults remain for all others. */
 static int set_up_device(receiver *r, pnr_error *error)
 {
     const pnr_config *config = r->config;
@@ -198,7 +198,8 @@ static int set_up_stream(receiver *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Drops the first samples, which may be older than the settings, and looks if they have times. */
+/* Drops the first samples, which may be older than the settings, and finds out if samples have
+ * times. */
 static int try_stream(receiver *r, pnr_error *error)
 {
     const uint64_t until = pnr_clock_ns() + FIRST_PATIENCE_S * (uint64_t)PNR_NS_PER_S;
@@ -238,7 +239,7 @@ static int receiver_open(void *state, pnr_error *error)
     }
     if ((code = set_up_device(r, error)) != PNR_OK)
         return code;
-    /* Without a source of time of its own, the receiver takes the time of this machine. */
+    /* If the receiver has no time source of its own, sets its time to that of this machine. */
     if (r->config->source.time_source[0] == '\0' && SoapySDRDevice_hasHardwareTime(r->device, ""))
         (void)SoapySDRDevice_setHardwareTime(r->device, pnr_clock_utc_ns(), "");
     if ((code = set_up_stream(r, error)) != PNR_OK || (code = try_stream(r, error)) != PNR_OK)
@@ -301,7 +302,7 @@ static void note_overflow(const receiver *r)
                    r->has_time ? "; its time says how many" : ", and does not say how many");
 }
 
-/* Asks for events that some drivers report apart from the samples. */
+/* Reads the events that some drivers report separately from the samples. */
 static void look_at_status(receiver *r)
 {
     const uint64_t now = pnr_clock_ns();
@@ -346,7 +347,8 @@ static int handle_code(receiver *r, int code, pnr_error *error)
     return PNR_EAGAIN;
 }
 
-/* Compares the time of n samples with the count. Returns the positions lost before them. */
+/* Compares the time stamp of n samples with the number of samples so far. Returns the number of
+ * positions lost before them. */
 static uint64_t follow_time(receiver *r, int64_t time_ns, size_t n)
 {
     const double late_ns = r->has_clock ? (double)(time_ns - r->base_ns) - r->next_ns : 0;
@@ -364,7 +366,7 @@ static uint64_t follow_time(receiver *r, int64_t time_ns, size_t n)
     return (uint64_t)late;
 }
 
-/* States the time of the block where the receiver's is that of the world. */
+/* Sets the time of the block, if the receiver's clock is within a day of UTC. */
 static void state_time(const receiver *r, int64_t utc_ns, pnr_source_block *block)
 {
     block->has_time = r->has_clock && llabs(utc_ns - pnr_clock_utc_ns()) < MAX_GAP_S * PNR_NS_PER_S;
