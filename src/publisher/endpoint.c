@@ -288,7 +288,8 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
     return PNR_OK;
 }
 
-/* Allows the process as many descriptors as the system permits, if it may have n more only so. */
+/* Raises the limit of descriptors to the greatest one that the system permits, if the process could
+ * not open n more otherwise. */
 static void raise_limit(size_t n)
 {
     struct rlimit limit;

@@ -29,8 +29,8 @@ typedef enum {
     PNR_BIND_RESULTS, /* publisher.endpoint */
     PNR_BIND_GNURADIO /* publisher.gnuradio: without CURVE, which GNU Radio does not have */
 } pnr_bind;
-/* Returns the peers that may subscribe to results or vectors, in a word, the widest of both:
- * "nobody" (no endpoint), "local" (programs of this machine), "keys" (those of
+/* Returns the peers that may subscribe to results or vectors, as a word, and of the two the one
+ * that admits more:"nobody" (no endpoint), "local" (programs of this machine), "keys" (those of
  * publisher.curve_clients) or "everyone". */
 const char *pnr_endpoint_access(const pnr_config *config);
 

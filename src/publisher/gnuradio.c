@@ -94,8 +94,8 @@ static size_t write_header(pnr_gnuradio *g, const pnr_report *report, const pnr_
     return w.n;
 }
 
-/* Waits at most patience_s until a slow subscriber has room. After a wait in vain, waits again only
- * when a send has succeeded. */
+/* Waits at most patience_s until a slow subscriber has room. After a wait without success, does not
+ * wait again until a send has succeeded. */
 static int send_message(pnr_gnuradio *g, zmq_msg_t *message)
 {
     const uint64_t begin_ns = pnr_clock_ns();

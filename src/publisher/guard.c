@@ -28,7 +28,7 @@ enum {
     ADDRESS_LEN = 64,
     AT_ONCE = 16,
     MAX_INBOUND = 600,     /* most bytes of a message from a peer, with its encryption */
-    INBOUND_MESSAGES = 4,  /* from a peer that libzmq keeps before it stops reading */
+    INBOUND_MESSAGES = 4,  /* bytes from a peer that libzmq keeps before it stops reading */
     INBOUND_BUFFER = 8192, /* bytes from a peer that the kernel keeps */
     HANDSHAKE_MS = 5000,   /* a peer has so long for its handshake */
     HEARTBEAT_MS = 10000,  /* interval at which a peer is asked whether it is there */
@@ -36,9 +36,9 @@ enum {
     STATE_ESTABLISHED = 1  /* of a TCP socket, to Linux */
 };
 static const char monitor_name[] = "inproc://pnradar-guard";
-/* After a flood no new connection of this address is accepted for so long. */
+/* After a flood, no new connection from the address is accepted for this time. */
 static const uint64_t pause_ns = PNR_NS_PER_S;
-/* An older early message is of a former connection with the same descriptor. */
+/* An early message older than this belongs to a former connection with the same descriptor. */
 static const uint64_t early_ns = PNR_NS_PER_S;
 
 typedef struct connection {
@@ -54,7 +54,8 @@ typedef struct connection {
     size_t n_subscriptions;
 } connection;
 
-/* A message whose connection is not known yet: libzmq reports the two on different ways. */
+/* A message whose connection is not known yet: libzmq reports messages and connections over two
+ * sockets, in any order. */
 typedef struct early_message {
     int handle; /* -1: none */
     char address[ADDRESS_LEN];
@@ -86,8 +87,8 @@ struct pnr_guard {
 
 /* --- one connection --- */
 
-/* Reads the two ends of a connection. False: it is no connection to a listening socket of ours, for
- * libzmq has closed the descriptor and another part of the program uses it. */
+/* Reads the two addresses of a connection. False: it is no connection to a listening socket of
+ * ours; libzmq has closed the descriptor, and another part of the program uses it. */
 static bool read_peer(connection *c)
 {
     union {
@@ -267,8 +268,8 @@ static void accept_peer(pnr_guard *g, int handle)
                    new.address, g->config->publisher.max_subscribers);
 }
 
-/* libzmq has left a connection. Reports it unless the peer has left first, or its key was refused,
- * which is reported. */
+/* Handles a connection that libzmq has closed. Reports it, unless the peer closed it first, or its
+ * key was refused: the refusal is already reported. */
 static void end_connection(pnr_guard *g, connection *c)
 {
     struct tcp_info info = {0};

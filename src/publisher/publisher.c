@@ -63,7 +63,7 @@ struct pnr_publisher {
     pnr_record *records; /* [max_records] */
     pnr_report first;    /* the first report of the pack */
 
-    pnr_buffers cells; /* of profiles and maps that a subscriber has not yet received */
+    pnr_buffers cells; /* buffers of profiles and maps that a subscriber has not yet received */
     double patience_s; /* longest wait for a free buffer */
     bool is_stalled;   /* the last wait gave no buffer */
     const volatile int *stop;
@@ -76,7 +76,8 @@ typedef struct attachment {
     const void *data;
     size_t bytes;
     pnr_buffer
-        *buffer; /* that holds the data, until libzmq releases it; NULL: the data is copied */
+        *buffer; /* the buffer that holds the data, until libzmq releases it; NULL: the data is
+                  * copied */
 } attachment;
 
 static int make_part(zmq_msg_t *message, const attachment *part)
@@ -194,8 +195,8 @@ void pnr_publisher_skip_ranges(pnr_publisher *p, uint64_t n)
     p->topics[TOPIC_RANGE].seq += n;
 }
 
-/* Waits at most patience_s for a free buffer. After a wait in vain, waits again only when a buffer
- * has been free: a subscriber that has stopped delays a recording only once. */
+/* Waits at most patience_s for a free buffer. After a wait without success, does not wait again
+ * until a buffer has been free: a subscriber that has stopped delays a recording only once. */
 static pnr_buffer *wait_for_buffer(pnr_publisher *p)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};

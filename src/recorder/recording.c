@@ -21,7 +21,7 @@
 enum {
     CAPTURE_BYTES = 200, /* at most, of one capture in the metadata */
     HEAD_BYTES = 1 << 14,
-    CODE_BYTES = 1200, /* at most, of the name of one code as a JSON string */
+    CODE_BYTES = 1200, /* most bytes of the name of one code as a JSON string */
     FLUSH_BYTES = 8 << 20
 };
 
@@ -152,7 +152,7 @@ static int write_meta(const pnr_recording *r, bool lasting, pnr_error *error)
     return code;
 }
 
-/* Begins a capture: in memory and, before any of its samples, on the disk. */
+/* Begins a capture: first in memory, then on the disk, before any of its samples is written. */
 static int begin_capture(pnr_recording *r, uint64_t position, int64_t start_utc_ns,
                          pnr_error *error)
 {
@@ -248,8 +248,8 @@ int pnr_recording_open(pnr_recording *r, const char *path, uint64_t first, pnr_e
     return PNR_OK;
 }
 
-/* Hands the written bytes to the disk in small parts, so that it need not wait for many at the
- * end. */
+/* Starts to write the bytes to the disk in small parts, so that the end of the recording need not
+ * wait for many of them. */
 static void flush_data(pnr_recording *r)
 {
     const uint64_t n_bytes = r->n_samples * r->sample_bytes;
@@ -311,8 +311,8 @@ int pnr_recording_append(pnr_recording *r, uint64_t position, int64_t start_utc_
     return PNR_OK;
 }
 
-/* Names the data file first by a second name, so that the metadata under either name have a data
- * file beside them at every moment. File systems without links get a rename. */
+/* Gives the data file its second name first, so that at every moment the metadata under either name
+ * have a data file beside them. On file systems without links, renames the file. */
 static int rename_files(const pnr_recording *r, pnr_error *error)
 {
     char partial[PATH_MAX], final[PATH_MAX];

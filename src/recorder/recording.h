@@ -21,7 +21,7 @@ typedef struct pnr_recording {
     pnr_rational rate_hz;
     double centre_hz; /* 0: not known */
 
-    char path[PATH_MAX]; /* of the recording, without extension; valid while it is open */
+    char path[PATH_MAX]; /* path of the recording, without extension; valid while it is open */
     int fd;              /* of the data file; -1: no recording is open */
     uint64_t first;      /* position of its first sample */
     uint64_t n_samples;  /* in the data file */
@@ -44,13 +44,11 @@ void pnr_recording_destroy(pnr_recording *recording);
  * PNR_EIO. */
 int pnr_recording_open(pnr_recording *recording, const char *path, uint64_t first,
                        pnr_error *error);
-/*
- * Appends samples. A jump of the position begins a new capture, which states its position
- * (core:global_index) and, unless start_utc_ns is PNR_RECORDING_NO_TIME, its time. start_utc_ns: of
- * position 0. The metadata on the disk have the capture before the data file has its samples.
- * *n_written: samples that are in the recording now, also after an error. PNR_OK; PNR_EIO: the rest
- * could not be written (a full disk); PNR_EDATA: the recording has its most captures.
- */
+/* Appends samples. A jump of the position begins a new capture, which states its position
+ * (core:global_index) and, unless start_utc_ns is PNR_RECORDING_NO_TIME, its time. start_utc_ns:
+ * time of position 0. The metadata on the disk have the capture before the data file has its
+ * samples. *n_written: samples that are in the recording now, also after an error. PNR_OK; PNR_EIO:
+ * the rest could not be written (a full disk); PNR_EDATA: the recording has its most captures. */
 int pnr_recording_append(pnr_recording *recording, uint64_t position, int64_t start_utc_ns,
                          const void *samples, size_t n_samples, size_t *n_written,
                          pnr_error *error);

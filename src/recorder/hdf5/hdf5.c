@@ -84,7 +84,7 @@ static void add_text(const table *t, const char *name, const char *text)
     H5Tclose(type);
 }
 
-/* States the run once, when its first result is known. */
+/* Writes the attributes of the run once, when its first result is known. */
 static void add_run(table *t, const pnr_report *report)
 {
     const hid_t space = H5Screate(H5S_SCALAR);
@@ -150,7 +150,7 @@ static int table_open(const char *path, void **state, pnr_error *error)
 }
 
 /* Writes the records that wait, and flushes the file, so that all of them are readable. After an
- * error the file has the records of before. */
+ * error the file has only the records that were written before. */
 static int write_block(table *t, pnr_error *error)
 {
     const hsize_t n = t->n_waiting, end = t->n_written + n;
