@@ -69,8 +69,8 @@ typedef struct listener {
 
 /* --- one message --- */
 
-/* True for a stream that was asked for; remembers any other one. A subscription is a prefix: a
- * subscription to demo also gives demo2. */
+/* True if the user wants this stream. Remembers the name of any other stream. A subscription is a
+ * prefix: a subscription to demo also gives demo2. */
 static bool is_wanted(listener *l, const char *stream)
 {
     size_t i = 0;
@@ -290,7 +290,8 @@ static void describe_absence(const listener *l, char *text, size_t size)
                                              : " (another port, or one that wants --curve-key?)");
 }
 
-/* Writes what is at the endpoint instead: other streams, a silent publisher, or nothing. */
+/* Writes what is at the endpoint instead of the wanted stream: other streams, a silent publisher,
+ * or nothing. */
 static void describe_silence(listener *l, char *text, size_t size)
 {
     const char *stream = l->source.stream;

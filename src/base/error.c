@@ -34,7 +34,8 @@ static const entry *find_code(int code)
 
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 {
-    /* The arguments may point into error->text, because an error often quotes its own cause. */
+    /* The text is written here first, because the arguments may point into error->text: an error
+     * often quotes its own cause. */
     char text[sizeof((pnr_error *)0)->text];
     int saved_errno = errno;
     va_list arguments;

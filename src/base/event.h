@@ -53,7 +53,7 @@ typedef struct pnr_event {
     pnr_event_kind kind;
     int64_t utc_ns;  /* when it was posted, by the clock of this machine */
     uint64_t sample; /* position in the stream; PNR_EVENT_NO_SAMPLE: none */
-    /* events of this kind so far, with this one and with those that were not queued */
+    /* events of this kind so far: includes this event, and events that were not queued */
     uint64_t count;
     double numbers[2];             /* as pnr_event_numbers names them */
     char text[PNR_EVENT_TEXT_LEN]; /* a sentence without control characters, the log line */
@@ -61,11 +61,11 @@ typedef struct pnr_event {
 
 /*
  * A bounded queue of events, and their counts. It holds no pointer and takes no lock, so it may lie
- * in memory that two processes share. A process that may die gets a queue of its own, because one
- * that dies while it posts blocks its queue.
+ * in memory that two processes share. A process that may die gets a queue of its own, because a
+ * process that dies while it posts an event blocks the queue.
  *
- * Of each kind at most PNR_EVENT_BURST events at once, and then one a second, are queued. The
- * others, and those that find the queue full, are only counted.
+ * Of each kind, the queue takes at most PNR_EVENT_BURST events at once, and then one a second. All
+ * other events are only counted, and so are events that find the queue full.
  */
 typedef struct pnr_events {
     _Atomic uint64_t counts[PNR_EVENT_COUNT]; /* events of each kind so far */
@@ -81,8 +81,9 @@ typedef struct pnr_events {
 } pnr_events;
 
 void pnr_events_begin(pnr_events *events);
-/* Counts an event, and queues it. Never waits and never allocates; any thread may call it. A longer
- * text is cut; its control characters are replaced. events: NULL does nothing. */
+/* Counts an event. Queues it if the rate of its kind allows this and the queue has a place. Never
+ * waits and never allocates; any thread may call it. The text is cut to PNR_EVENT_TEXT_LEN - 1
+ * bytes, and its control characters are replaced. events: NULL does nothing. */
 void pnr_event_post(pnr_events *events, pnr_event_kind kind, uint64_t sample, double first,
                     double second, const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* Number of events of a kind so far; 0 if events is NULL. Any thread may call it. */
@@ -94,8 +95,8 @@ uint64_t pnr_event_count(const pnr_events *events, pnr_event_kind kind);
 bool pnr_event_take(pnr_events *events, pnr_event *out);
 /* Logs an event if standard error accepts a line without waiting. */
 void pnr_event_log(pnr_events *events, const pnr_event *event);
-/* Logs how many events of each kind have no log line yet, as far as standard error accepts lines
- * without waiting. Call it when no event waits, about once a second. */
+/* Logs for each kind the number of events that have no log line yet. Skips a kind if standard error
+ * does not accept a line without waiting. Call it when no event waits, about once a second. */
 void pnr_event_log_rest(pnr_events *events);
 
 #endif

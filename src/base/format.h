@@ -45,8 +45,9 @@ pnr_format pnr_format_find(const char *name);
 /* Finds a format by the extension of a path (".sc16"). PNR_FORMAT_NONE: the path has no extension,
  * or an unknown one. */
 pnr_format pnr_format_of_path(const char *path);
-/* Returns the format in memory of samples of this format. Sources unpack ci4 to ci8: the integers
- * are 16 times as large, and the values are the same. All other formats stay as they are. */
+/* Returns the format that samples of `format` have in memory. Sources unpack ci4 to ci8: the
+ * integers are 16 times as large, and the values are the same. All other formats stay as they
+ * are. */
 pnr_format pnr_format_in_memory(pnr_format format);
 /* Returns the names of all formats, separated by spaces, for messages. */
 const char *pnr_format_names(void);

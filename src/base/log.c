@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes events to stderr. Each line is formatted completely and then written in one call. */
+/* The log on stderr. Each line is formatted completely and then written in one call. */
 #include "base/log.h"
 
 #include "base/text.h"
@@ -30,7 +30,7 @@ static pnr_log_level most_talkative(void)
     return PNR_LOG_INFO;
 }
 
-/* Repeats write(), which may accept only a part of the data, and which a signal may interrupt. */
+/* Repeats write(): one call may accept only a part of the data, and a signal may interrupt it. */
 static void write_all(const char *data, size_t n_bytes)
 {
     while (n_bytes > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes events to stderr, one event in each line, with numbers and units. */
+/* The log on stderr: one line for each message, with numbers and units. */
 #ifndef PNR_LOG_H
 #define PNR_LOG_H
 

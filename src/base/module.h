@@ -17,7 +17,4 @@ void *pnr_module_load(const char *name, pnr_error *error);
 /* True if one of these folders has a readable <name>.so, which may still fail to load. */
 bool pnr_module_is_there(const char *name);
 
-/* Returns true if the module `name` exists. Does not load the module. */
-bool pnr_module_is_there(const char *name);
-
 #endif

@@ -14,7 +14,7 @@ typedef struct pnr_notify {
  * service manager, or if its socket cannot be reached, the other functions do nothing. */
 void pnr_notify_open(pnr_notify *notify);
 void pnr_notify_close(pnr_notify *notify);
-/* Sends a message, as "READY=1". Never waits. notify: NULL does nothing. */
+/* Sends a message such as "READY=1". Never waits. notify: NULL does nothing. */
 void pnr_notify_send(const pnr_notify *notify, const char *message);
 
 #endif

@@ -8,7 +8,8 @@
 
 enum { LINEAR_BITS = 5, LINEAR = 1 << LINEAR_BITS };
 
-/* Each value below 32 has its own bucket. Each power of two from 32 on has 32 buckets. */
+/* Each value below 32 has its own bucket. From 32 on, each interval from 2^k to 2^(k + 1) - 1 has
+ * 32 buckets. */
 static size_t bucket_of(uint64_t value)
 {
     if (value < LINEAR)

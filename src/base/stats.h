@@ -8,8 +8,8 @@
 
 enum { PNR_HISTOGRAM_BUCKETS = 64 * 32 };
 
-/* Each power of two has 32 linear buckets (relative error at most 1/64). A zeroed histogram is
- * empty. */
+/* Each interval from 2^k to 2^(k + 1) - 1 has 32 buckets of equal width, so the relative error is
+ * at most 1/64. A zeroed histogram is empty. */
 typedef struct pnr_histogram {
     uint64_t n;
     uint64_t max;

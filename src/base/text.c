@@ -75,7 +75,7 @@ static double scale_by_power(double value, int power)
     return power >= 0 ? value * powers[power] : value / powers[-power];
 }
 
-/* Rounds 0 <= x < 2^52 to an integer, half to even: the sum has no bits below 1. */
+/* Rounds 0 <= x < 2^52 to an integer, half to even: the sum x + 2^52 has no bits below 1. */
 static double round_integer(double x)
 {
     return (x + 0x1p52) - 0x1p52;
@@ -107,8 +107,8 @@ static uint64_t split_decimal(double magnitude, int *exponent)
     return (uint64_t)mantissa;
 }
 
-/* Writes the DIGITS digits of the mantissa, two at a time, and returns their number without the
- * zeros at the end, at least 1. */
+/* Writes the DIGITS digits of the mantissa, two at a time. Returns the number of digits without the
+ * zeros at the end; at least 1. */
 static size_t write_digits(uint64_t mantissa, char *digits)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
@@ -146,8 +146,8 @@ static size_t write_scientific(char *out, const char *digits, size_t n, int expo
     return length;
 }
 
-/* Writes the digits with the point in its place, and zeros on either side where they are needed.
- * Returns the length. */
+/* Writes the digits with the decimal point at its place. Adds zeros before or after the digits if
+ * the number needs them. Returns the length. */
 static size_t write_plain(char *out, const char *digits, size_t n, int exponent)
 {
     const size_t before = exponent < 0 ? 0 : (size_t)exponent + 1; /* digits before the point */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The discrete Fourier transform of any length, in double precision. Long transforms are split into
- * short ones that fit in a cache, which run on all processors. */
+ * short ones. Each short transform fits in a cache, and all processors share them. */
 #include "base/transform.h"
 
 #include "base/complex.h"
@@ -21,10 +21,12 @@ typedef enum { FORWARD = -1, INVERSE = 1 } direction;
 enum {
     MAX_RADIX = 13,
     LONG = 1 << 15, /* transforms of this length and longer are split */
-    BLOCK = 16,     /* columns or rows that a thread transforms at a time: 16 values of 16 bytes */
-    /* unused values after each column or row, so that they fall into different sets of the cache */
+    BLOCK = 16,     /* columns or rows that a thread transforms at a time; 16 values fill four cache
+                     * lines */
+    /* unused values after each column or row, so that columns or rows lie in different sets of the
+     * cache */
     PAD = 4,
-    FINE = 64 /* twiddle factors that are computed exactly at a time; the others are products */
+    FINE = 64 /* exact twiddle factors in a table; a factor is the product of two exact factors */
 };
 
 /* The tables of a short transform. */
@@ -39,7 +41,7 @@ typedef struct plan {
 
 void pnr_transform_root(size_t j, size_t n, double value[2])
 {
-    /* The angle is reduced to one octant in integers, so that sin and cos see at most pi/4. */
+    /* The angle is reduced to one octant in integers, so that sin and cos get at most pi/4. */
     size_t eighths = 8 * j / n;
     size_t quarter = (eighths + 1) / 2 % 4;
     double rest = ((double)(int64_t)(4 * j - (eighths + 1) / 2 * n)) / (double)n;
@@ -90,8 +92,8 @@ static int fill_roots(size_t m, double complex **roots)
 
 /*
  * One step of radix 4, self-sorting (T. G. Stockham, 1966): n is the length of the transforms that
- * remain, and s of them are interleaved. For each transform, with w = exp(sign 2 pi i / n),
- * p < n/4 and k < 4:
+ * remain, and s of them are interleaved. For each transform, with sign = `way`, w =
+ * exp(sign 2 pi i / n), p < n/4 and k < 4:
  *     y[4p + k] = w^(k p) sum_j x[p + j n/4] exp(sign 2 pi i j k / 4)
  */
 static inline __attribute__((always_inline)) void step_radix4(const double complex *restrict x,
@@ -124,7 +126,7 @@ static inline __attribute__((always_inline)) void step_radix4(const double compl
 
 /* A step of any radix r:
  * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r).
- * It is inlined, so that the compiler unrolls the sums of a constant r. */
+ * The function is inlined, so that the compiler unrolls the sums of a constant r. */
 static inline __attribute__((always_inline)) void
 step_radix(const double complex *restrict x, double complex *restrict y, size_t n, size_t s,
            size_t r, const double complex *roots, direction way)
@@ -217,7 +219,7 @@ static size_t convolution_length(size_t n)
     return best;
 }
 
-/* Fills b, [m], with the conjugate chirp at k and at -k. */
+/* Fills b, [m], with the conjugate chirp at k and at -k, divided by m. */
 static void fill_filter(const double complex *chirp, size_t n, size_t m, double complex *b)
 {
     memset(b, 0, m * sizeof *b);
@@ -259,8 +261,8 @@ static int plan_open(plan *p, size_t n, direction way)
 }
 
 /* Transforms data, [n]. work: [2 m].
- * With 2mk = m^2 + k^2 - (m-k)^2 and w = exp(sign pi i / n):
- * X[m] = w^(m^2) sum_k (x[k] w^(k^2)) conj(w^((m-k)^2)), a convolution. */
+ * With 2jk = j^2 + k^2 - (j-k)^2 and w = exp(sign pi i / n):
+ * X[j] = w^(j^2) sum_k (x[k] w^(k^2)) conj(w^((j-k)^2)), a convolution. */
 static void plan_run(const plan *p, double complex *data, double complex *work)
 {
     double complex *a = work, *scratch = work + p->m;
@@ -300,7 +302,7 @@ static int transform_short(double complex *data, size_t n, direction way)
 /*
  * A transform of n = a b values in four steps (D. H. Bailey, 1990). data is a matrix of a rows and
  * b columns, w = exp(sign 2 pi i / n):
- *     X[k + a l] = sum_j w^(j k) exp(sign 2 pi i j l / b) sum_i x[i b + j] exp(sign 2 pi i i k / a)
+ *     X[k + a l] = sum_j w^(j k) exp(sign 2 pi i j l / b) sum_r x[r b + j] exp(sign 2 pi i r k / a)
  */
 typedef struct split {
     size_t a, b;
@@ -404,7 +406,7 @@ static int transform_split(double complex *data, size_t a, size_t b, direction w
 
 static int transform_any(double complex *data, size_t n, direction way);
 
-/* Transforms a length that has no two short factors, as plan_run does. */
+/* Transforms a length that has no two short factors, by Bluestein's algorithm as in plan_run. */
 static int transform_long(double complex *data, size_t n, direction way)
 {
     const size_t m = convolution_length(n);

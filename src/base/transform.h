@@ -18,8 +18,8 @@ int pnr_transform_inverse(double (*data)[2], size_t n);
  * integers, so that multiples of a quarter turn are exact and |value| is 1 within an ulp. */
 void pnr_transform_root(size_t j, size_t n, double value[2]);
 
-/* Returns the smallest 2^a 3^b 5^c 7^d >= n, because every FFT library is fast at such a length.
- * Returns 0 if no such length fits a size_t. */
+/* Returns the smallest 2^a 3^b 5^c 7^d >= n. Every FFT library is fast at such a length. Returns 0
+ * if no such length fits a size_t. */
 size_t pnr_transform_fast_length(size_t n);
 
 #endif

@@ -14,7 +14,8 @@
 /* The 128 bytes of window.notch can list 25 notches. In real samples each notch counts twice. */
 enum { PNR_MAX_NOTCHES = 64 };
 
-/* Frequencies in cycles a sample, in the samples before `tune` mixes them down. */
+/* The frequencies are in cycles a sample. They are those of the samples before `tune` mixes them
+ * down. */
 typedef struct pnr_band {
     bool is_half; /* the band lies between 0 and half of the rate */
     double tune;
@@ -40,8 +41,9 @@ int pnr_band_add_notches(pnr_band *band, const pnr_config *config, bool is_real,
  * filtered samples with a.
  *
  * Real samples x = Re z show z at positive frequencies and its image at negative ones. With is_half
- * the frequencies 0 and half of the rate, where z and the image meet, are left out too, and the
- * result correlates with the analytic signal of x (D. Gabor, Theory of communication, 1946).
+ * only the frequencies between 0 and half of the rate are kept. 0 and half of the rate are left out
+ * too, because z and its image meet there. So the result correlates with the analytic signal of x
+ * (D. Gabor, Theory of communication, 1946).
  *
  * *share: the kept energy divided by the energy of a. *removed: the energy that the notches remove,
  * divided by the energy that would be kept without notches. PNR_OK, PNR_ENOMEMORY.

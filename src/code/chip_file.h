@@ -38,7 +38,7 @@ typedef int pnr_chip_reader(const pnr_chip_file *file, pnr_chips *out, pnr_error
  */
 pnr_chip_reader pnr_chip_read_text;
 /* A numpy array of one dimension (.npy): little-endian int8 to int64, float32, float64, complex64,
- * complex128. The sizes in the header must give the size of the file. */
+ * complex128. The header, and the elements that it states, must fill the file exactly. */
 pnr_chip_reader pnr_chip_read_npy;
 
 #endif

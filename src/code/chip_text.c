@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chips from text: reads a file value by value, whatever the length of its lines. */
+/* Chips from text: reads a file value by value, so that a line may have any length. */
 #include "code/chip_file.h"
 
 #include <math.h>

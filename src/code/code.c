@@ -58,8 +58,8 @@ static void invert_chips(pnr_code *code)
     snprintf(code->name + used, sizeof code->name - used, " inverted");
 }
 
-/* Adds the tune to the name. The samples of a tuned m-sequence are complex, so it no longer counts
- * as one. */
+/* Adds the tune to the name. The samples of a tuned m-sequence are complex, so the code no longer
+ * counts as an m-sequence. */
 static void note_tune(pnr_rational tune_hz, pnr_code *code)
 {
     const size_t used = strlen(code->name);
@@ -70,10 +70,10 @@ static void note_tune(pnr_rational tune_hz, pnr_code *code)
              pnr_rational_format(tune_hz, text));
 }
 
-/* Returns the periods of the code in one bit of its signal, from the documents that code.h names.
- * GPS L1 C/A sends 50 bits a second, SBAS 500 symbols, L2C CM 50 symbols, GLONASS 100 symbols (a
- * meander), and BeiDou D2 500 bits. L5 and BeiDou D1 have a secondary code with one chip in each
- * period. */
+/* Returns the number of periods of the code in one bit of the signal, as the documents that code.h
+ * names define it. GPS L1 C/A sends 50 bits a second, SBAS 500 symbols, L2C CM 50 symbols, GLONASS
+ * 100 symbols (a meander), and BeiDou D2 500 bits. L5 and BeiDou D1 have a secondary code with one
+ * chip in each period. */
 static size_t bits_of(const pnr_config *config)
 {
     const size_t prn = config->code.prn;

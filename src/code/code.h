@@ -22,8 +22,8 @@ typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
     char name[96]; /* for logs, such as "m-sequence n=13 taps=13,4,3,1" */
-    size_t bits;   /* periods in a bit of data or of a secondary code, at the end of which the sign
-                    * may change; 0: the sign never changes */
+    size_t bits;   /* number of periods in a data bit, or in a chip of a secondary code; at the end
+                    * of these periods the sign may change. 0: the sign never changes */
     /* If is_m_sequence: chip i is 1 - 2 bit[i], and bit[i + degree] is the xor of
      * bit[i + degree - t] over the taps t. The largest tap is the degree. The Walsh method needs
      * this recurrence. */
@@ -33,7 +33,7 @@ typedef struct pnr_code {
 } pnr_code;
 
 /*
- * Chip k of L of each type (each builder in this folder explains more):
+ * Chip k, k = 0 .. L - 1, of each type (the builders in this folder explain more):
  * - m-sequence: see is_m_sequence. It starts with code.state, or `degree` ones. Empty taps mean the
  *   primitive polynomial with the fewest taps. L = 2^degree - 1.
  * - gold: index 0: the m-sequence u; 1: v[k] = u[q k] with q = 3 (odd degree) or 5 (even, no
@@ -51,7 +51,7 @@ typedef struct pnr_code {
  * - frank: exp(2 pi i (k div M) (k mod M) / M), length = M^2.
  * - p4: exp(i pi (k^2 / L - k)).
  * - random: exp(2 pi i u[k]), u = numpy.random.RandomState(seed).random_sample(length).
- * - file: one chip a sample of code.path, scaled to mean power 1.
+ * - file: each sample of code.path is one chip; all are scaled to mean power 1.
  *
  * Without code.bits, `bits` is that of the signal: gps-l1ca 20 (SBAS 2), gps-l2c CM 1 and CL 0,
  * gps-l5 1, glonass 10, bds 1 (2 of the geostationary prn 1..5 and 59..63); 0 of all others.
@@ -68,8 +68,8 @@ void pnr_code_destroy(pnr_code *code);
 
 /*
  * Writes the N code samples of one period: samples[n_samples][2], mean power 1. With code.pulse =
- * band-limited, sample n is chip floor(n L / N), computed in integers. With every other pulse, chip
- * i excites a pulse p(t - i N / L), and the pulses are added circularly:
+ * band-limited, sample n is chip floor(n L / N), computed in integers. With all other values of
+ * code.pulse, chip i excites a pulse p(t - i N / L), and the pulses are added circularly:
  * - rectangular: 1 from t = 0 to N / L, without its frequencies from half of the rate upwards;
  * - filtered: the same, without its frequencies from code.cutoff_hz upwards;
  * - rrc: the root-raised cosine of code.rolloff, with its centre at t = 0;

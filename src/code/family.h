@@ -10,9 +10,10 @@
 
 enum { PNR_CODE_MAX_CHIPS = 1 << 24 };
 
-/* Fills chips and name of a code from config->code. The code is zeroed before. Families with
- * has_length find code.length chips allocated; the other families allocate theirs. The caller owns
- * the memory also after a failure (pnr_code_destroy). Returns as pnr_code_create. */
+/* Fills chips and name of a code from config->code. The caller zeroes the code before the call.
+ * Families with has_length find code.length chips allocated; the other families allocate theirs.
+ * The caller owns the memory also after a failure (pnr_code_destroy). Returns as
+ * pnr_code_create. */
 typedef int pnr_code_builder(const pnr_config *config, pnr_code *code, pnr_error *error);
 
 pnr_code_builder pnr_code_build_sequence; /* m-sequence, gold and kasami */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes and pulses from files: raw samples, text, numpy arrays. Each value is one chip. */
+/* Codes and pulses from files: raw samples, text, numpy arrays. Each value is one chip of a code,
+ * or one sample of a pulse. */
 #include "base/file.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -23,7 +24,7 @@ int pnr_code_normalise(double (*samples)[2], size_t n_samples)
     double power = 0;
     double scale;
 
-    /* Divides by the largest part first, so that no square overflows or underflows. */
+    /* Divides by the largest |I| or |Q| first, so that no square overflows or underflows. */
     for (size_t k = 0; k < n_samples; k++) {
         if (!isfinite(samples[k][0]) || !isfinite(samples[k][1]))
             return PNR_EDATA;
@@ -164,8 +165,8 @@ int pnr_code_read_samples(const char *path, const char *key, double (**samples)[
     return PNR_OK;
 }
 
-/* True if each chip of a code is 0 or the same positive level, as for bits or on-off keying. The
- * chips are already scaled, so the level need not be 1. */
+/* True if at least one chip is 0, and all other chips have the same positive level, as in bits or
+ * on-off keying. The chips are already scaled, so the level need not be 1. */
 static bool is_on_off(const pnr_code *code)
 {
     double level = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The codes of GPS L5, which SBAS and QZSS share: sums of two registers. XA restarts after 8190
- * chips; XB is advanced by a number of chips for each satellite. */
+ * chips; XB begins with an advance, which is different for each satellite. */
 #include "code/registers.h"
 
 #include <stdio.h>

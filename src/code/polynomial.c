@@ -64,7 +64,8 @@ bool pnr_polynomial_is_primitive(pnr_polynomial polynomial)
     return true;
 }
 
-/* The primitive polynomial with the fewest taps (2, else 4) and, among these, the smallest taps. */
+/* Returns a primitive polynomial with the fewest taps: two, or else four. Of these polynomials it
+ * is the one whose `taps` are the smallest number. */
 static pnr_polynomial smallest_primitive(unsigned degree)
 {
     pnr_polynomial polynomial = {.degree = degree};

@@ -19,13 +19,14 @@ typedef struct pnr_polynomial {
     unsigned long taps; /* bit t-1 set for tap t; the largest tap is the degree */
 } pnr_polynomial;
 
-/* Makes the polynomial from code.degree and code.taps. Empty taps mean the primitive polynomial
- * with the fewest taps, 2 or 4, and of these the smallest. PNR_OK, or PNR_ECONFIG with the reason;
- * taps that are not primitive are refused with their period. */
+/* Makes the polynomial from code.degree and code.taps. Empty taps mean a primitive polynomial with
+ * the fewest taps, 2 or 4: the one whose `taps` are the smallest number. PNR_OK, or PNR_ECONFIG
+ * with the reason; taps that are not primitive are refused with their period. */
 int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_error *error);
 
-/* True when the order of x modulo the characteristic polynomial is 2^degree - 1. It tests x to the
- * power of (2^degree - 1) / p for each prime factor p. */
+/* True when the order of x modulo the characteristic polynomial is 2^degree - 1. Computes
+ * x^(2^degree - 1), which must be 1, and x^((2^degree - 1) / p) for each prime factor p of
+ * 2^degree - 1, which must not be 1. */
 bool pnr_polynomial_is_primitive(pnr_polynomial polynomial);
 
 /* Continues a sequence to n_bits bits. The first `degree` bits are given; n_bits >= degree. */

@@ -38,7 +38,7 @@ int pnr_code_build_zadoff_chu(const pnr_config *config, pnr_code *code, pnr_erro
     return PNR_OK;
 }
 
-/* Chip i M + j of M^2 is exp(2 pi i (i j) / M) (R. L. Frank, 1963). */
+/* Chip r M + j is exp(2 pi i r j / M), with r, j < M and length M^2 (R. L. Frank, 1963). */
 int pnr_code_build_frank(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const size_t length = config->code.length;

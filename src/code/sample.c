@@ -13,7 +13,7 @@ static int explain_no_memory(pnr_error *error, size_t n_samples)
     return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu code samples", n_samples);
 }
 
-/* Sample n carries chip floor(n L / N), stepped in integers. */
+/* Sample n carries chip floor(n L / N), computed in integers. */
 static void hold_chips(const pnr_code *code, size_t n_samples, double (*samples)[2])
 {
     size_t chip = 0;
@@ -30,9 +30,10 @@ static void hold_chips(const pnr_code *code, size_t n_samples, double (*samples)
 }
 
 /*
- * Writes the samples of s(t) = sum_i chip[i] p(t - i N / L). In harmonic m of the period the delay
- * i N / L is the phase exp(-2 pi i m i / L). So S[m] = P[m] C[m mod L], with C the L-point
- * transform of the chips. The Nyquist harmonic is a cosine, the mean of both signs of m.
+ * Writes the samples of s(t) = sum_k chip[k] p(t - k N / L). In harmonic m of the period, the delay
+ * k N / L is the factor exp(-2 pi i m k / L). So S[m] = P[m] C[m mod L], where P is the spectrum of
+ * the pulse and C the L-point transform of the chips. The Nyquist harmonic is a cosine, the mean of
+ * both signs of m.
  */
 static void shape_pulse(const double complex *chips, size_t n_chips, double complex *pulse,
                         size_t n_samples)
@@ -55,8 +56,8 @@ static double mean_power(const double complex *samples, size_t n_samples)
     return sum / (double)n_samples;
 }
 
-/* Reads a pulse from a file and computes its spectrum. *power: the sum of the powers of its
- * samples. */
+/* Reads a pulse from a file and computes its spectrum. *power: the sum of |p|^2 over the samples p
+ * of the pulse. */
 static int read_pulse(const char *path, size_t n_samples, double (*spectrum)[2], double *power,
                       pnr_error *error)
 {
@@ -92,8 +93,8 @@ static double root_raised_cosine_at(double f, double rolloff)
     return beyond <= 0 ? 1 : beyond >= rolloff ? 0 : cos(M_PI / 2 * beyond / rolloff);
 }
 
-/* Computes the spectrum of a pulse from its formula. From half of the sample rate on it is 0, as
- * after the filter of an ideal receiver. */
+/* Computes the spectrum of a pulse from its formula. The spectrum is 0 from half of the sample rate
+ * on (filtered: from code.cutoff_hz on), as after an ideal filter. */
 static void compute_pulse(const pnr_config *config, size_t n_chips, size_t n_samples,
                           double (*spectrum)[2])
 {
@@ -189,7 +190,7 @@ static int tune_samples(const pnr_config *config, size_t n_samples, double (*sam
     return PNR_OK;
 }
 
-/* Makes the samples of the code, which are not tuned yet. */
+/* Makes the samples of the code without the tune. */
 static int make_samples(const pnr_code *code, const pnr_config *config, size_t n_samples,
                         double (*samples)[2], pnr_error *error)
 {

@@ -16,9 +16,9 @@ typedef struct terms {
 
 /*
  * u is the m-sequence of degree n and period N = 2^n - 1. The preferred pair (R. Gold, 1967) is u
- * and its decimation v[i] = u[q i mod N], q = 2^k + 1. Their three cross-correlations are -1 and
- * -1 +- 2^((n+e)/2), where e = gcd(n, k) and n / e is odd. k = 1 for odd n and k = 2 for n = 2 mod
- * 4 give the least e. There is no such pair for n = 0 mod 4.
+ * and its decimation v[i] = u[q i mod N], q = 2^k + 1. Their cross-correlation has three values, -1
+ * and -1 +- 2^((n+e)/2), where e = gcd(n, k) and n / e is odd. k = 1 for odd n and k = 2 for n = 2
+ * mod 4 give the least e. There is no such pair for n = 0 mod 4.
  */
 static int choose_gold(unsigned degree, size_t index, terms *t, size_t *most, pnr_error *error)
 {

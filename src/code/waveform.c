@@ -17,7 +17,8 @@ enum {
     OVERSAMPLE = 4,
     HALF = 10,              /* Lagrange nodes on either side; 20 in all */
     GUARD_BELOW = HALF - 1, /* guard entries before the table's first entry */
-    GUARD_ABOVE = HALF + 1  /* guard entries after its last; one of them for t rounded up to N */
+    GUARD_ABOVE = HALF + 1  /* guard entries after the last entry of the table; one of them is for a
+                             * t that is rounded up to N */
 };
 
 /* The table entries of one sample: re, im, re, im, ... */
@@ -280,8 +281,8 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
     return sum_nodes(waveform->table + (size_t)below, position - below);
 }
 
-/* Fills out[i] = sum_j weight[j] f[OVERSAMPLE i + j]. Outputs that follow each other have all but
- * OVERSAMPLE nodes in common, which a cache holds. */
+/* Fills out[i] = sum_j weight[j] f[OVERSAMPLE i + j]. The next output uses the same nodes except
+ * OVERSAMPLE of them, so the nodes are still in the cache. */
 PNR_MULTIVERSION static void interpolate_run(const double complex *f, const double weight[2 * HALF],
                                              size_t n_out, double complex *out)
 {
@@ -311,7 +312,8 @@ PNR_MULTIVERSION static void interpolate_run(const double complex *f, const doub
     }
 }
 
-/* Does the work of interpolate_run from table entry `first` on. The table is periodic. */
+/* Does the same as interpolate_run, from table entry `first` on. After the end of the table,
+ * continues at its begin. */
 static void interpolate_all(const pnr_waveform *waveform, size_t first,
                             const double weight[2 * HALF], size_t n_out, double complex *out)
 {

@@ -23,8 +23,8 @@ void pnr_waveform_destroy(pnr_waveform *waveform);
 int pnr_waveform_prepare(pnr_waveform *waveform);
 double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 
-/* value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0..N-1, both [n_samples]; either may be
- * NULL. The values are as accurate as those of pnr_waveform_at and come from the same prepared
+/* value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0..N-1. value and slope: [n_samples],
+ * or NULL. The values are as accurate as those of pnr_waveform_at and come from the same prepared
  * table. Allocates nothing. */
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope);
@@ -53,10 +53,10 @@ double pnr_waveform_bandwidth(const pnr_waveform *waveform);
 /* Returns the fourth central moment of |C|^2, divided by B^2: 9/5 for a flat spectrum, more when a
  * chip has several samples. */
 double pnr_waveform_kurtosis(const pnr_waveform *waveform);
-/* Describes parts of the spectrum of the code. Part s contains the frequencies within s / n_steps
- * of half the rate around the mean frequency, s = 0 .. n_steps. share[s]: the energy of part s
- * divided by the whole energy. bandwidth[s]: the mean square bandwidth of part s, rad^2 a sample^2.
- * Both arrays are [n_steps + 1]. */
+/* Describes parts of the spectrum of the code. Part s contains the frequencies that lie at most
+ * s / n_steps times half of the rate from the mean frequency, s = 0 .. n_steps. share[s]: the
+ * energy of part s divided by the whole energy. bandwidth[s]: the mean square bandwidth of part s,
+ * rad^2 a sample^2. Both arrays are [n_steps + 1]. */
 void pnr_waveform_bands(const pnr_waveform *waveform, size_t n_steps, double *share,
                         double *bandwidth);
 /* Returns `share`, the part of the energy that is in the Nyquist bin; 0 for odd N. That bin is a

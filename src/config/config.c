@@ -44,8 +44,8 @@ static int refuse_at(const place *at, int code, const char *format, ...)
 
 /* --- names --- */
 
-/* Returns the key that a synonym, or a name without its unit, means: rate_hz for "fs" or "rate".
- * section: NULL searches all sections. Returns NULL if there is no such key. */
+/* Returns the key that `name` means if it is a synonym, or a name without its unit: rate_hz for
+ * "fs" or "rate". section: NULL searches all sections. Returns NULL if there is no such key. */
 static const pnr_key *guess_key(const char *section, const char *name)
 {
     const size_t n = strlen(name);

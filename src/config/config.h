@@ -130,7 +130,7 @@ typedef struct pnr_config {
         double gain_db;       /* of a receiver, when has_gain_db; else automatic */
         bool has_gain_db;
         char gains[PNR_TEXT_LEN];   /* "LNA=20,VGA=10": of stages of a receiver; "": not set */
-        char antenna[PNR_TEXT_LEN]; /* "": as the receiver has it, as all that follow */
+        char antenna[PNR_TEXT_LEN]; /* name of the antenna; "": the receiver keeps its own */
         double bandwidth_hz;        /* of the receiver's filter; 0: its own */
         size_t device_channel;      /* of the receiver */
         char clock_source[PNR_TEXT_LEN], time_source[PNR_TEXT_LEN];
@@ -226,10 +226,11 @@ typedef struct pnr_config {
         char method[PNR_TEXT_LEN];
         size_t device;
         size_t depth;         /* greatest number of submits in flight */
-        size_t batch;         /* most dwells in a submit; 0: chosen by the program */
+        size_t batch;         /* greatest number of dwells in a submit; 0: chosen by the program */
         size_t threads;       /* threads of the cpu engine; 0: one for each core */
         int wait;             /* pnr_wait */
-        double deadline;      /* age of a late result, s; 0: one period of a live stream */
+        double deadline;      /* age at which a result is late, s; 0: one dwell of a live stream,
+                               * else none */
         int isolate;          /* pnr_isolate */
         double deadline_hang; /* time without progress after which a worker is lost, s */
     } engine;

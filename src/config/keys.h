@@ -81,7 +81,8 @@ void pnr_section_reset(const pnr_section *numbered, void *base);
 const void *pnr_section_item(const pnr_section *section, const pnr_config *config, size_t i);
 
 enum {
-    PNR_VALUE_MAX = 4000, /* most bytes of a value, so that every value fits in a line of a file */
+    PNR_VALUE_MAX = 4000, /* greatest number of bytes of a value, so that every value fits in a line
+                           * of a file */
     PNR_WHY_LEN = 320
 };
 

@@ -235,7 +235,8 @@ static unsigned shift_of(const pnr_key *key, char letter)
     return key->type == PNR_KEY_BYTES ? suffix->shift : 0;
 }
 
-/* Refuses a text that begins with no digit. to->why has a reason. */
+/* Refuses a text that does not begin with a digit. to->why already has a reason, which a better one
+ * may replace. */
 static int refuse_whole(const member *to, const char *text)
 {
     const pnr_key *key = to->key;

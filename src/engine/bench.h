@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The second table of a module whose device has its own memory. pnradar-bench uses this table to
- * measure. */
+/* A second table of a module, beside that of engine.h. Only modules for devices with their own
+ * memory export it. pnradar-bench measures with it. */
 #ifndef PNR_ENGINE_BENCH_H
 #define PNR_ENGINE_BENCH_H
 
@@ -42,7 +42,8 @@ typedef struct pnr_resident_ops {
      * results to the host. The copies are valid until the next call. Sets only these members of
      * *result: dwells, candidates, nonfinite. */
     int (*run)(pnr_resident *resident, size_t set, pnr_result *result, pnr_error *error);
-    /* Measures the sets in turn. ns: [n_sets], for each set the time from samples to results. */
+    /* Measures one set after another. ns: [n_sets], the time of each set from its samples to its
+     * results. */
     int (*time)(pnr_resident *resident, double *ns, pnr_error *error);
     /* Lists the launches of one submit in order. Returns the number of launches. Writes at most
      * `capacity` of them. */

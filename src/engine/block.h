@@ -22,12 +22,12 @@ typedef struct pnr_lost_run {
 
 /*
  * A view of consecutive whole dwells in the ring. The ring owns the memory and does not reuse it
- * before release. Lost samples are zero in memory. A window is N samples after the previous one. No
- * engine uses a window that lost more than N/2 of its first N samples.
+ * before release. Lost samples are zero in memory. Each window begins N samples after the previous
+ * one. No engine uses a window that lost more than N/2 of its first N samples.
  */
 typedef struct pnr_windows {
-    pnr_span spans[2];     /* the second is empty unless the view wraps; with linear lags the spans
-                              together reach to the end of the last window */
+    pnr_span spans[2];     /* the second is empty unless the view wraps. A window of linear lags is
+                            * longer than N; the spans contain all of the last window */
     uint64_t first_sample; /* absolute index of the first sample */
     size_t n_dwells;
     size_t n_periods;     /* windows of a dwell, in all its looks */

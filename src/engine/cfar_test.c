@@ -202,7 +202,8 @@ static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t 
                         .step = (ptrdiff_t)(cfar->stride * plan->oversample),
                         .n_before = cfar->training,
                         .n_after = cfar->training};
-    /* [from, to): the cells whose training cells all lie in the row without a wrap */
+    /* [from, to): the cells whose training cells all exist and do not wrap. The training cells must
+     * lie in the row; with a filter, in the part of the gate */
     size_t from = low + reach > at ? low + reach : at;
     size_t to = high < reach ? 0 : high - reach;
 
@@ -218,7 +219,7 @@ static void test_along_lags(const pnr_search_cfar *s, const float *line, size_t 
         is_above[cell - at] = is_above_at_end(s, line, cell);
 }
 
-/* Counts the training cells on a side on which `room` rows exist. */
+/* Counts the training cells on one side of a row. `room` rows exist on this side. */
 static size_t training_rows(const pnr_cfar *cfar, size_t room)
 {
     const size_t n = room <= cfar->guard ? 0 : (room - cfar->guard - 1) / cfar->stride + 1;

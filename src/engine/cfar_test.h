@@ -13,7 +13,7 @@ typedef struct pnr_search_cfar {
     const pnr_plan *plan;
     const float *power;     /* [n_codes][n_rows][n_cells] */
     size_t n_rows, n_cells; /* n_cells: cells of a row */
-    const double *factor;   /* [training + 1][training + 1]; NULL: a threshold, no CFAR */
+    const double *factor;   /* [cells before][cells after], each 0 .. training; NULL: no CFAR */
 } pnr_search_cfar;
 
 /* Tests cells at .. at + n - 1 of line `number` = code * rows + row; n is at most PNR_SEARCH_BLOCK.

@@ -64,7 +64,7 @@ typedef struct pnr_result {
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* times of the whole submit; set if plan.measure */
 } pnr_result;
 
-/* One submit. The samples, and the arrays of the windows, stay untouched until the job is
+/* One submit. The caller changes neither the samples nor the arrays of the windows until the job is
  * collected. */
 typedef struct pnr_job {
     const pnr_windows *windows; /* copied during submit; n_dwells <= batch */
@@ -108,7 +108,7 @@ typedef struct pnr_engine_ops {
     int (*pin)(void *memory, size_t bytes, pnr_error *error);
     /* PNR_OK; PNR_ECONFIG: unknown method; PNR_EUNSUPPORTED: error names the unsupported part. */
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);
-    /* Creates an engine, which may be slow. On failure the error has the reason. After create the
+    /* Creates an engine. This may take long. On failure the error has the reason. After create the
      * engine allocates nothing, except as plan.will_subtract says. */
     int (*create)(const pnr_plan *plan, pnr_engine **engine, pnr_error *error);
     void (*destroy)(pnr_engine *engine); /* waits for the submits in flight */

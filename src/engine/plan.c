@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Tests whether references[0] is the sequence that m_degree, m_taps and m_samples define. Each step
- * of the register can be undone (the largest tap is the degree), so its states form a cycle. They
- * are all different if the first state returns after all the chips and not before. */
+ * of the register can be undone (the largest tap is the degree), so its states form a cycle. All
+ * states are different if the first state returns only after the last chip. */
 static bool is_m_sequence(const pnr_plan *plan)
 {
     const unsigned degree = plan->m_degree;
@@ -128,7 +128,8 @@ size_t pnr_plan_maps(size_t bytes)
     return fitting > LEAST ? fitting : LEAST;
 }
 
-/* A circular correlation must have N lags, a linear one the gate and 8 more lags on either side. */
+/* A circular correlation must have N lags. A linear correlation must have the gate and at least 8
+ * more lags on each side of the gate. */
 static bool are_lags_valid(const pnr_plan *plan)
 {
     if (plan->gate_count < 1 || plan->gate_count > plan->n_lags || plan->gate_first >= plan->n_lags)

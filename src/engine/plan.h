@@ -27,9 +27,9 @@ typedef enum { PNR_CFAR_ALONG_LAGS, PNR_CFAR_ALONG_ROWS } pnr_cfar_axis;
 typedef enum { PNR_WANT_NONE, PNR_WANT_POWER, PNR_WANT_COMPLEX } pnr_want;
 
 /*
- * Neighbouring Doppler rows. One change of the time scale of the samples, and then one rotation of
- * the samples, serve all these rows. Frequencies are in bins of 1/Tr, where Tr is the duration of N
- * samples.
+ * Neighbouring Doppler rows. All these rows use the same change of the time scale of the samples,
+ * and then the same rotation of the samples. Frequencies are in bins of 1/Tr, where Tr is the
+ * duration of N samples.
  */
 typedef struct pnr_hypothesis {
     int32_t quarters;  /* the rotation: f = quarters / 4 bins */
@@ -43,9 +43,9 @@ typedef struct pnr_hypothesis {
 
 /* With CFAR a cell must also exceed this share of the floor. */
 #define PNR_CFAR_LEAST 1e-6
-/* The rest, which is the mean power of the columns without echoes (see pnr_plan), becomes the floor
- * if it is below this share of the floor. If no candidate is kept, a rest of 0.7 to 1 of the floor
- * is mostly chance. A rest below 0.7 comes from samples whose power the code suppresses: DC, a
+/* The rest is the mean power of the columns without echoes, see pnr_plan. A rest below this share
+ * of the floor becomes the floor. If no candidate is kept, a rest of 0.7 to 1 of the floor is
+ * mostly chance. A rest below 0.7 comes from samples whose power the code suppresses: DC, a
  * carrier, noise outside of the band of the code. */
 #define PNR_LOWER_FLOOR(n_kept) ((n_kept) > 0 ? 0.95 : 0.7)
 
@@ -62,12 +62,13 @@ typedef struct pnr_hypothesis {
  *     GO, SO  Z is the greater or the lesser of the means of the two sides; a side without
  *             cells does not count
  *     OS      Z is the ceil(3 m / 4)-th smallest of the m cells that exist
- * When no training cell exists, no cell is above.
+ * A cell without a training cell is never above.
  */
 typedef struct pnr_cfar {
     pnr_cfar_kind kind;
     pnr_cfar_axis axis;
-    size_t guard, training, stride; /* stride: distance of uncorrelated noise, in cells */
+    size_t guard, training, stride; /* guard and stride in lags or rows; stride: distance at which
+                                     * noise is not correlated */
     /* [n_looks][training + 1][training + 1]: factor[looks used - 1][cells before][cells after] */
     const double *factor;
 } pnr_cfar;
@@ -78,9 +79,10 @@ typedef struct pnr_cfar {
  * tuned; lost and non-finite samples are 0. The simplest dwell has one code, row, look and period.
  *
  * Windows. A circular window has N samples and n_lags = N; the index i = n + k is reduced mod N. A
- * linear window has N + n_lags - 1 samples, i = n + k, and the gate lies 8 lags within both ends. A
- * window is used when at most N/2 of its first N samples are lost or non-finite. A look is used
- * when at least one of its windows is used; with remove_mean, at least two.
+ * linear window has N + n_lags - 1 samples, and i = n + k. At least 8 of the n_lags lags lie before
+ * the gate, and at least 8 after it. A window is used when at most N/2 of its first N samples are
+ * lost or non-finite. A look is used when at least one of its windows is used; with remove_mean, at
+ * least two.
  *
  * remove_mean: the mean of the samples at the same place in the used windows of the look is
  * subtracted from each sample of a used window. Lost and non-finite samples do not count in the
@@ -114,12 +116,12 @@ typedef struct pnr_cfar {
  *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
- * excluded, with all rows. If at least half of all columns remain, the rest is the mean of their
- * cells. The rest is at least the rounding error, 1e-12 dwell.energy E_a (number of used windows).
- * A rest below PNR_LOWER_FLOOR of the floor becomes the floor. Then, if fewer than max_candidates
- * are kept, the search is repeated, up to PNR_MAX_SEARCHES searches in all. So a strong echo does
- * not hide a weak one, and the code's own sidelobes stay in the floor. With CFAR there is one
- * search, and the rest is the floor.
+ * excluded, with all rows. If at least half of all columns remain, the rest is the mean of P over
+ * the remaining columns. The rest is at least the rounding error, 1e-12 dwell.energy E_a (number of
+ * used windows). A rest below PNR_LOWER_FLOOR of the floor becomes the floor. Then, if fewer than
+ * max_candidates are kept, the search is repeated, up to PNR_MAX_SEARCHES searches in all. So a
+ * strong echo does not hide a weak one, and the code's own sidelobes stay in the floor. With CFAR
+ * there is one search, and the rest is the floor.
  *
  * Neighbours. The centre lag of a candidate is floor(g / oversample). Its 17 values are at integer
  * lags centre - 8 .. centre + 8 (mod N). A value is c itself when n_looks is 1. Otherwise it is the
@@ -133,8 +135,8 @@ typedef struct pnr_plan {
     pnr_format format; /* format of one sample of one channel */
     size_t n_channels; /* interleaved in memory: [n_samples][n_channels] */
 
-    /* The axes: the features that an engine may lack. If an engine lacks one that the plan uses,
-     * create fails and its error names this axis. */
+    /* The axes: the features that an engine may lack. If the plan uses an axis that the engine
+     * lacks, create fails, and the error names this axis. */
     size_t first_channel, n_used_channels; /* the channels to correlate */
     size_t n_codes;                        /* 1 .. 65535; all codes have the energy of the first */
     size_t n_hypotheses;
@@ -148,7 +150,7 @@ typedef struct pnr_plan {
     const double *taper;       /* [n_periods] weights; NULL: all are 1 */
     const double (*filter)[2]; /* [gate_count][gate_count]; NULL: no filter */
     pnr_cfar cfar;
-    /* half the size of the box of a cell, at least 1 each */
+    /* the box of a cell reaches so many cells and rows to each side; at least 1 */
     size_t exclusion_cells, exclusion_rows;
 
     size_t oversample; /* cells for each lag: 1 or 2 */
@@ -198,7 +200,7 @@ pnr_plan *pnr_plan_copy(const pnr_plan *plan);
  * row at F = 0, and no taper, removed mean or filter. */
 bool pnr_plan_is_one_line(const pnr_plan *plan);
 /* True if an engine may use its shorter path for single windows. Such a plan has one line, a
- * circular correlation, a threshold, exclusions of 1, and one look or looks of one period. */
+ * circular correlation, no CFAR, exclusions of 1, and either one look or looks of one period. */
 bool pnr_plan_is_plain(const pnr_plan *plan);
 /* Doppler rows of all hypotheses together. */
 size_t pnr_plan_rows(const pnr_plan *plan);
@@ -227,15 +229,16 @@ size_t pnr_plan_sample_bytes(const pnr_plan *plan);
 /* sum |a|^2 of references[0]. All codes have the same energy. */
 double pnr_plan_code_energy(const pnr_plan *plan);
 
-/* Returns the address of sample `first`, counted from the first sample of the view. Before the call
- * *count is how many samples are wanted from there on. After the call it is how many of these are
- * contiguous in memory. */
+/* Returns the address of sample `first`, counted from the first sample of the view. *count before
+ * the call: the number of wanted samples from there on. *count after the call: how many of these
+ * are contiguous in memory. */
 const void *pnr_plan_locate(const pnr_plan *plan, const pnr_windows *windows, size_t first,
                             size_t *count);
 
-/* pnr_plan_is_direct: true when N has no prime factor above 7, so that the circular transform at N
- * is fast. The transform length is N for such an N. Other lengths are extended periodically to
- * pnr_transform_fast_length(2 N - 1). The cpu engine and the cuda engine follow this rule. */
+/* pnr_plan_is_direct: true when N has no prime factor above 7, so that a circular transform of
+ * length N is fast. pnr_plan_transform_length: N if this is true. Else the period is extended, and
+ * the length is pnr_transform_fast_length(2 N - 1). The cpu engine and the cuda engine follow this
+ * rule. */
 bool pnr_plan_is_direct(size_t n_samples);
 size_t pnr_plan_transform_length(size_t n_samples);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches a dwell: finds the cells above the threshold, and of these the maxima of their boxes, in
- * the order of code, row and cell. Repeats the search with a floor that is free of echoes. "Above"
- * and "box" are defined in engine/plan.h. */
+/* Searches a dwell: finds the cells above the threshold, and keeps each of these that is the
+ * maximum of its box, in the order of code, row and cell. Repeats the search with a floor that is
+ * free of echoes. "Above" and "box" are defined in engine/plan.h. */
 #include "engine/search.h"
 
 #include "base/multiversion.h"
@@ -119,8 +119,8 @@ static bool is_before(const pnr_candidate *a, const pnr_candidate *b)
                               : a->cell < b->cell;
 }
 
-/* Keeps the strongest candidates in order and, among equal ones, the first ones. Candidates may
- * come in any order. */
+/* Inserts a candidate in the order of code, row and cell. If max_candidates are kept already, drops
+ * the weakest; of equally weak ones, the last in this order. Candidates may come in any order. */
 static void keep_candidate(search *s, const pnr_candidate *candidate)
 {
     size_t at;
@@ -192,9 +192,9 @@ static void take_cell(search *s, size_t number, size_t cell)
 
 /* --- the scan of a dwell --- */
 
-/* Splits the cells of a row in the gate into ascending parts [first, end). Returns the number of
- * parts. A gate that wraps has its upper part at the lowest lags. Powers in the order of places are
- * one part. */
+/* Splits the cells of a row that lie in the gate into parts [first, end), in ascending order.
+ * Returns the number of parts. A gate that wraps has its upper part at the lowest lags. Powers in
+ * the order of places are one part. */
 static size_t split_gate(const search *s, size_t (*parts)[2])
 {
     const pnr_plan *plan = s->map.plan;

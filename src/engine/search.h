@@ -25,7 +25,8 @@ typedef struct pnr_search_places {
 
 /* Returns the number of words in `above` of a line; 0 without CFAR. */
 size_t pnr_search_words(const pnr_plan *plan);
-/* Fills sum, greatest and the words of `above` for line code * rows + row of a dwell's powers. */
+/* Scans line `number` = code * rows + row of the powers of a dwell. Sets sum, greatest and the
+ * words of `above`. With CFAR, greatest is 0. */
 void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks_used,
                           size_t number, pnr_search_line *line);
 

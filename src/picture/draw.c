@@ -12,7 +12,8 @@
 
 enum {
     MANY_MARKS = 200, /* above this number the marks are small, so that the power stays visible */
-    /* dB, below any power; cells without power get it, because gnuplot warns of a NaN */
+    /* in dB, below any power. Cells without power get this value, because gnuplot warns about
+     * NaN */
     NOTHING = -999,
     TICK_EM = 5 /* least distance of two ticks along x, in heights of the text */
 };

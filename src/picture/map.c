@@ -104,7 +104,7 @@ static size_t row_from(const pnr_map_info *map, double doppler_hz)
 size_t pnr_doppler_bins_rows(const pnr_doppler_bins *doppler, const pnr_map_info *map, size_t bin,
                              size_t *first_row)
 {
-    /* The tolerance keeps rounding from putting a row between two bins, or into both. */
+    /* With this tolerance, rounding puts every row into exactly one bin. */
     const double middle_hz = doppler->first_hz + (double)bin * doppler->step_hz;
     const double slack_hz = doppler->step_hz * 1e-6;
     const size_t from = row_from(map, middle_hz - doppler->step_hz / 2 - slack_hz);

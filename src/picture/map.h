@@ -16,8 +16,8 @@ typedef struct pnr_map {
     const void *cells; /* cells as received; their address is not aligned */
 } pnr_map;
 
-/* Fills bins[i], i < n_bins, with the greatest power of range bin i over the noise floor. Searches
- * n_rows rows from first_row on. code: 1 .. n_codes, or 0: all codes. Bin i begins at cell
+/* Fills bins[i], i < n_bins, with the greatest power of range bin i, divided by the noise floor.
+ * Searches n_rows rows from first_row on. code: 1 .. n_codes, or 0: all codes. Bin i begins at cell
  * i * cells_per_bin of the gate and has at least one cell. NAN: the bin lies outside the gate. */
 void pnr_map_reduce(const pnr_map *map, size_t code, size_t first_row, size_t n_rows,
                     double cells_per_bin, size_t n_bins, float *bins);
@@ -38,8 +38,7 @@ pnr_doppler_bins pnr_doppler_bins_of(const pnr_map_info *map, size_t most_bins);
 size_t pnr_doppler_bins_rows(const pnr_doppler_bins *doppler, const pnr_map_info *map, size_t bin,
                              size_t *first_row);
 
-/* Returns the smallest step of 1, 2 or 5 times a power of ten that is at least `least`, which is
- * above 0. */
+/* Returns the smallest step of 10^n, 2 10^n or 5 10^n that is at least `least`. least > 0. */
 double pnr_round_step(double least);
 
 #endif

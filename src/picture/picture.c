@@ -14,7 +14,7 @@ static const char default_size[] = "1800x1000";
 
 /* --- columns --- */
 
-/* Returns the column of a sample, which is not before t->first. When the sample is after column
+/* Returns the column of a sample. The sample is not before t->first. If it is after column
  * n_most - 1, calls `fold`, which joins pairs of columns. n_most: even. */
 static size_t find_column(pnr_picture *p, timeline *t, size_t n_most, uint64_t sample,
                           void (*fold)(pnr_picture *p))
@@ -206,8 +206,9 @@ static void begin_power(pnr_picture *p, const pnr_map *map)
     run->n_columns = run->is_doppler ? run->doppler.n_bins : n_columns;
 }
 
-/* Finds for each range the greatest power of the rows of a Doppler bin. The picture of the mean
- * adds it to the cell of column c. Other pictures keep the greater of it and the cell. */
+/* Finds for each range the greatest power of the rows of a Doppler bin. In the picture of the mean,
+ * adds this power to the cell of column c. In other pictures, sets the cell to this power if the
+ * power is greater. */
 static void add_power(pnr_picture *p, size_t c, const pnr_map *map, size_t bin)
 {
     const picture_run *run = &p->run;

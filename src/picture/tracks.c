@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Joins the echoes of a target to a track, so that a picture marks it once. */
+/* Joins the echoes of a target to a track, so that a picture has one mark for each target. */
 #include "picture/state.h"
 
 #include <math.h>

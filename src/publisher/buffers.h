@@ -20,7 +20,7 @@ typedef struct pnr_buffers {
 
 /* Allocates n >= 1 buffers of `bytes` >= 1 each. PNR_OK or PNR_ENOMEMORY. */
 int pnr_buffers_create(size_t n, size_t bytes, pnr_buffers *out);
-/* Frees the buffers, of which none may be in use. A zeroed *buffers is allowed. */
+/* Frees the buffers. None of them may be in use. A zeroed *buffers is allowed. */
 void pnr_buffers_destroy(pnr_buffers *buffers);
 /* Returns a free buffer, which belongs to the caller until it is released. NULL: none is free. */
 pnr_buffer *pnr_buffers_acquire(pnr_buffers *buffers);

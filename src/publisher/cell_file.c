@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes profiles and maps to a numpy array (NEP 1), and the headers of their messages beside it.
- * */
+/* Writes profiles and maps to a numpy array (NEP 1), and the headers of their messages to a second
+ * file beside it. */
 #include "publisher/cell_file.h"
 
 #include "base/file.h"

@@ -27,7 +27,7 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Judges the reach from the text of the host alone, because a name may later resolve to another
+/* Judges the reach only from the text of the host, because a name may later resolve to another
  * address. */
 static pnr_reach reach_of(const char *host, bool is_v6)
 {
@@ -288,8 +288,8 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
     return PNR_OK;
 }
 
-/* Raises the limit of descriptors to the greatest one that the system permits, if the process could
- * not open n more otherwise. */
+/* Raises the limit of descriptors to the greatest one that the system permits, if the process
+ * cannot open n more. */
 static void raise_limit(size_t n)
 {
     struct rlimit limit;
@@ -302,7 +302,7 @@ static void raise_limit(size_t n)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Opens n descriptors and closes them again. Returns 0, or why fewer can be opened. */
+/* Opens n descriptors and closes them again. Returns 0, or the errno of the first failure. */
 static int try_files(size_t n)
 {
     int *handles = malloc(n * sizeof *handles);

@@ -29,26 +29,27 @@ typedef enum {
     PNR_BIND_RESULTS, /* publisher.endpoint */
     PNR_BIND_GNURADIO /* publisher.gnuradio: without CURVE, which GNU Radio does not have */
 } pnr_bind;
-/* Returns the peers that may subscribe to results or vectors, as a word, and of the two the one
- * that admits more:"nobody" (no endpoint), "local" (programs of this machine), "keys" (those of
- * publisher.curve_clients) or "everyone". */
+/* Returns a word for the peers that may subscribe: "nobody" (no endpoint), "local" (programs of
+ * this machine), "keys" (those of publisher.curve_clients) or "everyone". If results and vectors
+ * admit different peers, returns the word that admits more of them. */
 const char *pnr_endpoint_access(const pnr_config *config);
 
 /*
- * Binds a ZeroMQ socket to the endpoint of this key; that of results with CURVE when
+ * Binds a ZeroMQ socket to the endpoint of this key. The socket of results uses CURVE if
  * publisher.curve_secret_path is set. bound: the endpoint with the port instead of "*". An ipc
  * socket has mode 0600; changes the umask of the process for a moment. PNR_OK; PNR_ECONFIG: the
- * endpoint is malformed, or other machines can reach it although publisher.expose is not set, nor,
- * for results, both publisher.curve_secret_path and publisher.curve_clients; PNR_EUNAVAILABLE: the
- * address is in use, or is not one of this machine; PNR_EPERMISSION: the address is not allowed, or
- * others may read the key file; PNR_ENOINPUT or PNR_EDATA: the key file is missing or bad.
+ * endpoint is malformed, or other machines can reach it and nothing permits this (publisher.expose,
+ * or for results publisher.curve_secret_path together with publisher.curve_clients);
+ * PNR_EUNAVAILABLE: the address is in use, or is not one of this machine; PNR_EPERMISSION: the
+ * address is not allowed, or others may read the key file; PNR_ENOINPUT or PNR_EDATA: the key file
+ * is missing or bad.
  */
 int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
                       char bound[PNR_ENDPOINT_LEN], pnr_error *error);
 
-/* PNR_OK, or PNR_EUNAVAILABLE: fewer than n file descriptors are free, also with the highest limit
- * that the system permits, which is then set. libzmq aborts the process if no descriptor is left
- * when it opens a socket. */
+/* Checks that n file descriptors are free. If not, first sets the highest limit that the system
+ * permits. PNR_OK, or PNR_EUNAVAILABLE: fewer are free even then. libzmq aborts the process if no
+ * descriptor is left when it opens a socket. */
 int pnr_endpoint_enough_files(size_t n, pnr_error *error);
 
 /* Descriptors that ZeroMQ and its user need besides those of connections. */

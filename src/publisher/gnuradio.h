@@ -13,9 +13,9 @@ typedef struct pnr_gnuradio pnr_gnuradio;
 
 /*
  * Binds to publisher.gnuradio for profiles or maps like *info; the errors are those of
- * pnr_endpoint_bind and pnr_guard_create. Borrows config and events (may be NULL), which get each
- * refused subscriber. patience_s: how long a send may wait for a slow subscriber;
- * 0: it never waits, and each slow subscriber loses messages. *stop (may be NULL) also ends a wait.
+ * pnr_endpoint_bind and pnr_guard_create. Borrows config and events. Posts each refused subscriber
+ * to events, which may be NULL. patience_s: how long a send may wait for a slow subscriber; 0: it
+ * never waits, and each slow subscriber loses messages. *stop (may be NULL) also ends a wait.
  */
 int pnr_gnuradio_open(const pnr_config *config, const pnr_map_info *info, double patience_s,
                       const volatile int *stop, pnr_events *events, pnr_gnuradio **out,

@@ -87,8 +87,9 @@ struct pnr_guard {
 
 /* --- one connection --- */
 
-/* Reads the two addresses of a connection. False: it is no connection to a listening socket of
- * ours; libzmq has closed the descriptor, and another part of the program uses it. */
+/* Reads the two addresses of a connection. False: the descriptor is no connection to a listening
+ * socket of ours, because libzmq has closed it and another part of the program now uses its
+ * number. */
 static bool read_peer(connection *c)
 {
     union {
@@ -233,7 +234,7 @@ static void count_early(pnr_guard *g, uint64_t serial)
     }
 }
 
-/* Admits a new connection. When there are too many, it takes the place of the oldest one that has
+/* Admits a new connection. When there are too many, first disconnects the oldest one that has
  * subscribed to nothing. */
 static void accept_peer(pnr_guard *g, int handle)
 {

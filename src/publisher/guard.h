@@ -12,9 +12,9 @@
 
 typedef struct pnr_guard pnr_guard;
 
-/* Limits of a peer. libzmq itself limits neither of them: it reads subscriptions as long as more
- * arrive, and keeps all of them. The guard therefore watches the bytes that the kernel receives on
- * each TCP connection, while libzmq works on the first ones. */
+/* Limits of a peer. libzmq limits neither the bytes nor the subscriptions: it reads subscriptions
+ * as long as more arrive, and keeps all of them. The guard therefore counts the bytes that the
+ * kernel receives on each TCP connection, before libzmq has read all of them. */
 enum {
     PNR_GUARD_BYTES = 16384,         /* that a peer may send at once */
     PNR_GUARD_BYTES_PER_S = 1024,    /* that it may send in the long run */

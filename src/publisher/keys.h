@@ -18,7 +18,8 @@ int pnr_keys_read_secret(const char *what, const char *path, char key[PNR_KEY_LE
 
 /* A folder has one file for each client: its public key, one line, in a file of any name that does
  * not begin with a dot. The folder is read at each handshake, so a key is admitted as soon as its
- * file exists, and refused as soon as it does not. Connections that exist are kept. */
+ * file exists, and refused as soon as the file is removed. Connections that already exist are
+ * kept. */
 
 /* Opens the socket that libzmq asks whether a key is allowed, and checks all files of the
  * folder. PNR_OK; PNR_ENOINPUT or PNR_EDATA: the folder or a file of it cannot be used;

@@ -11,14 +11,14 @@ typedef struct pnr_publisher pnr_publisher;
 
 /* Binds to publisher.endpoint; the errors are those of pnr_endpoint_bind and pnr_guard_create. If
  * the endpoint is empty, the publisher sends nothing, and every send succeeds. Borrows config and
- * events (may be NULL), which get each refused subscriber. */
+ * events. Posts each refused subscriber to events, which may be NULL. */
 int pnr_publisher_create(const pnr_config *config, pnr_events *events, pnr_publisher **out,
                          pnr_error *error);
 /* Waits at most publisher.linger_s for the last messages. */
 void pnr_publisher_destroy(pnr_publisher *publisher);
-/* Waits for the first subscriber: of publisher.gnuradio, and of results or events at
- * publisher.endpoint, where these are set. PNR_OK, or PNR_EAGAIN after patience_s for one of them,
- * or once *stop is set. */
+/* Waits for the first subscriber of publisher.gnuradio, and for the first subscriber of results or
+ * events at publisher.endpoint. Does not wait for an endpoint that is not set. PNR_OK, or
+ * PNR_EAGAIN: patience_s has passed for one of them, or *stop is set. */
 int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volatile int *stop);
 /* Each send sets run, stream and seq, and in a status also subscribers. PNR_OK, or PNR_EAGAIN: the
  * socket refused the message; the caller counts it as unsent, and subscribers see a gap in seq.
@@ -39,8 +39,8 @@ int pnr_publisher_reserve_cells(pnr_publisher *publisher, const pnr_map_info *in
 int pnr_publisher_send_cells(pnr_publisher *publisher, const pnr_report *report,
                              const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
-/* Sends an event. After a refusal subscribers see a gap in seq, and its count in the next
- * status. */
+/* Sends an event. If the socket refuses the event, subscribers see a gap in seq, and the next
+ * status has the count of such events. */
 int pnr_publisher_send_event(pnr_publisher *publisher, const pnr_event *event);
 /* Sends the results that are kept for a pack. PNR_OK, or PNR_EAGAIN: the socket refused them. If
  * the last flush fails, the caller counts pnr_publisher_waiting() results as unsent. */

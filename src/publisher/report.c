@@ -128,8 +128,8 @@ static void add_cell(table_line *r, int width, int blank, const char *text)
     r->length += n > 0 ? (size_t)n : 0;
 }
 
-/* Adds a number. The decimal points of a column are aligned, `places` decimals before its right
- * end. */
+/* Adds a number. The decimal points of a column are aligned: there is space for `places` decimals
+ * between the point and the right end. */
 static void add_number(table_line *r, int width, int places, int decimals, double value)
 {
     const int blank = decimals == 0 && places > 0 ? places + 1 : places - decimals;
@@ -240,7 +240,7 @@ static void date_of(const pnr_report *report, char date[PNR_DATE_LEN])
     snprintf(date, PNR_DATE_LEN, "%.10s", when);
 }
 
-/* Prints a header line if this result needs another one than the last header line. */
+/* Prints a header line if this result needs a header line that differs from the last one. */
 static void table_header(pnr_printer *p, const pnr_report *report)
 {
     unsigned code_width;

@@ -311,8 +311,9 @@ int pnr_recording_append(pnr_recording *r, uint64_t position, int64_t start_utc_
     return PNR_OK;
 }
 
-/* Gives the data file its second name first, so that at every moment the metadata under either name
- * have a data file beside them. On file systems without links, renames the file. */
+/* First gives the data file its final name in addition to the temporary one. So the metadata have a
+ * data file beside them at every moment, under the temporary name and under the final name. On file
+ * systems without links, renames the file. */
 static int rename_files(const pnr_recording *r, pnr_error *error)
 {
     char partial[PATH_MAX], final[PATH_MAX];

@@ -48,7 +48,8 @@ int pnr_recording_open(pnr_recording *recording, const char *path, uint64_t firs
  * (core:global_index) and, unless start_utc_ns is PNR_RECORDING_NO_TIME, its time. start_utc_ns:
  * time of position 0. The metadata on the disk have the capture before the data file has its
  * samples. *n_written: samples that are in the recording now, also after an error. PNR_OK; PNR_EIO:
- * the rest could not be written (a full disk); PNR_EDATA: the recording has its most captures. */
+ * the rest could not be written (a full disk); PNR_EDATA: the recording already has the greatest
+ * number of captures. */
 int pnr_recording_append(pnr_recording *recording, uint64_t position, int64_t start_utc_ns,
                          const void *samples, size_t n_samples, size_t *n_written,
                          pnr_error *error);

@@ -11,8 +11,8 @@
 typedef struct pnr_result_file {
     bool is_block; /* a failed add loses the results since the last sync, as a failed sync does */
     /* Opens or creates the file; keeps `path`. *state may be set after an error, too. Replaces
-     * nothing: PNR_ECONFIG if it is a file of another program, or another kind of object.
-     * PNR_EPERMISSION, PNR_EIO, PNR_ENOMEMORY. */
+     * nothing: PNR_ECONFIG if the path is that of a file of another program, or another kind of
+     * object. PNR_EPERMISSION, PNR_EIO, PNR_ENOMEMORY. */
     int (*open)(const char *path, void **state, pnr_error *error);
     /* Adds one result. PNR_OK or PNR_EIO. */
     int (*add)(void *state, const pnr_report *report, pnr_error *error);

@@ -20,7 +20,8 @@ enum { QUEUE_BYTES = 16 << 20 };
 
 static const uint64_t poll_ns = 10 * 1000 * 1000, full_ns = 1000 * 1000, sync_ns = 1000000000;
 
-/* The kinds by extension. A kind of a module has its name alone here. */
+/* The kinds by extension. Of a kind in a module, this table has only the name of the module and of
+ * its package. */
 static const struct {
     const char *extension;
     const pnr_result_file *file; /* NULL: in the module */
@@ -84,7 +85,7 @@ static int find_kind(const char *path, const pnr_result_file **out, pnr_error *e
 
 /* --- the thread --- */
 
-/* Counts results that a failed call lost. Logs the first failure of a row. */
+/* Counts results that a failed call lost. Logs only the first of several failures in sequence. */
 static void miss(pnr_result_recorder *r, uint64_t n)
 {
     r->n_missed += n;

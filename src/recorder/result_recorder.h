@@ -12,7 +12,7 @@ typedef struct pnr_result_recorder pnr_result_recorder;
 /*
  * Opens recorder.results (not empty) and starts the thread. Its extension tells the kind: .jsonl,
  * .csv, .sqlite or .h5; the last two are modules. PNR_ECONFIG: another extension, or a file of
- * another program; PNR_EUNAVAILABLE: no such module, with the package that it needs;
+ * another program; PNR_EUNAVAILABLE: the module is missing, and the message names its package;
  * PNR_EPERMISSION, PNR_EIO, PNR_ENOMEMORY. can_wait: add waits for a slow disk. events: as for
  * samples.
  */

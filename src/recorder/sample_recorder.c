@@ -204,7 +204,8 @@ static pnr_queue *earliest_event(const pnr_sample_recorder *r)
     return r->events[b != NULL && (a == NULL || b->position < a->position)];
 }
 
-/* Takes the events whose ranges touch the present one, or the next event if that range is empty. */
+/* Takes the events in order, as long as their ranges touch the present range, and widens the
+ * present range. If the present range is empty, the next event begins it. */
 static void take_events(pnr_sample_recorder *r)
 {
     pnr_queue *queue;
@@ -228,7 +229,8 @@ static void take_events(pnr_sample_recorder *r)
     }
 }
 
-/* True if a queue that a file waits for is full and stays so: the windows in it give no results. */
+/* True if the source of a file waits for the queue, and the queue stays full because the windows in
+ * it give no results. */
 static bool is_stuck(pnr_sample_recorder *r, uint64_t searched)
 {
     if (!atomic_exchange(&r->is_full, false))

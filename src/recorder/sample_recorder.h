@@ -26,10 +26,10 @@ typedef enum {
  * Starts the thread, which records to recorder.samples (not empty): a folder gets recordings named
  * by stream and time, another name is that of the only recording. format, n_channels: of the
  * samples in memory. can_wait: the source waits for a slow disk; else samples for which there is no
- * space are not recorded. events: get failures and their ends; may be NULL. Keeps pointers to
- * config, setup and events. PNR_OK; PNR_ECONFIG: the recording exists, or the parts of a rotation
- * need a folder; PNR_EPERMISSION, PNR_EIO: a recording cannot be created; PNR_ENOMEMORY: no space
- * for recorder.buffer_s.
+ * space are not recorded. Posts failures and their ends to events, which may be NULL. Keeps
+ * pointers to config, setup and events. PNR_OK; PNR_ECONFIG: the recording exists, or the parts of
+ * a rotation need a folder; PNR_EPERMISSION, PNR_EIO: a recording cannot be created; PNR_ENOMEMORY:
+ * no space for recorder.buffer_s.
  */
 int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup, pnr_format format,
                                size_t n_channels, bool can_wait, pnr_events *events,
@@ -51,8 +51,8 @@ void pnr_sample_recorder_trigger(pnr_sample_recorder *recorder, pnr_trigger trig
 /* Tells that all events before a position are reported. The publishing thread calls this after each
  * result. */
 void pnr_sample_recorder_search(pnr_sample_recorder *recorder, uint64_t position);
-/* Returns the number of samples so far that were to be recorded and are not. Any thread may call
- * it. */
+/* Returns the number of samples so far that this recorder should have recorded but has not. Any
+ * thread may call it. */
 uint64_t pnr_sample_recorder_lost(const pnr_sample_recorder *recorder);
 
 #endif

@@ -32,7 +32,7 @@ static int explain(const text_file *f, pnr_error *error)
     return pnr_error_file(error, is_denied ? PNR_EPERMISSION : PNR_EIO, key, f->path, errno);
 }
 
-/* Appends the printed text. After an error the file ends where it did. */
+/* Appends the printed text. After an error the file has the same end as before. */
 static int append_lines(text_file *f, size_t length, pnr_error *error)
 {
     size_t done = 0;

@@ -15,7 +15,8 @@
 
 enum { HEAD = 16, LINE = 64 };
 
-static const uint64_t is_gap = UINT64_MAX; /* in place of a size: no record until the end */
+static const uint64_t is_gap = UINT64_MAX; /* stands in place of a size: no record from here to the
+                                            * end of the memory */
 
 /* The members that one side writes share no cache line with those of the other side. */
 struct pnr_queue {
@@ -80,9 +81,9 @@ static void sleep_on(_Atomic uint32_t *is_asleep, uint64_t patience_ns)
     (void)syscall(SYS_futex, is_asleep, FUTEX_WAIT, 1, &time, NULL, 0);
 }
 
-/* The caller has stored what the sleeper waits for, and then has made a full fence, as the sleeper
- * does after it has set *is_asleep. So either the sleeper sees that store, or this function sees
- * *is_asleep. */
+/* Before the call, the caller stores what the sleeper waits for, and then makes a full fence. The
+ * sleeper sets *is_asleep, makes a full fence, and then looks for what it waits for. So either the
+ * sleeper sees the store of the caller, or this function sees *is_asleep. */
 static void wake_sleeper(_Atomic uint32_t *is_asleep)
 {
     if (atomic_load_explicit(is_asleep, memory_order_relaxed) != 0 &&
@@ -116,9 +117,9 @@ void *pnr_queue_reserve(pnr_queue *queue, size_t bytes)
     const uint64_t to_end = queue->capacity - at % queue->capacity;
 
     if (to_end < needed) {
-        /* A gap in front of a record that finds no space would take the space of smaller ones. In
-         * an empty queue the gap stays: a record as large as the memory finds space once the reader
-         * has passed the gap. */
+        /* Commits a gap only if the record fits behind it, because a gap takes space from smaller
+         * records. But in an empty queue the gap is always committed: as soon as the reader has
+         * passed the gap, a record as large as the memory fits. */
         if (!is_free(queue, at, to_end + needed) && queue->seen_tail != at)
             return NULL;
         at = commit_gap(queue, at, to_end);
@@ -179,8 +180,8 @@ static bool is_size(const pnr_queue *queue, uint64_t at, uint64_t head, uint64_t
            size <= queue->capacity - at % queue->capacity;
 }
 
-/* Returns the position of the oldest record, and its size with its head. A size of 0: there is
- * none, or what stands there is no record. Passes gaps. */
+/* Returns the position of the oldest record. *size: its bytes with its head; 0: there is no record,
+ * or the bytes there are no valid record. Frees the gaps before the record. */
 static uint64_t find_oldest(pnr_queue *queue, uint64_t *size)
 {
     const uint64_t head = atomic_load_explicit(&queue->head, memory_order_acquire);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A queue of records of variable size in memory that two threads or two processes share: one side
- * writes, one side reads. Nobody makes a system call unless a side sleeps. */
+ * writes, one side reads. Neither side makes a system call unless a side sleeps. */
 #ifndef PNR_QUEUE_H
 #define PNR_QUEUE_H
 
@@ -10,21 +10,22 @@
 
 typedef struct pnr_queue pnr_queue;
 
-/* Bytes of the memory of a queue that always holds one record of most_bytes and `capacity` bytes of
- * records in all. */
+/* Returns the bytes of memory of a queue that holds `capacity` bytes of records, and at least one
+ * record of most_bytes. */
 size_t pnr_queue_bytes(size_t capacity, size_t most_bytes);
 /* Makes an empty queue in zeroed memory of pnr_queue_bytes(), aligned to 64 bytes. The caller owns
  * the memory. */
 pnr_queue *pnr_queue_init(void *memory, size_t capacity, size_t most_bytes);
 
-/* Makes an empty queue in memory of this process alone, all of it touched. The caller frees it with
- * free(). NULL: out of memory. */
+/* Makes an empty queue in memory of this process only. All pages of the memory are present. The
+ * caller frees it with free(). NULL: out of memory. */
 pnr_queue *pnr_queue_create(size_t capacity, size_t most_bytes);
 
 /* --- the writer --- */
 
-/* Returns memory for a record of at most `bytes` <= most_bytes, aligned to 16 bytes; NULL: the
- * queue is full, or the reader has yet to look at it. A second call replaces the first. */
+/* Returns memory, aligned to 16 bytes, for a record of at most `bytes` <= most_bytes. NULL: the
+ * record does not fit until the reader has taken records or has passed a gap. A second call
+ * replaces the first. */
 void *pnr_queue_reserve(pnr_queue *queue, size_t bytes);
 /* Appends the reserved record; `bytes` >= 1 and at most what was reserved. Does not wake the
  * reader. */

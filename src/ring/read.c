@@ -117,8 +117,8 @@ static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
     return lost;
 }
 
-/* Adds to *losses, by reason, the losses of the first n_windows windows after ring->next. These are
- * counted up to ring->passed. */
+/* Adds to *losses, by reason, the losses of the first n_windows windows after ring->next. Only
+ * losses before ring->passed are counted so far. */
 static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
 {
     for (size_t p = 0; p < n_windows; p++)
@@ -213,8 +213,8 @@ static bool is_usable(const pnr_ring *ring)
     return false;
 }
 
-/* Copies the lost runs of the n_samples positions from `next` on to view v. In the view these
- * positions begin at offset `at`. */
+/* Copies the lost runs in the n_samples positions after ring->next to the list of view v. These
+ * positions begin at offset `at` of the view. */
 static void copy_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v, uint64_t at)
 {
     for (size_t i = 0; i < ring->n_runs && ring->runs[i].first < n_samples; i++) {
@@ -262,8 +262,8 @@ static void account_for_tail(pnr_ring *ring, uint64_t head)
     ring->next = head;
 }
 
-/* True when the reader owns the memory of the next dwell and may zero its lost positions. It owns
- * that memory whenever no view is lent, because free_memory moves tail to the dwell. */
+/* True when the reader owns the memory of the next dwell and may zero its lost positions. If no
+ * view is lent, the reader always owns it, because free_memory moves tail to the dwell. */
 static bool is_ours(const pnr_ring *ring, size_t n_in_view)
 {
     const uint64_t limit =
@@ -281,7 +281,7 @@ static bool reach_dwell(pnr_ring *ring, uint64_t head)
         if (ring->n_views == 0)
             free_memory(ring);
         if (!is_ours(ring, 0) || !build_dwell(ring, head))
-            break; /* the memory of the dwell is lent, or the dwell has not arrived */
+            break; /* the memory of the dwell is lent, or some of its samples have not arrived */
         if (is_usable(ring))
             return true;
 

@@ -28,12 +28,12 @@ typedef struct pnr_ring_shape {
     size_t max_dwells;     /* most dwells in a view */
     uint64_t first_sample; /* sample index of the first position; at most first_window */
     uint64_t first_window; /* sample index where the first window starts */
-    /* The account has no position from here on. A view may show up to n_behind of them.
-     * first_window and a number of whole dwells; 0: all positions are in the account. */
+    /* Positions from here on are not in the account, but a view may show up to n_behind of them.
+     * end = first_window + a number of whole dwells; 0: all positions are in the account. */
     uint64_t end;
     size_t zero_byte;   /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
     size_t depth;       /* most views lent at one time */
-    pnr_events *events; /* get the begin and the end of each loss; may be NULL */
+    pnr_events *events; /* one event when a loss begins, and one when it ends; may be NULL */
 } pnr_ring_shape;
 
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);

@@ -9,7 +9,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* A run of positions that begins where the previous mark ends. All hold samples or all are lost. */
+/* A run of positions that begins where the previous mark ends. Either all positions of the run hold
+ * samples, or all are lost. */
 typedef struct pnr_ring_mark {
     uint64_t end;     /* position after the last position of the run */
     uint64_t time_ns; /* CLOCK_MONOTONIC of the commit */
@@ -20,8 +21,8 @@ enum {
     PNR_RING_HELD = -1,
     PNR_RING_MIN_MARKS = 1 << 14,
     PNR_RING_CACHE_LINE = 64,
-    PNR_RING_RUNS = PNR_RING_VIEW_RUNS / 4 /* most separate lost runs in a dwell and the n_behind
-                                            * samples */
+    PNR_RING_RUNS = PNR_RING_VIEW_RUNS / 4 /* greatest number of separate lost runs in a dwell and
+                                            * its n_behind samples together */
 };
 
 /* Lost positions by reason. */
@@ -32,7 +33,7 @@ typedef struct pnr_ring_losses {
 typedef struct pnr_ring_view {
     uint64_t first;     /* position of the first sample of the view */
     uint32_t *lost;     /* [max_dwells * n_periods] lost samples of each window */
-    uint64_t *ready_ns; /* [max_dwells] when the last sample of each dwell was committed */
+    uint64_t *ready_ns; /* [max_dwells] when the last sample that the dwell needs was committed */
     size_t n_runs;
     pnr_lost_run runs[PNR_RING_VIEW_RUNS]; /* positions count from the first sample of the view */
     pnr_ring_losses losses; /* losses in the view; pnr_ring_release accounts for them */
@@ -77,7 +78,8 @@ struct pnr_ring {
     uint64_t passed;         /* end of the positions whose marks the reader has taken */
     uint64_t shown;          /* end of the samples that the previous peek showed */
     uint32_t *lost;          /* [n_windows] lost positions in next .. passed, by window */
-    pnr_ring_losses *losses; /* [n_windows] by reason; not yet in the account or in a view */
+    pnr_ring_losses *losses; /* [n_windows] lost positions by window and reason; not yet in the
+                              * account or in a view */
     size_t n_runs;
     uint64_t ready_ns; /* time of the mark that contains the position before `passed` */
     uint64_t lost_before;

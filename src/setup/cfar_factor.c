@@ -15,7 +15,7 @@ enum { HALF = 4096, EXACT_LOOKS = 32, MAX_STEPS = 100 };
  * step), and for each node only when the node is first used. */
 typedef struct statistic {
     pnr_cfar_kind kind;
-    double n_looks; /* looks in a cell; also the mean of the cell */
+    double n_looks; /* number of looks in a cell; also the mean power of a cell of noise */
     double before, after;
     double step;
     double log_density[2 * HALF + 1]; /* log density of log z; NAN: not computed yet */
@@ -162,7 +162,7 @@ static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
     return fitting < cfar->training ? fitting : cfar->training;
 }
 
-/* Fills the table for one number of looks. It takes the pairs (before, after) in the order in which
+/* Fills the table for one number of looks. Takes the pairs (before, after) in the order in which
  * they occur along the line of cells, so that each factor is the initial guess of the next one. The
  * second half of the line is the mirror image of the first. */
 static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,

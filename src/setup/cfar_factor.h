@@ -26,18 +26,19 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
  * plan->cfar.factor to `factor`. The factors depend on plan->filter only in whether it is NULL. The
  * last two indices are the numbers of training cells before and after a cell. A pair of numbers
  * that no cell of the plan has gets +INFINITY. Along cyclic lags every cell has all training cells.
- * Rows, the lags of a linear correlation, and the gate under a filter have ends, near which cells
- * have fewer. Factors are exact for 1 to 32 looks, then in steps of one eighth of the number of
- * looks, and for n_looks. The others are interpolated in 1 / sqrt(looks), with an error below 2e-4:
- * only dwells that lost looks use them.
+ * Rows, the lags of a linear correlation, and the gate under a filter have ends. Cells near an end
+ * have fewer training cells. Factors are exact for 1 to 32 looks, then in steps of one eighth of
+ * the number of looks, and for n_looks. The others are interpolated in 1 / sqrt(looks), with an
+ * error below 2e-4: only dwells that lost looks use them.
  */
 void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor);
 
 /*
- * Returns the loss in dB that unknown noise causes. An echo is to be found with probability 1/2:
- * the loss is the SNR that it needs, divided by the SNR that it needs at known noise. Both sides
- * have all training cells. The looks of the echo fluctuate independently (Swerling II). An echo of
- * SNR S is found with probability Pfa(f / (1 + S)), so S = f(pfa) / f(1/2) - 1, exactly.
+ * Returns the loss in dB that unknown noise causes. An echo is to be found with probability 1/2.
+ * The loss is the SNR that the echo needs for this, divided by the SNR that it needs when the noise
+ * is known. Both sides have all training cells. The looks of the echo fluctuate independently
+ * (Swerling II). An echo of SNR S is found with probability Pfa(f / (1 + S)), so S = f(pfa) /
+ * f(1/2) - 1, exactly.
  */
 double pnr_cfar_loss_db(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size_t training);
 

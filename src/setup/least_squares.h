@@ -16,8 +16,8 @@ enum { PNR_MAX_FILTER_GATES = 4096 }; /* a matrix of 256 MiB */
  * The samples are x = A h + noise; column k of A is the code delayed by gate k, and h holds the
  * amplitudes of the echoes. The best unbiased estimate is (A^H A)^-1 A^H x, where A^H x is the
  * correlation c at the gates, and T = A^H A is the Toeplitz matrix R(k - j) of the autocorrelation
- * R of the code. Each row is scaled so that white noise has the variance R(0) sigma^2 in it, as in
- * the correlation:
+ * R of the code. Each row is scaled, so that white noise of variance sigma^2 in x has the variance
+ * R(0) sigma^2 in c', as in c:
  *     c'[k] = sum_j filter[k][j] c[j],   filter[k][j] = sqrt(R(0) / T^-1[k][k]) T^-1[k][j].
  * An echo of amplitude h at gate k gives c'[k] = h R(0) / sqrt(loss[k]), and 0 at all other gates.
  * The total loss of SNR is loss[k] = R(0) T^-1[k][k] >= 1. Echoes from outside the gates are not
@@ -35,11 +35,11 @@ typedef struct pnr_least_squares {
 } pnr_least_squares;
 
 /*
- * autocorrelation: R(u)/R(0), prepared; the filter keeps the pointer. It is cyclic also for linear
+ * autocorrelation: R(u)/R(0), prepared; the filter keeps the pointer. R is cyclic also for linear
  * windows, because the code repeats after N samples. n_gates: 1 .. PNR_MAX_FILTER_GATES. is_cyclic:
- * the gates are all N lags of a circular correlation.
- * PNR_OK, PNR_ENOMEMORY; PNR_ECONFIG with the reason: too many gates, or the code does not separate
- * their echoes (condition above 1e6). Takes n_gates^2 steps. The caller owns *out.
+ * the gates are all N lags of a circular correlation. PNR_OK, PNR_ENOMEMORY; PNR_ECONFIG with the
+ * reason: too many gates, or the code does not separate their echoes (condition above 1e6). Takes
+ * n_gates^2 steps. The caller owns *out.
  */
 int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates, bool is_cyclic,
                              pnr_least_squares **out, pnr_error *error);
@@ -56,13 +56,15 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
                                 double complex *out);
 
 /*
- * Fills `out` with the correlation of the echoes of the gates `gate` - 8 .. + 8 alone, without the
- * sidelobes of all other gates. It is computed from the filtered values at these gates:
+ * Fills `out` with the correlation that the echoes of the 17 gates `gate` - 8 .. `gate` + 8 would
+ * give without the echoes of all other gates. Computes it from the filtered values at these 17
+ * gates:
  *     out[i] = sum_j R(i - j)/R(0) sqrt(loss[j]) filtered[j].
  * The formulas of the correlation hold for `out`: an echo of amplitude h and delay d gives h
- * R(i - d), and the power of its noise is loss[gate] times that of one cell. At fractions of a gate
- * the filtered echo reaches beyond the 17 gates. About 1/20 of it, times the code's sidelobes, is
- * then missing (a thousandth of a sample for 1000 chips).
+ * R(i - d), and the power of its noise is loss[gate] times that of one cell. If the delay is no
+ * whole number of gates, the filtered echo reaches beyond the 17 gates. `out` then lacks about 1/20
+ * of the echo, times the sidelobes of the code. For 1000 chips this is an error of a thousandth of
+ * a sample.
  */
 void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
                                const double complex *filtered, double complex *out);

@@ -47,10 +47,12 @@ enum { RATES_LEN = 160 };
 typedef struct rate_search {
     pnr_rational given; /* the other rate */
     size_t n_chips;
-    bool is_chip_rate; /* `given` is the source rate, and a chip rate is sought */
+    bool is_chip_rate; /* true: `given` is the source rate, and the chip rate is searched; false:
+                        * the reverse */
 } rate_search;
 
-/* Finds the rate at which a period has n samples. Returns false if it does not fit 64 bits. */
+/* Finds the rate at which a period has n samples. Returns false if n is out of range, or if the
+ * rate does not fit 64 bits. */
 static bool rate_of_length(const rate_search *s, int64_t n, pnr_rational *rate)
 {
     const pnr_rational chips = {(int64_t)s->n_chips, 1}, samples = {n, 1};
@@ -103,7 +105,8 @@ static int64_t nearest_multiple(int64_t k, int64_t m)
     return below > 0 && k - below < below + m - k ? below : below + m;
 }
 
-/* Returns the number of samples near k of which p / n is a decimal number; 0: none is near. */
+/* Returns a number of samples n near k for which p / n is a decimal number; 0: there is none near
+ * k. */
 static int64_t nearest_divisor(int64_t k, int64_t p)
 {
     enum { MAX_STEPS = 1024 };
@@ -117,8 +120,8 @@ static int64_t nearest_divisor(int64_t k, int64_t p)
     return 0;
 }
 
-/* Returns the number of samples nearest to k with a rate that is a decimal number of 10 digits and
- * at most half of k away; 0: there is none. */
+/* Returns the number of samples nearest to k for which the rate is a decimal number of 10 digits;
+ * 0: there is none, or it differs from k by more than half of k. */
 static int64_t nearest_decimal(const rate_search *s, int64_t k)
 {
     pnr_rational x; /* the rate of one sample a period */
@@ -303,7 +306,8 @@ static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s,
     *last_s = fmax(*last_s, 0) + out->zero_search_s;
 }
 
-/* Finds the gate: the whole lags on either side of every delay in [min, max]. */
+/* Finds the gate. It begins at the last whole lag that is not above the lag of the least delay, and
+ * ends at the first whole lag that is not below the lag of the greatest delay. */
 static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *error)
 {
     const double min_m = config->radar.min_range_m;

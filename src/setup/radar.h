@@ -30,7 +30,8 @@ typedef struct pnr_radar {
     bool has_start;
     bool is_linear;       /* true: lags are not cyclic, and delays are not wrapped */
     int64_t first_lag;    /* samples from the code's start to lag 0; circular: 0 */
-    size_t n_lags;        /* lags of a window; circular: N, linear: the gate and 8 on either side */
+    size_t n_lags;        /* lags of a window; circular: N; linear: the gate, and 8 lags on each
+                           * side of it */
     size_t first_window;  /* sample index of the first window: (epoch_sample + first_lag) mod N */
     double zero_search_s; /* half width of the search for the direct path; 0: no search */
     size_t gate_first;    /* first searched lag, counted mod N; linear: 8 */
@@ -43,10 +44,10 @@ typedef struct pnr_radar {
  * has at most N lags. An echo beyond N lags is found in the window one period later. */
 int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error);
 
-/* Returns the delay of an echo at `lag`, in samples with a fraction from the window's start. It is
- * wrapped into [min_delay_s, min_delay_s + Tr): ((lag - epoch fraction)/rate - zero_delay) mod Tr.
- * In a linear correlation it is (lag + first_lag - epoch fraction)/rate - zero_delay, not wrapped,
- * also outside the gate. */
+/* Returns the delay of an echo in s. lag: samples from the start of the window to the echo, with a
+ * fraction. The delay is wrapped into [min_delay_s, min_delay_s + Tr): ((lag - epoch fraction)/rate
+ * - zero_delay) mod Tr. In a linear correlation the delay is not wrapped, also outside the gate:
+ * (lag + first_lag - epoch fraction)/rate - zero_delay. */
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag);
 /* Finds the cells of a grid of 1 / oversample samples inside the gate: *n_gate cells from
  * *first_cell on, modulo n_lags * oversample. Returns the delay of the first cell, in s. */

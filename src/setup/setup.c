@@ -19,8 +19,8 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
-/* Limits of a submit: its samples, whose upload then takes longer than the launch of the kernels,
- * and its bytes of powers. */
+/* Limits of a submit. samples_a_submit: with so many samples, the upload takes longer than the
+ * launch of the kernels. power_a_submit: bytes of |c|^2. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
 /* Returns the number of looks that the threshold assumes for `used` windows. Only whole looks
@@ -50,9 +50,9 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
                         : pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
 }
 
-/* Fills the thresholds. They are exact for 1 to 16 whole looks of `stride` windows, for every power
- * of two of looks, and for the whole dwell. Only dwells that lost windows use the others, which are
- * linear in 1/sqrt(looks), within 1 %. */
+/* Fills the thresholds. They are exact for 1 to 16 whole looks of `stride` windows, for 32, 64,
+ * 128, .. looks, and for the whole dwell. The others are interpolated, linear in 1/sqrt(looks),
+ * with an error below 1 %. Only dwells that lost windows use them. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
     const size_t stride = setup->plan.n_looks > 1 ? setup->plan.n_periods : 1;
@@ -82,7 +82,8 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* Sets the spectrum `a` of the code to 0 outside the band `which`. */
+/* Filters the samples `a` of the code: keeps only the frequencies of the band `which`. Scales
+ * samples of a received band to mean power 1 again. */
 static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_radar *radar,
                      double complex *a, pnr_setup_code *to, pnr_error *error)
 {
@@ -122,9 +123,9 @@ static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_ra
  * later kill the program. */
 static int check_memory(const pnr_config *config, const pnr_radar *radar, pnr_error *error)
 {
-    /* Bytes of a sample: a waveform has samples and spectrum, an autocorrelation also has a table
-     * with four values (code/waveform.c). The samples come first, and a transform needs two copies
-     * of its values at the end. */
+    /* Bytes for each sample of a code. KEPT: a waveform has 2 values, the sample and the spectrum.
+     * An autocorrelation has 6, because it also has a table of 4 (code/waveform.c). WORK: the
+     * samples before the waveform, and two more copies during a transform. */
     enum { VALUE = sizeof(double complex), KEPT = (2 + 6) * VALUE, WORK = 3 * VALUE };
     const double each = KEPT + (double)config->detector.oversample * VALUE;
     const double needed =
@@ -367,9 +368,9 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* Returns the least distance, in cells, at which noise is not correlated. Along lags it is a chip.
- * Along rows it is the main lobe of the taper, or, if each row is a rotation, the main lobe of one
- * period. Returns 0 if memory is short. */
+/* Returns the least distance, in lags or rows, at which noise is not correlated. Along lags this is
+ * a chip. Along rows this is the main lobe of the taper, or, if each row is a rotation, the main
+ * lobe of one period. Returns 0 if there is no memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;
@@ -382,8 +383,9 @@ static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 }
 
 /* Sets the guard, the training cells and the factors for the false-alarm probability of a cell. The
- * tested cell is not correlated with the nearest training cell. Along lags the guard counts chips
- * and keeps the main lobe of an echo out; along rows it is at least the lobe of the taper. */
+ * tested cell is not correlated with the nearest training cell. Along lags detector.cfar_guard
+ * counts chips, and the guard keeps the main lobe of an echo out of the training cells. Along rows
+ * the guard is at least as wide as the main lobe of the taper. */
 static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -572,7 +574,8 @@ size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
     if (config->ring.seconds > 0)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz));
     /* The ring also has memory for one more submit, which the source fills. Published maps make
-     * submits smaller, but not the ring, which bridges pauses of the system. */
+     * submits smaller. They do not make the ring smaller, because the ring bridges pauses of the
+     * system. */
     return (config->engine.depth + 1) * batch_of(config, plan) * pnr_plan_dwell_samples(plan) +
            pnr_plan_view_samples(plan, 0);
 }

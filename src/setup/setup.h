@@ -21,11 +21,14 @@ typedef struct pnr_setup_code {
     double removed;                /* part of that energy that window.dc and window.notch removed */
 } pnr_setup_code;
 
-/* The band of a waveform (see code/band.h). Scenes and transmitters use WHOLE, the whole band of
- * the code, or for real samples on a carrier SHOWN, only its positive frequencies. Receivers use
- * RECEIVED, the whole band, or for real samples RECEIVED_REAL, only the positive frequencies. Both
- * lack the notches of window.dc and window.notch, and are scaled to the energy of the whole code.
- * So engines and estimates see neither the image nor the removed frequencies. */
+/* The band of a waveform (see code/band.h).
+ * - WHOLE: of scenes and transmitters, the whole band of the code.
+ * - SHOWN: of scenes and transmitters with real samples on a carrier, only positive frequencies.
+ * - RECEIVED: of receivers, the whole band.
+ * - RECEIVED_REAL: of receivers of real samples, only positive frequencies.
+ * The two bands of receivers lack the notches of window.dc and window.notch, and are scaled to the
+ * energy of the whole code. So engines and estimates use neither the image nor the removed
+ * frequencies. */
 typedef enum pnr_code_band {
     PNR_BAND_WHOLE,
     PNR_BAND_SHOWN,
@@ -64,18 +67,18 @@ typedef struct pnr_setup {
  */
 int pnr_setup_create(const pnr_config *config, pnr_format format, size_t n_channels,
                      pnr_setup **out, pnr_error *error);
-/* Makes radar, n_codes and codes alone, without autocorrelations: all that a scene needs. PNR_OK;
+/* Makes only radar, n_codes and codes, without autocorrelations. A scene needs no more. PNR_OK;
  * PNR_ECONFIG (the reasons of code.h and radar.h, periods of different lengths); PNR_ENOMEMORY. */
 int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_setup **out,
                            pnr_error *error);
 void pnr_setup_destroy(pnr_setup *setup);
 
-/* Makes the plan return power where publisher.profile is off. The submits become as small as with
- * publisher.profile = power. Call it before the engine is created. */
+/* Makes the plan return |c|^2 of all cells even if publisher.profile is off. The submits become as
+ * small as with publisher.profile = power. Call it before the engine is created. */
 void pnr_setup_want_power(pnr_setup *setup, const pnr_config *config);
 
-/* Returns the number of samples of the ring: as many as ring.bytes or else ring.seconds says. If
- * neither is set, the ring has space for the submits in flight and one more. */
+/* Returns the number of samples of the ring. ring.bytes or ring.seconds sets this number. If
+ * neither is given, the ring has space for the submits in flight and one more. */
 size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config);
 
 #endif

@@ -36,8 +36,8 @@ static double chebyshev(size_t m, double x)
     return (x < 0 && m % 2 == 1 ? -1 : 1) * cosh(order * acosh(fabs(x)));
 }
 
-/* Fills the Dolph-Chebyshev taper. The spectrum of n weights about their middle is T_(n-1)(b cos(pi
- * m / n)) at bin m. b puts the main lobe sidelobe_db above the ripple. */
+/* Fills the Dolph-Chebyshev taper. The spectrum of n weights about their middle is T_(n-1)(b
+ * cos(pi m / n)) at bin m. b is chosen so that the main lobe is sidelobe_db above the sidelobes. */
 static int fill_dolph(double sidelobe_db, size_t n, double *weights)
 {
     const double b = cosh(acosh(pow(10, sidelobe_db / 20)) / (double)(n > 1 ? n - 1 : 1));

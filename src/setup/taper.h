@@ -21,9 +21,9 @@ int pnr_taper_fill(pnr_taper kind, double sidelobe_db, size_t n, double *weights
 /* Returns the loss of an echo in the middle of a row: -20 log10(sum w / n) dB, 0 or more. weights
  * NULL: rectangular. */
 double pnr_taper_loss_db(const double *weights, size_t n);
-/* Returns the least distance m, in rows, from which on the noise of two rows is not correlated:
- * |sum_p w[p]^2 exp(2 pi i m p / n) / n|^2 <= 1/50 for this m and all above. The distance is 1
- * without a taper and 3 with hann. Returns 0 if memory is short. */
+/* Returns the least distance m, in rows, from which on the noise in two rows counts as not
+ * correlated: |sum_p w[p]^2 exp(2 pi i m p / n) / n|^2 <= 1/50 for this m and all greater ones up
+ * to n / 2. The distance is 1 without a taper and 3 with hann. Returns 0 if there is no memory. */
 size_t pnr_taper_stride(const double *weights, size_t n);
 
 #endif

@@ -8,8 +8,8 @@
 
 enum { MAX_TERMS = 100000 };
 
-/* log(x^a exp(-x) / Gamma(a)). For large a Stirling's series (6.1.41) has no terms that cancel, as
- * those of lgamma do. Numbers in parentheses are formulas of Abramowitz and Stegun (1964). */
+/* log(x^a exp(-x) / Gamma(a)). For large a the terms of lgamma would cancel; those of Stirling's
+ * series (6.1.41) do not. Numbers in parentheses are formulas of Abramowitz and Stegun (1964). */
 static double log_gamma_front(double a, double x)
 {
     const double a2 = a * a, from_mean = (x - a) / a;
@@ -20,7 +20,8 @@ static double log_gamma_front(double a, double x)
            (1 - (1 - (2 - 1.5 / a2) / (7 * a2)) / (30 * a2)) / (12 * a);
 }
 
-/* P(a, x) divided by its front factor, by the series (6.5.29), best for x < a + 1. */
+/* Returns P(a, x) divided by x^a exp(-x) / Gamma(a). Uses the series (6.5.29); best for x <
+ * a + 1. */
 static double gamma_series(double a, double x)
 {
     double term = 1 / a, sum = term;
@@ -163,8 +164,7 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    /* The difference in log_excess loses its digits if neighbouring cells are more strongly
-     * correlated. */
+    /* The difference in log_excess loses its digits if rho2 is greater than 0.9999. */
     if (rho2 > 0.9999)
         rho2 = 0.9999;
     /* Above the mean the number of upcrossings falls with t, and its logarithm is nearly straight.

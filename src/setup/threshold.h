@@ -16,9 +16,9 @@
 double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_looks);
 
 /*
- * Returns the ratio of a cell's power to its mean that noise exceeds with probability pfa_cell. K
- * is n_looks, and n is n_samples. The mean comes from the same n samples of each look, so the
- * cell's part of their energy is a Beta variable (K of K n complex dimensions):
+ * Returns a ratio of the power of a cell to its mean. Noise exceeds this ratio with probability
+ * pfa_cell. K is n_looks, and n is n_samples. The mean comes from the same n samples of each look,
+ * so the cell's part of their energy is a Beta variable (K of K n complex dimensions):
  *     threshold = n * quantile of Beta(K, K (n - 1)),
  * scaled so that the mean of P / floor is 1. For coherent dwells K = 1, and n counts all samples.
  */

@@ -59,10 +59,10 @@ typedef struct pnr_drf_row {
 int pnr_drf_index_check(const pnr_drf_layout *layout, int64_t ms, const pnr_drf_row *rows,
                         size_t n_rows, uint64_t n_data, pnr_error *error);
 
-/* A recording in which a file has all samples of its time holds the fill value where nothing was
- * written: NaN, or the smallest integer, in every number of a sample. Looks at n >= 1 samples of
- * n_numbers each. *is_missing: the first sample is missing. Returns how many samples from the first
- * one on are alike: all missing, or all present. */
+/* If each file of a recording has all samples of its time, samples that were never written have the
+ * fill value: NaN, or the smallest integer, in every number of the sample. Looks at n >= 1 samples
+ * of n_numbers each. *is_missing: the first sample is missing. Returns how many samples from the
+ * first one on are alike: all missing, or all present. */
 size_t pnr_drf_run(const pnr_number_form *form, size_t n_numbers, const void *data, size_t n,
                    bool *is_missing);
 

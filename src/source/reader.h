@@ -24,8 +24,8 @@ typedef struct pnr_reader_part {
     const void *context;
 } pnr_reader_part;
 
-/* Creates a reader of :n_threads threads, including the caller. 0:: half of the processors that
- * this thread may use, at most 8. The other threads start with the first read that needs them;
+/* Creates a reader of n_threads threads, including the caller. n_threads 0: half of the processors
+ * that this thread may use, at most 8. The other threads start with the first read that needs them;
  * threads that cannot be started are left out. PNR_OK, PNR_ENOMEMORY. */
 int pnr_reader_create(size_t n_threads, pnr_reader **out);
 void pnr_reader_destroy(pnr_reader *reader);

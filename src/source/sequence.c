@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Places datagrams in the stream. VITA-49 counts packets modulo 16 only; its time stamps resolve
- * the rest. */
+/* Places datagrams in the stream. VITA-49 counts packets only modulo 16; its time stamps give the
+ * full count. */
 #include "source/sequence.h"
 
 #include "base/format.h"
@@ -121,7 +121,7 @@ static int check_context(const pnr_sequence *s, const pnr_vrt_packet *context, p
     return PNR_EAGAIN;
 }
 
-/* Returns the number of samples from the latest packet to this one, from the packet count alone. */
+/* Returns the number of samples from the latest packet to this one, only from the packet count. */
 static int64_t count_on(const pnr_sequence *s, const pnr_datagram *d)
 {
     int ahead = (int)((d->count - s->latest.count) % COUNTS);

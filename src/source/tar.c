@@ -33,7 +33,8 @@ static uint64_t read_size(const unsigned char *header)
     return value;
 }
 
-/* Returns the sum of all bytes; the bytes of the sum itself count as spaces. */
+/* True if the header states the sum of all its bytes. In this sum, the bytes of the stated sum
+ * count as spaces. */
 static bool is_sum_right(const unsigned char *header)
 {
     uint64_t sum = 0;

@@ -162,7 +162,7 @@ static void count_stale(udp *u, const pnr_datagram *d)
     *(is_late ? &u->n_late : &u->n_twice) += 1;
 }
 
-/* PNR_EAGAIN, or PNR_EDATA after too many datagrams in a row that do not go on with the stream. */
+/* PNR_EAGAIN, or PNR_EDATA after too many datagrams in a row that do not continue the stream. */
 static int count_astray(udp *u, const pnr_datagram *d, pnr_error *error)
 {
     if (++u->n_astray < MAX_ASTRAY)

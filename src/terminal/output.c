@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream whose writes wait in poll, where the stop flag ends them. */
+/* A stream whose writes wait in poll. The stop flag ends this wait. */
 #include "terminal/output.h"
 
 #include "base/clock.h"

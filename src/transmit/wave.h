@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The waveform of the transmitter: the first code without end, with the tune of the stream. */
+/* The waveform of the transmitter: the first code, repeated without end, with the tune of the
+ * stream. */
 #ifndef PNR_WAVE_H
 #define PNR_WAVE_H
 
@@ -12,10 +13,11 @@
 #include <stdint.h>
 
 /*
- * Sample n is a[n mod N] exp(+2 pi i tune_hz n / rate), with a the samples of the code, and its
- * conjugate if source.spectrum is inverted. Its real part is BPSK on a carrier: of real samples on
- * a carrier the code keeps only what lies between 0 and half of the rate, as the receiver does, so
- * nothing is folded back. The phase of the carrier is exact for every n.
+ * Sample n is a[n mod N] exp(+2 pi i tune_hz n / rate), where a are the samples of the code. If
+ * source.spectrum is inverted, the sample is the conjugate of this value. The real part is BPSK on
+ * a carrier. For real samples on a carrier, a has only the frequencies between 0 and half of the
+ * rate, as in the receiver, so that no frequency is folded back. The phase of the carrier is exact
+ * for every n.
  */
 typedef struct pnr_wave pnr_wave;
 

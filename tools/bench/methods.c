@@ -51,17 +51,18 @@ typedef struct load {
  * deviation between a method and the reference. */
 static const double deviation_limit = 4.0;
 
-/* Returns the unit in which the deviation of a floor is counted. The floor is a mean, from the sum
- * of all powers minus the sum of the powers of the excluded echo. These two sums may be nearly
- * equal, so the rounding error of the floor is that of the sum of all powers. */
+/* Returns the unit in which the deviation of a floor is counted. The floor is computed from a
+ * difference: the sum of all powers minus the sum of the powers of the excluded echo. These two
+ * sums may be nearly equal, so the rounding error of the floor is that of the sum of all powers. */
 static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 {
     return want->noise_sum * FLT_EPSILON * sqrt(log2((double)plan->n_samples) + 1) /
            (double)plan->n_samples;
 }
 
-/* True if the ratio of the two floors is 0.95 within rounding. Then rounding alone has decided that
- * only one of the two methods lowered the floor to the mean without the echo. See plan.h. */
+/* True if the ratio of the two floors is 0.95 within rounding. Then only rounding decides whether a
+ * method lowers the floor to the mean without the echo, and the two methods may differ. See
+ * plan.h. */
 static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_dwell *want)
 {
     const double low = fmin(dwell->floor, want->floor), high = fmax(dwell->floor, want->floor);
@@ -70,8 +71,9 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
 }
 
 /* Returns the greatest deviation of the values of a dwell from those of the first method. With u =
- * eps sqrt(log2 N + 1), the unit of a correlation value is u times the root of the energy of the
- * samples times the energy of the code. The unit of a sum of powers is u times the sum. */
+ * eps sqrt(log2 N + 1), the unit of a correlation value is u sqrt(E E_a U): E is the energy of the
+ * samples, E_a that of the code, and U the number of used windows. The unit of a sum of powers is u
+ * times this sum. */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
 {

@@ -58,7 +58,7 @@ static double draw_lag(making *m, const double *lags, size_t n)
     }
 }
 
-/* Returns the amplitude gain of a look: the root of its number of samples. */
+/* Returns the amplitude gain of a look: the square root of the number of its samples. */
 static double look_gain(const pnr_plan *plan)
 {
     return sqrt((double)plan->n_samples * (double)plan->n_periods);

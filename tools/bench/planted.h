@@ -47,7 +47,8 @@ planted planted_begin(size_t n_echoes, pnr_config *config);
  */
 int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
                  const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error);
-/* Returns `wanted`, but at most as many dwells as have 2^22 samples, and at least one. */
+/* Returns a number of dwells: `wanted`, but at most as many as 2^22 samples hold, and at least
+ * one. */
 size_t planted_dwells(const pnr_plan *plan, size_t wanted);
 /* Copies the dwells in turn, as often as needed to fill memory, [n_samples]. */
 void planted_copy(const planted *p, const pnr_plan *plan, void *memory, size_t n_samples);

@@ -20,8 +20,9 @@ typedef struct pnr_subscriber_source {
 } pnr_subscriber_source;
 
 /* Creates a socket that subscribes to "<topic>/<stream>" but is not connected. topics: ends with
- * NULL; a topic with a slash at its end is that of all streams. high_water: most messages that may
- * wait in the socket. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED, PNR_EUNAVAILABLE. */
+ * NULL; a topic with a slash at its end is that of all streams. high_water: greatest number of
+ * messages that may wait in the socket. PNR_OK, PNR_EUSAGE (key), PNR_EUNSUPPORTED,
+ * PNR_EUNAVAILABLE. */
 int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error);
 /* PNR_OK; PNR_EUSAGE: the text is no endpoint; PNR_EUNAVAILABLE: the host has no address. */

@@ -40,8 +40,8 @@ bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);
 /* Stores the end message. Results published after the last received one count as lost. */
 void listen_count_end(const listen_counts *counts, listen_run *run, const pnr_end_summary *end);
 
-/* True when every stream has ended for good; false when there is no stream. The end of a run that
- * lost its GPU is not for good, since a supervisor restarts the run. */
+/* True when every stream has ended and will not continue; false when there is no stream. A run that
+ * lost its GPU will continue, because a supervisor restarts it. */
 bool listen_count_is_over(const listen_counts *counts);
 bool listen_count_faulty(const listen_counts *counts); /* if true, --strict fails */
 void listen_count_print(const listen_counts *counts, FILE *stream);

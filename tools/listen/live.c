@@ -25,7 +25,7 @@ struct listen_live {
     listen_screen *screen;
     const char *endpoint;
     bool is_changed;
-    int head_rows;    /* most rows that a head has needed, so that the graph rarely moves */
+    int head_rows;    /* greatest number of rows of a head so far, so that the graph rarely moves */
     uint64_t next_ns; /* earliest time of the next frame */
 
     pnr_report report; /* the newest report */

@@ -123,9 +123,9 @@ static void catch_signals(void)
         sigaction(fatal[i], &action, NULL);
 }
 
-/* Makes keys arrive at once and without echo. Ctrl-C still sends a signal. Ctrl-Z sends no signal,
- * since the shell would get a terminal that is not restored. Returns the file descriptor of the
- * keyboard, or -1. */
+/* Makes each key arrive at once, and does not show it on the terminal. Ctrl-C still sends a signal.
+ * Ctrl-Z sends no signal, since the shell would get a terminal that is not restored. Returns the
+ * file descriptor of the keyboard, or -1. */
 static int take_keyboard(void)
 {
     struct termios now;

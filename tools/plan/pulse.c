@@ -20,7 +20,7 @@ enum {
     STEPS = 200 /* iterations of the solution; it ends earlier when it is exact */
 };
 
-/* The least SNR of the pulse's own samples, as a power: 15 dB. */
+/* The least SNR of the samples of the pulse, as a power ratio: about 15 dB. */
 static const double least_snr = 30;
 
 typedef struct measurement {
@@ -247,8 +247,8 @@ static int align_windows(measurement *m)
 
 /* --- the pulse --- */
 
-/* True if the samples show this harmonic: real samples on a carrier show their image in the others.
- */
+/* True if the samples show this harmonic. In the other harmonics, real samples on a carrier show
+ * their image. */
 static bool is_shown(const measurement *m, size_t k)
 {
     const pnr_plan *plan = &m->setup->plan;
@@ -349,7 +349,8 @@ static int find_pulse(measurement *m)
     if ((rc = inverse(m->work[0], m->n)) != PNR_OK)
         return rc;
     for (size_t i = 0; i < m->n; i++) {
-        /* the square of the power: noise far from the middle does not move it */
+        /* the weight is the square of the power, so that noise far from the middle does not move
+         * the centre */
         const double weight = pow(pnr_power(m->work[0][(first + i) % m->n]), 2);
 
         centre += weight * (double)i;

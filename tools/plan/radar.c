@@ -128,7 +128,7 @@ static void detection_section(plan_sheet *sheet, const pnr_config *config, const
 }
 
 /* Returns a ratio for GO: the Pfa at the edge of clutter, divided by the Pfa in uniform noise. At
- * the edge GO uses the training cells of one side alone, but the factor for both sides. */
+ * the edge GO uses the training cells of only one side, but still the factor for both sides. */
 static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, double looks)
 {
     const double training = (double)cfar->training;

@@ -70,7 +70,8 @@ void view_api_latest(const view_stream *s, view_buffer *out)
 
 /* --- the past --- */
 
-/* Merges the lines of a time. Of times that the fine lines no longer cover, the coarse ones. */
+/* Merges the lines of an interval of time: the fine lines, or the coarse lines if the fine lines no
+ * longer reach back to its begin. */
 static bool merge_time(const view_stream *s, double from_s, double to_s, double first,
                        double n_columns, size_t width, uint8_t *out)
 {
@@ -100,7 +101,8 @@ static void add_losses(const view_stream *s, double from_s, double to_s, view_bu
     }
 }
 
-/* Fills the time of a query; what the client leaves open is the last minute. */
+/* Finds the interval of time of a query. An open end is the end of the stream; an open begin is one
+ * minute before the end. */
 static void find_times(const view_stream *s, const view_query *q, double *from_s, double *to_s)
 {
     const double end_s = s != NULL ? view_stream_end_s(s) : 0;

@@ -28,8 +28,9 @@ void view_api_streams(view_store *store, view_buffer *out);
 /* The lines of the picture, reduced to the canvas by their maximum, and the losses. A null stream
  * gives an empty picture. */
 void view_api_past(const view_stream *stream, const view_query *query, view_buffer *out);
-/* The results and echoes of a time. Of the echoes on one pixel the strongest is sent; of more than
- * VIEW_THINNED_PIXELS, several pixels beside each other count as one. */
+/* The results and echoes of an interval of time. Of all echoes on one pixel, only the strongest is
+ * sent. If the canvas has more than VIEW_THINNED_PIXELS pixels, several neighbouring pixels count
+ * as one. */
 void view_api_echoes(const view_stream *stream, const view_query *query, view_buffer *out);
 /* The newest profile or map, reduced to the canvas by its maximum. */
 void view_api_map(const view_stream *stream, const view_query *query, view_buffer *out);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The queue of maps takes queue_bytes, and at least two maps. What a full queue has not read is
- * lost when the publisher ends. */
+/* The queue of maps takes queue_bytes, and at least two maps. When the publisher ends, messages for
+ * which a full queue had no space are lost. */
 enum { RESULTS_HIGH_WATER = 10000, MAPS_HIGH_WATER = 2, TAKEN_AT_ONCE = 500, BAD_SHOWN = 10 };
 static const size_t queue_bytes = (size_t)32 << 20;
 static const char *const result_topics[] = {"range/", "status/", "end/", "event/", NULL};

@@ -10,9 +10,10 @@ typedef struct view_feed view_feed;
 
 enum { VIEW_MAX_FEEDS = 8 };
 
-/* Subscribes to all streams of a publisher. source must outlive *out. number: 0 .. VIEW_MAX_FEEDS -
- * 1, another one for each feed of the context. Results and maps have sockets of their own, so that
- * maps never displace a result. PNR_OK, PNR_ENOMEMORY, or an error of pnr_subscriber_create. */
+/* Subscribes to all streams of a publisher. source must outlive *out. number: 0 ..
+ * VIEW_MAX_FEEDS - 1, different for each feed of the context. Results and maps have sockets of
+ * their own, so that maps never displace a result. PNR_OK, PNR_ENOMEMORY, or an error of
+ * pnr_subscriber_create. */
 int view_feed_open(void *context, const pnr_subscriber_source *source, size_t number,
                    view_store *store, view_feed **out, pnr_error *error);
 void view_feed_close(view_feed *feed);

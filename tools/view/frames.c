@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Lines and results of a frame. More lines are merged; of more results the newest are sent. A
- * client that took no frame for slow_ns is slow: its frames are small, so that they are young when
- * they arrive. */
+/* The most lines and results of a frame. If there are more lines, neighbouring lines are merged. If
+ * there are more results, the newest ones are sent. A client that took no frame for slow_ns is
+ * slow. Its frames are small, so that their data are still new when they arrive. */
 enum { MOST_LINES = 16, MOST_RESULTS = 500, SLOW_LINES = 8, SLOW_RESULTS = 30 };
 static const uint64_t slow_ns = PNR_NS_PER_S;
 static const uint64_t beat_ns = 5 * (uint64_t)PNR_NS_PER_S;

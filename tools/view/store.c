@@ -302,7 +302,7 @@ static void raise_bytes(uint8_t *restrict to, const uint8_t *restrict from)
         to[c] = from[c] > to[c] ? from[c] : to[c];
 }
 
-/* Raises the line of a time to the cells where these are greater. */
+/* Replaces each cell of the line of this time by the new cell, if the new cell is greater. */
 static void raise_line(view_lines *lines, double time_s, const uint8_t cells[VIEW_COLUMNS])
 {
     const uint64_t i = (uint64_t)(time_s / lines->step_s + 1e-9);

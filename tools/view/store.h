@@ -26,8 +26,8 @@ enum {
 };
 #define VIEW_SLOT_S 0.05 /* shortest time of a fine line */
 
-/* The power of a cell in one byte: 0 stands for no data, v for (v - 1) * VIEW_STEP_DB +
- * VIEW_LEAST_DB over the noise floor. */
+/* The power of a cell in one byte. 0: no data. v > 0: (v - 1) * VIEW_STEP_DB + VIEW_LEAST_DB above
+ * the noise floor. */
 #define VIEW_STEP_DB 0.4
 #define VIEW_LEAST_DB (-10.0)
 
@@ -153,9 +153,9 @@ void view_store_summary(view_store *store, const pnr_end_summary *summary, bool 
 void view_store_event(view_store *store, const char *stream, const char *run, const char *text,
                       size_t length);
 
-/* Fills out[width] with the greatest cells of the lines from line `from` up to, without, line `to`,
- * from column `first` on, n_columns columns together. Lines that are no longer stored, or were
- * never received, do not count. False: there is none. */
+/* Fills out[width] with the greatest cells of the lines `from` .. `to` - 1. The `width` values
+ * share n_columns columns from column `first` on. Lines that are no longer stored, or were never
+ * received, do not count. False: there is no line that counts. */
 bool view_lines_merge(const view_lines *lines, uint64_t from, uint64_t to, double first,
                       double n_columns, size_t width, uint8_t *out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The web server: the page, its data, and live events. It answers GET alone, and reads no file. */
+/* The web server: the page, its data, and live events. It answers only GET requests, and reads no
+ * file. */
 #include "tools/view/web.h"
 
 #include "base/clock.h"
@@ -323,7 +324,8 @@ static const view_argument numbers[] = {
     {"from_hz", offsetof(view_query, from_hz)}, {"to_hz", offsetof(view_query, to_hz)},
 };
 
-/* Reads a whole number from `least` to `most`; a larger one becomes `most`. False: it is none. */
+/* Reads a whole number from `least` to `most`; a larger one becomes `most`. False: there is no such
+ * number. */
 static bool read_size(struct MHD_Connection *connection, const char *name, size_t least,
                       size_t most, size_t *out)
 {
@@ -457,8 +459,8 @@ static bool is_token(const view_web *web, const char *text)
     return differs == 0;
 }
 
-/* True for a Host header that names this machine. A page of another site that points its name at
- * this machine (DNS rebinding) is refused. With a token any name will do. */
+/* True for a Host header that names this machine. So a page of another site whose name points to
+ * this machine (DNS rebinding) is refused. With a token, any name is accepted. */
 static bool is_host(const view_web *web, const char *host)
 {
     const char *colon;
@@ -495,7 +497,8 @@ static const char *refusal_of(const view_web *web, struct MHD_Connection *connec
     return NULL;
 }
 
-/* Answers the first visit with the token: keeps it in a cookie, and takes it out of the address. */
+/* Answers the first visit with the token: keeps the token in a cookie, and removes it from the
+ * address. */
 static enum MHD_Result send_cookie(const view_web *web, struct MHD_Connection *connection)
 {
     struct MHD_Response *response =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The web server: the page, its data, and live events. It answers GET alone, and reads no file. */
+/* The web server: the page, its data, and live events. It answers only GET requests, and reads no
+ * file. */
 #ifndef VIEW_WEB_H
 #define VIEW_WEB_H
 

@@ -11,7 +11,8 @@
 
 static const uint32_t NOWHERE = UINT32_MAX;
 
-/* A linear correlation reads samples n + k < N + n_lags - 1. At this length none of them wraps. */
+/* A linear correlation reads samples n + k < N + n_lags - 1. A transform of at least N + n_lags - 1
+ * values does not wrap them. */
 static size_t transform_length(const pnr_plan *plan)
 {
     return plan->linear ? pnr_transform_fast_length(pnr_plan_window_samples(plan))
@@ -71,9 +72,9 @@ static shift_kind choose_shift(const pnr_plan *plan, size_t n_transform)
     return plan->n_codes <= MOST_ROTATED_CODES ? ROTATED_CODE : ROTATED_SAMPLES;
 }
 
-/* One transform gives all bins of a set, but the columns must be transposed to rows and back. In
- * measurements at 64 and 512 periods the transform is faster than sums from about
- * FEWEST_TRANSFORMED bins on. */
+/* One slow-time transform gives all bins of a set, but the columns must be transposed to rows and
+ * back. Measured at 64 and 512 periods, the transform is faster than sums from about
+ * FEWEST_TRANSFORMED bins on. With fewer than FEWEST_PERIODS periods all bins are sums. */
 enum { FEWEST_TRANSFORMED = 13, FEWEST_PERIODS = 8 };
 
 static bool is_summed(size_t n_bins, size_t n_periods)
@@ -116,8 +117,8 @@ static void number_spectra(const pnr_plan *plan, pnr_cpu_axes *axes, size_t set,
     s->is_summed = is_summed(s->count, k);
 }
 
-/* Puts the rows of one spectrum next to each other, so that the spectrum stays in the cache. */
-/* [n_spectra + 1], zeroed by the caller */
+/* Puts the rows of one spectrum next to each other, so that the spectrum stays in the cache.
+ * first: [n_spectra + 1], zeroed by the caller. */
 static void order_rows(pnr_cpu_axes *axes, uint32_t *first)
 {
     for (size_t row = 0; row < axes->n_rows; row++)

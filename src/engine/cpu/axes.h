@@ -7,7 +7,8 @@
 
 /*
  * A row is linear in the samples, so the sum over the periods comes first and the correlation last.
- * With F = f + s/K, f = q/4, q = 4 m + r, r = 0 .. 3, and i = (n + k) mod N (linear: i = n + k),
+ * With F = f + s/K of plan.h, f = q/4, q = quarters = 4 m + r, r = 0 .. 3, and i = (n + k) mod N
+ * (linear: i = n + k),
  *
  *     y[i] = sum_p w_p exp(-2 pi i (r/4 + s/K) p) x_p[i]        exp(-2 pi i m p) = 1
  *     c[k] = sum_n y[i] exp(-2 pi i (m + r/4) i / N) conj(a[n])
@@ -46,7 +47,7 @@ typedef struct pnr_cpu_row {
     uint32_t spectrum;
     uint32_t shift;   /* m mod N if the index is rotated, else 0 */
     uint32_t variant; /* index into axes.variants */
-    uint32_t phase;   /* m mod N of the phase factor that c lacks; 0: no factor is missing */
+    uint32_t phase;   /* m mod N: c lacks the factor exp(-2 pi i m k / N); 0: c lacks none */
 } pnr_cpu_row;
 
 typedef struct pnr_cpu_axes {

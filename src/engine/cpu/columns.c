@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms of power-of-two length down 16 columns at once: one column in each vector
- * lane. */
+/* Fourier transforms along 16 columns at once, one column in each vector lane. The lengths are
+ * powers of two. */
 #include "engine/cpu/columns.h"
 
 #include "base/error.h"
@@ -12,8 +12,9 @@ enum { LANES = PNR_CPU_LANES };
 
 #define INLINE static inline __attribute__((always_inline))
 /*
- * The lanes are independent. Every loop over the lanes loads lines into named variables and stores
- * lines from these, without an array between. Then gcc compiles the loop to vectors of any width.
+ * The lanes are independent. The body of a loop over the lanes loads all values of one lane,
+ * computes, and then stores. After unrolling, all indices of its arrays are constant, so the arrays
+ * become registers. Then gcc compiles the loop to vectors of any width.
  */
 #ifdef __clang__
 #define IVDEP /* clang does not know this pragma */
@@ -31,7 +32,7 @@ static size_t split(size_t n, size_t radix[PNR_CPU_COLUMN_STAGES])
 
     if (n < 64 || n > PNR_CPU_COLUMN_MAX || (n & (n - 1)) != 0)
         return 0;
-    /* radix 16, or radix 8 if radix 8 alone needs as few stages */
+    /* radix 8 if 8, 8 x 8 or 8 x 8 x 8 is left, else radix 16; so no radix is less than 8 */
     for (size_t left = n; left > 1; left /= radix[n_stages++]) {
         const bool is_eights = left == 8 || left == 64 || left == 512;
 
@@ -47,8 +48,9 @@ bool pnr_cpu_columns_can(size_t n)
     return split(n, radix) > 0;
 }
 
-/* Returns the number of roots in the table, which has the roots of all stages but the last. The
- * first stage has n roots. The second has n / R0 <= n / 8, where R0 is the radix of the first. */
+/* Returns the greatest number of roots in the table. The table has the roots of all stages except
+ * the last: n roots of the first stage, and n / R0 <= n / 8 roots of the second. R0 is the radix of
+ * the first stage. */
 static size_t roots_of(size_t n)
 {
     return n + n / 8;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms of power-of-two length down 16 columns at once: one column in each vector
- * lane. */
+/* Fourier transforms along 16 columns at once, one column in each vector lane. The lengths are
+ * powers of two. */
 #ifndef PNR_ENGINE_CPU_COLUMNS_H
 #define PNR_ENGINE_CPU_COLUMNS_H
 

@@ -36,7 +36,8 @@ typedef struct pnr_cpu_fused pnr_cpu_fused;
 typedef struct pnr_cpu_scratch {
     pnr_cpu_transform_scratch transform;
     pnr_cpu_value *slow[2]; /* [slow_columns][slow_pitch] */
-    pnr_cpu_value *line;    /* [pnr_cpu.line] samples of a look, input of a stretched window */
+    pnr_cpu_value *line;    /* [pnr_cpu.line] samples of a look, from which a stretched window is
+                             * made */
     pnr_cpu_value *filter;  /* [gate_count][4] input, then [filter_pitch] output */
 } pnr_cpu_scratch;
 
@@ -44,12 +45,14 @@ typedef struct pnr_cpu_scratch {
 typedef struct pnr_cpu {
     const pnr_plan *plan;
     double energy_of_code;
-    bool is_plain; /* see pnr_plan_is_plain; such plans sum floor and energy in another order */
+    bool is_plain; /* see pnr_plan_is_plain. true: energy is summed before the tune, and floor
+                    * follows from the sum of the energies */
     size_t window; /* samples of a window */
     const pnr_cpu_fused *fused; /* NULL: lines are computed in the way `kept` */
     bool is_shaped;             /* pnr_cpu_shape has set the sizes */
     bool is_shared;             /* the team shares the steps of a dwell */
-    bool finishes_first;        /* the team finishes one dwell before it begins another */
+    bool finishes_first;        /* threads help with a dwell in progress before they begin
+                                 * another */
     size_t n_leaders;           /* dwells that are computed at the same time */
 
     pnr_cpu_axes axes;
@@ -76,8 +79,8 @@ typedef struct pnr_cpu {
     size_t line;               /* samples that a stretched window needs; 0: no stretch */
     bool is_transformed_late;  /* each spectrum serves one line, whose thread transforms it */
     pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
-    /* [n_sets] weights of a set; a summed set has [count / 4][K][4], others have [K]; NULL: all
-     * 1 */
+    /* [n_sets] weights of each set: [ceil(count / 4)][K][4] if the set is summed, else [K]; NULL:
+     * all are 1 */
     pnr_cpu_value **weights;
     pnr_cpu_value *filter; /* filter[k][j] of the plan at [j][k]; row j has filter_pitch values */
     size_t filter_pitch;
@@ -107,7 +110,8 @@ typedef struct pnr_cpu_memory {
     pnr_converted *converted; /* [windows that are read at once][blocks] */
 
     /* members of the way `fused` */
-    pnr_cpu_value *y;        /* [in_values] y, later a product of spectra; may share profile */
+    pnr_cpu_value *y;        /* [in_values] y, later a product of spectra; in_values 0: at the
+                              * address of profile */
     pnr_cpu_value *period;   /* [window] the next period, if a look has several periods */
     pnr_cpu_value *fused[2]; /* [spectrum_pitch] each: a spectrum, or Z of split.h */
     pnr_cpu_value *profile;  /* [n_looks][oversample][profile_pitch] c, or X of walsh.h */

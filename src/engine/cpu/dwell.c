@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Clears the lines of a dwell without a used look. */
+/* Sets the lines to 0, because no look of the dwell is used. */
 static void clear_lines(const pnr_cpu_step *s)
 {
     const pnr_plan *plan = s->cpu->plan;

@@ -160,9 +160,9 @@ static bool suits_walsh(const pnr_plan *plan, size_t n_transform)
     return strcmp(plan->method, "library") != 0 && pnr_cpu_walsh_refusal(plan) == NULL;
 }
 
-/* At one sample per chip, c and its powers stay in the order in which the Walsh-Hadamard transform
- * returns them. To sort them by lag would take as long as to transform the columns. For CFAR they
- * are sorted by lag, because its training cells are neighbours in lag. */
+/* At one sample a chip, c and |c|^2 stay in the order in which the Walsh-Hadamard transform returns
+ * them: to sort them by lag would take as long as to transform the columns. Only for CFAR the
+ * values |c|^2 are sorted by lag, because training cells are neighbours in lag. */
 static void shape_walsh(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
@@ -272,8 +272,8 @@ static void walsh_value(const pnr_cpu *cpu, const value *profile, size_t lag, va
 
 /* --- the table of ways --- */
 
-/* The ways to compute the line, the fastest first. Additions alone are faster than transforms at
- * every length. */
+/* The ways to compute the line, the fastest first. Method walsh only adds. At every length it is
+ * faster than a Fourier transform. */
 static const pnr_cpu_fused lines[] = {
     {"walsh", suits_walsh, shape_walsh, choose_walsh_input, correlate_walsh, walsh_value},
     {"library", suits_split, shape_split, NULL, correlate_split, split_value},
@@ -292,7 +292,7 @@ const pnr_cpu_fused *pnr_cpu_fused_choose(const pnr_plan *plan, size_t n_transfo
 }
 
 /* With more than two threads, a second large dwell begins before the first ends. The second dwell
- * keeps threads busy during the steps that one thread computes alone. */
+ * keeps threads busy during the steps that only one thread computes. */
 void pnr_cpu_fused_shape(pnr_cpu *cpu, size_t n_threads)
 {
     cpu->fused->shape(cpu);

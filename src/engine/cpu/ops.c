@@ -46,7 +46,8 @@ DEFINE_CONVERT_PACKED(convert_i8, int8_t, -128, 127, 0.0f, 1.0f / 128)
 DEFINE_CONVERT_PACKED(convert_u8, uint8_t, 0, 255, -127.5f, 1.0f / 128)
 DEFINE_CONVERT_PACKED(convert_i16, int16_t, -32768, 32767, 0.0f, 1.0f / 32768)
 
-/* Converts floats of both widths, and every format with a stride, sample by sample. */
+/* Converts sample by sample: formats without a loop in convert_packed, and samples that are not
+ * adjacent in memory. */
 static void convert_plain(pnr_format format, const char *raw, size_t stride, size_t n,
                           float (*out)[2], pnr_converted *total)
 {
@@ -77,7 +78,8 @@ PNR_MULTIVERSION static void convert_cf32(const float (*raw)[2], size_t n, float
     total->n_nonfinite += bad;
 }
 
-/* Makes real values complex in place, from the last to the first, so that none is overwritten. */
+/* Makes real values complex in place. Goes from the last value to the first, so that no value is
+ * overwritten before it is read. */
 static void spread_real(size_t n, float (*out)[2])
 {
     const float *real = &out[0][0];
@@ -248,7 +250,8 @@ static inline void transpose_tile(const float (*from)[2], size_t from_row, float
     *(quad *)(to + 3 * to_row) = __builtin_shufflevector(ab_odd, cd_odd, 2, 3, 6, 7);
 }
 
-/* The shorter side is the inner loop, so that it reads or writes whole cache lines. */
+/* The inner loop runs along the shorter side. So it reads whole cache lines of a row, or writes
+ * whole cache lines of a column. */
 PNR_MULTIVERSION void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
                                         size_t from_row, float (*to)[2], size_t to_row)
 {
@@ -281,8 +284,8 @@ static inline void power_tile(const float (*c)[2], size_t c_row, size_t power_ro
     const eight c0 = *(const eight *)c, c1 = *(const eight *)(c + c_row);
     const eight c2 = *(const eight *)(c + 2 * c_row), c3 = *(const eight *)(c + 3 * c_row);
     const eight s0 = c0 * c0, s1 = c1 * c1, s2 = c2 * c2, s3 = c3 * c3;
-    /* low: the powers |c[column][place]|^2 in the order 00 01 10 11 02 03 12 13; high: those of
-     * columns 2 and 3 at the same places */
+    /* low: the powers |c[column][place]|^2 of columns 0 and 1 in the order 00 01 10 11 02 03 12 13;
+     * high: those of columns 2 and 3 in the same order */
     const eight low = __builtin_shufflevector(s0, s1, 0, 2, 8, 10, 4, 6, 12, 14) +
                       __builtin_shufflevector(s0, s1, 1, 3, 9, 11, 5, 7, 13, 15);
     const eight high = __builtin_shufflevector(s2, s3, 0, 2, 8, 10, 4, 6, 12, 14) +

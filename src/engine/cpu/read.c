@@ -55,7 +55,7 @@ PNR_MULTIVERSION static void clear_marks(size_t n, float (*x)[2])
     }
 }
 
-/* Returns the fraction of the cycles in units of 2^-64. */
+/* Returns the fractional part of `cycles` in units of 2^-64. */
 static uint64_t fraction_of(double cycles)
 {
     const double fraction = cycles - floor(cycles);
@@ -63,7 +63,7 @@ static uint64_t fraction_of(double cycles)
     return fraction < 1 ? (uint64_t)ldexp(fraction, 64) : 0;
 }
 
-/* x[i] -= peak replica[n mod N] exp(2 pi i F n / N), n = at + i */
+/* x[k] -= peak replica[n mod N] exp(2 pi i F n / N), with n = at + k and F = removal->bins */
 static void subtract_echo(const pnr_cpu_reading *reading, const pnr_removal *removal, size_t at,
                           size_t n, float (*x)[2])
 {

@@ -19,13 +19,13 @@ typedef struct pnr_cpu_reading {
     bool keeps_marks;
 } pnr_cpu_reading;
 
-/* Reads n samples of the view from `first` on. The samples have full scale = 1, are conjugated and
- * tuned, and lack the removed echoes. Lost and non-finite samples are 0, or NaN if keeps_marks.
- * Adds to all counts but the energy. */
+/* Reads n samples of the view from `first` on. They have full scale = 1, are conjugated if
+ * plan->conjugate, then tuned, and the echoes in `removals` are subtracted. Lost and non-finite
+ * samples are 0, or NaN if keeps_marks. Adds to all members of *counts except energy. */
 void pnr_cpu_read(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                   pnr_converted *counts);
 /* The first two steps of pnr_cpu_read: convert the samples, then tune them. Other callers may use
- * them only for plans without marks and without removals. */
+ * them only if they need neither marks nor removals. */
 void pnr_cpu_convert_view(const pnr_cpu_reading *reading, size_t first, size_t n, float (*out)[2],
                           pnr_converted *counts);
 void pnr_cpu_tune(const pnr_cpu_reading *reading, size_t first, size_t n, float (*x)[2]);

@@ -205,7 +205,7 @@ static void gather_centres(void *context, size_t task, size_t worker)
 
 /* Sets the values of one line around all candidates near this line. With one look a value is c.
  * With several looks it is the sum of c[j] conj(c[0]) over the looks, where c[0] is at the centre.
- * Later scale_values divides the sum by sqrt(P[0]). */
+ * Later scale_values divides this sum by the square root of the sum of |c[0]|^2. */
 static void gather_row(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;

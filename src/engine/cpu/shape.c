@@ -14,7 +14,7 @@
 typedef pnr_cpu_value value;
 
 enum {
-    SMALL_BYTES = 1 << 21, /* bytes of a dwell that the cache of one core holds */
+    SMALL_BYTES = 1 << 21, /* the cache of one core holds a dwell of less than this */
     SLOW_BYTES = 1 << 18,  /* bytes of that cache for a thread's slow-time columns */
     FEWEST_COLUMNS = 16,
     MOST_COLUMNS = 64,
@@ -282,7 +282,7 @@ int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engi
     double bytes;
     int code;
 
-    if (power > available) /* such a plan is refused before its rows are arranged */
+    if (power > available) /* refuses before arrange_sizes allocates memory for each row */
         return refuse(plan, power, available, error);
     if ((code = arrange_sizes(plan, n_threads, cpu)) != PNR_OK)
         return pnr_error_set(error, code, "engine cpu: no memory to arrange %zu rows of a map",

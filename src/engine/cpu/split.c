@@ -14,7 +14,7 @@ enum {
     COLUMNS = PNR_CPU_COLUMNS,
     ROWS = 16, /* rows of a task of pass B */
     EDGES =
-        2, /* most lines of a block that contain the end of a period: one for each of two periods */
+        2, /* a block has at most two lines with the end of a period: one for each of two periods */
     SHORTEST = 16384,
     SHORTEST_WIDE = 8192
 };
@@ -25,7 +25,8 @@ static bool factors(size_t length, size_t *n1, size_t *n2)
     size_t small = (root_of_length + 1) / 2;
 
     /* N1, the length of a column, is the least factor of L from sqrt(L) / 2 to sqrt(L). If there is
-     * none, N1 is the greatest factor below sqrt(L) / 2. So COLUMNS columns fit a tile. */
+     * none, N1 is the greatest factor below sqrt(L) / 2. So N1 is at most sqrt(L), and a tile of
+     * COLUMNS columns is small. */
     while (small <= root_of_length && length % small != 0)
         small++;
     while (length % small != 0)
@@ -87,7 +88,8 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
     return columns > 2 * split->row2 ? columns : 2 * split->row2;
 }
 
-/* For columns that are not computed in lanes, creates the plans and allocates the powers of W_L. */
+/* Creates the plans of columns that are not computed in lanes, and allocates the table of the
+ * powers of W_L. */
 static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
 {
     split->fine = fftwf_malloc(split->n1 * COLUMNS * sizeof *split->fine);

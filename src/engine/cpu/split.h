@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 /*
- * A circular correlation of length L = N1 N2, N1 from sqrt(L) / 2 to sqrt(L). With n = N2 n1 + n2,
- * k = k1 + N1 k2, m = N2 m1 + m2 and W_Q = exp(-2 pi i / Q), W_L^(nk) = W_N1^(n1 k1) W_L^(n2 k1)
- * W_N2^(n2 k2), because W_L^(N1 N2) = 1. So
+ * A circular correlation of the samples x with one code, of length L = N1 N2, N1 <= N2 <= 8 N1. H
+ * is conj(spectrum of the code) / L. With n = N2 n1 + n2, k = k1 + N1 k2, m = N2 m1 + m2 and W_Q =
+ * exp(-2 pi i / Q), W_L^(nk) = W_N1^(n1 k1) W_L^(n2 k1) W_N2^(n2 k2), because W_L^(N1 N2) = 1. So
  *
  * pass A  Z[k1][n2] = sum_n1 W_N1^(n1 k1) x[N2 n1 + n2]                columns n2
  * pass B  X[k1][k2] = sum_n2 W_N2^(n2 k2) W_L^(n2 k1) Z[k1][n2]        rows k1: the spectrum at
@@ -39,7 +39,8 @@ typedef struct pnr_cpu_split {
     size_t n_row_blocks;   /* number of blocks of rows: tasks of pass B */
     size_t next1, next2;   /* values in c from m1 to m1 + 1, and from m2 to m2 + 1 */
     bool is_wide;          /* N1 is a power of two, and columns are computed in lanes */
-    /* W_L^(COLUMNS b k1) and W_L^(j k1): their product is W_L^((COLUMNS b + j) k1) */
+    /* `coarse` has W_L^(COLUMNS b k1), and `fine` or `lines` has W_L^(j k1). Their product is
+     * W_L^((COLUMNS b + j) k1) */
     pnr_cpu_value *coarse;        /* [N1][n_blocks]; is_wide: [n_blocks][N1] */
     pnr_cpu_value *fine;          /* [N1][COLUMNS]; is_wide: NULL */
     pnr_cpu_line *lines;          /* is_wide: [N1] the powers of W_L, in place of `fine` */
@@ -47,15 +48,14 @@ typedef struct pnr_cpu_split {
     fftwf_plan column[2], row[2]; /* forward, inverse; is_wide: `column` is unused */
 } pnr_cpu_split;
 
-/* Finds N1 and N2 for L. Returns false if L is too short or lacks such factors; then a whole
- * transform is faster. */
+/* Finds N1 and N2 for L. Returns false if L is too short, or has no factors with N2 <= 8 N1; then a
+ * whole transform is faster. */
 bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
 /* True if three passes by one thread are faster than a whole transform. This is also true at some
  * L that pnr_cpu_split_factors refuses, if the columns are computed in lanes. */
 bool pnr_cpu_split_pays(size_t length);
-/* pnr_cpu_split_shape sets the sizes that follow from L. The four functions after it return the
- * bytes of the tables, and the number of values of Z (H has as many), of c, and of the tile of a
- * thread. */
+/* Sets the sizes that follow from L. The four functions below return: the bytes of the tables; the
+ * number of values of Z, which is also that of H; of c; and of the tile of a thread. */
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
 size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
 size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
@@ -79,7 +79,8 @@ static inline size_t pnr_cpu_split_place(const pnr_cpu_split *split, size_t k)
     return k % split->n2 * split->next2 + k / split->n2 * split->next1;
 }
 
-/* Rounds natural[L], which is conj(spectrum of the code) / L, to H. */
+/* Rounds natural[L] to single precision and writes it to h in the order of H. natural:
+ * conj(spectrum of the code) / L. */
 void pnr_cpu_split_order(const pnr_cpu_split *split, const double (*natural)[2], pnr_cpu_value *h);
 
 /* Pass A of one block of columns. The input is x[n mod n_samples] for n < n_lit, then zeros. n_lit

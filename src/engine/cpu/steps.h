@@ -23,7 +23,8 @@ typedef struct pnr_cpu_step {
     size_t worker;              /* number of the leading thread */
     size_t first_look, n_looks; /* the looks that are read at once */
     size_t n_used;              /* used looks so far */
-    /* all lines in the order of lags; NULL: the powers are in the order of method walsh */
+    /* powers of all lines in the order of lags; NULL: the powers are in the order of method
+     * walsh */
     float *power;
     uint64_t since;    /* when the lap of the stopwatch began */
     size_t number;     /* index in the dwell of the first window that is read now */
@@ -39,11 +40,13 @@ typedef struct pnr_cpu_step {
     double stretch;
 } pnr_cpu_step;
 
-/* Runs all tasks, on the team or on the leader alone. Returns when all have finished. */
+/* Runs all tasks. The team computes them, or only the leader if there is no team. Returns when all
+ * have finished. */
 void pnr_cpu_do(const pnr_cpu_step *step, pnr_cpu_task *task, size_t n_tasks);
 
 /* read_blocks: the number of blocks in which a window is read. mean_blocks: the number of blocks of
- * columns from which the mean is removed; they cover the first N samples of a window. */
+ * columns in the first N samples of a window. The mean is also removed from the samples after
+ * these, in further blocks. */
 size_t pnr_cpu_read_blocks(const pnr_cpu *cpu);
 size_t pnr_cpu_mean_blocks(const pnr_cpu *cpu);
 
@@ -60,7 +63,7 @@ void pnr_cpu_slow_time(pnr_cpu_step *step);
 void pnr_cpu_stretch(pnr_cpu_step *step, double stretch);
 /* Way `kept`: transforms y of a spectrum in place. */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker);
-/* Way `kept`: computes the powers of every line and scans it for the search. */
+/* Way `kept`: computes the powers of every line, and scans every line for the search. */
 void pnr_cpu_rows(pnr_cpu_step *step);
 /* Way `kept`: sets the values around the candidates. */
 void pnr_cpu_gather(pnr_cpu_step *step);

@@ -11,9 +11,9 @@ typedef pnr_cpu_wide wide;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Copies n samples of a look, the first of which has the index `from`. Each sample is read from the
- * window whose first N samples contain it. Samples after the last N are read from the last window.
- * Samples outside the look are 0. */
+/* Copies n samples of a look from index `from` on. Each sample is read from the window whose first
+ * N samples contain it. Samples after the last period are read from the last window. Samples
+ * outside the look are 0. */
 static void copy_samples(const pnr_cpu *cpu, const value *x, int64_t from, size_t n, value *line)
 {
     const int64_t period = (int64_t)cpu->plan->n_samples;

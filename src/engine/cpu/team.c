@@ -127,9 +127,9 @@ static void *run_thread(void *argument)
 }
 
 /* A submit wakes a thread on the core of the submitting thread. There the woken thread may wait for
- * milliseconds while other cores are idle. So the threads of the team use all cores except that
- * one. The submitting thread, which also collects and helps, has that core alone. When the kernel
- * moves the submitting thread, the team avoids its new core. */
+ * milliseconds while other cores are idle. So the threads of the team use all cores except this
+ * one. The submitting thread, which also collects and helps, keeps this core for itself. When the
+ * kernel moves the submitting thread to another core, the team avoids that core. */
 static void leave_core(pnr_cpu_team *team, int cpu)
 {
     cpu_set_t rest = team->allowed;
@@ -143,7 +143,7 @@ static void leave_core(pnr_cpu_team *team, int cpu)
     team->waiter_cpu = cpu;
 }
 
-/* If the team has one thread, the caller only waits. The thread of the team also works while a
+/* If the team has one thread, the caller does no work, because this thread also works while a
  * caller polls. */
 void pnr_cpu_team_wait(pnr_cpu_team *team)
 {

@@ -31,7 +31,8 @@ typedef struct pnr_cpu_team {
     int waiter_cpu;    /* the core that is left to the waiting thread; -1: no core yet */
     cpu_set_t allowed; /* cores that the process may use */
     size_t n_leaders;  /* the most dwells that threads lead at the same time */
-    bool help_first;   /* threads help with a dwell that has begun before they lead another */
+    bool help_first;   /* a thread leads another dwell only if no dwell in progress has open
+                        * tasks */
     pthread_t threads[PNR_CPU_MAX_THREADS];
     pthread_mutex_t lock;   /* guards all fields below */
     pthread_cond_t changed; /* a dwell or a job has arrived, or a helper or a dwell has finished */

@@ -29,8 +29,8 @@ enum {
  * All values are single-precision floats. Integer samples converted to full scale = 1 are integers
  * times a power of two, so that their sums are exact up to 24 bits. With full-scale samples of 16
  * bits the first nine stages are exact. Each later stage rounds once. The total error is
- * sqrt(stages) eps, within the tolerance of every engine. 32-bit integers have the same width, so
- * they are not faster, and they would need a second conversion.
+ * sqrt(stages) eps, within the tolerance of every engine. 32-bit integers would not be faster,
+ * because a vector holds as many of them as floats. They would also need a second conversion.
  */
 typedef float vector __attribute__((vector_size(64), may_alias));
 
@@ -130,7 +130,8 @@ INLINE void three_stages(vector v[8])
                 butterfly(&v[i], &v[i + h]);
 }
 
-/* Transforms over the three bits of the place within a vector. */
+/* Transforms a vector over the three lowest bits of the place. These bits number the values of a
+ * vector. */
 INLINE void lane_stages(vector *v)
 {
     static const vector sign[3] = {{1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1},
@@ -147,7 +148,8 @@ INLINE void lane_stages(vector *v)
     *v = x;
 }
 
-/* Transforms n vectors over their six lowest bits. If n < 8, only over their three lowest bits. */
+/* Transforms n vectors over the six lowest bits of the place. If n < 8, only over the three lowest
+ * bits. */
 INLINE void lowest_stages(vector *x, size_t n)
 {
     if (n < 8) {

@@ -10,9 +10,9 @@
 
 typedef pnr_cpu_value value;
 
-/* The numbers of samples in the blocks of two kinds of task. The blocks begin at fixed places of a
- * window. So the energy of the window depends neither on the thread that converts a block nor on
- * the sample at which the view wraps. */
+/* READ_BLOCK: samples in a block that is read. MEAN_BLOCK: samples in a block from which the mean
+ * is removed. The blocks begin at fixed places of a window. So the energy of the window depends
+ * neither on the thread that converts a block nor on the sample at which the view wraps. */
 enum { READ_BLOCK = PNR_CPU_READ_MOST, MEAN_BLOCK = PNR_CPU_MEAN_BLOCK };
 
 /* blocks_of: the number of blocks in n samples. blocks_of_window: the number of blocks in a window.
@@ -242,7 +242,7 @@ static void remove_mean(void *context, size_t task, size_t worker)
     }
 }
 
-/* Sets the energies of the windows of a look, of which U are used. They are multiplied by
+/* Sets the energies of the windows of a look with U used windows. Multiplies each energy by
  * U / (U - 1), because the removal of the mean removed 1/U of the noise. */
 static void add_energies(const pnr_cpu_step *s, size_t look)
 {

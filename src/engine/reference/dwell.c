@@ -68,7 +68,8 @@ void pnr_reference_work_destroy(pnr_engine *engine)
     free(work->power);
 }
 
-/* Returns the values c of one line in the used look number `look`. */
+/* Returns the values c of one line in used look number `look`. Looks that are not used have no
+ * number. */
 static double complex *line_of(const pnr_engine *engine, size_t look, size_t code, size_t row)
 {
     const pnr_plan *plan = engine->plan;
@@ -157,8 +158,8 @@ static void fill_own_samples(pnr_engine *engine)
     }
 }
 
-/* Adds the energy of the windows of a look to the dwell. Adds to the floor the mean of P that noise
- * of this energy would have. */
+/* Adds the energy of the used windows of a look to dwell->energy. Adds to dwell->floor the mean of
+ * P for noise of this energy. */
 static void add_energy(const pnr_engine *engine, size_t used, pnr_dwell *dwell)
 {
     const pnr_plan *plan = engine->plan;
@@ -297,8 +298,8 @@ static void add_powers(pnr_reference_work *work, size_t looks)
     }
 }
 
-/* Finds the value of a row j lags from a candidate's centre. With one look the value is c. With
- * several looks it is sum c conj(c0) / sqrt(sum |c0|^2) over the looks, where c0 is at the
+/* Finds the value in row `row`, j lags from the centre of a candidate. With one look the value is
+ * c. With several looks it is sum c conj(c0) / sqrt(sum |c0|^2) over the looks, where c0 is at the
  * centre. */
 static void find_neighbour(const pnr_engine *engine, size_t looks, const pnr_candidate *candidate,
                            size_t row, int j, float out[2])

@@ -18,7 +18,8 @@ typedef struct pnr_reference_work {
     double complex *stretched;
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
-    double complex *sum;      /* [2 n_samples or n_window]: the sum of the windows of a row */
+    double complex *sum;      /* [2 n_samples]; linear: [n_window]. The sum of the windows of a
+                               * row */
     double complex *filtered; /* [gate_count] */
     size_t n_cells;           /* cells of a look: [n_codes][n_rows][n_lags][oversample] */
     double complex *value;    /* [n_looks][n_cells]: c of the used looks */
@@ -38,8 +39,9 @@ struct pnr_engine {
 /* A flag in addition to those of format.h. */
 enum { PNR_REFERENCE_LOST = 4 };
 
-/* Reads a look of a dwell, which begins at sample `first`, and its tail if lags are linear. x has
- * full scale = 1, is conjugated and tuned, and lacks the removed echoes. flags: [n_samples]. */
+/* Reads n_samples samples from sample `first` of a dwell on: a look and, if lags are linear, its
+ * tail. x has full scale = 1, is conjugated if plan->conjugate, then tuned, and the echoes to
+ * remove are subtracted. flags: [n_samples]. */
 void pnr_reference_read(const pnr_engine *engine, const pnr_slot_dwell *task, size_t first,
                         size_t n_samples, double complex *x, unsigned char *flags);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Results as records of an HDF5 file, in the fields of packed messages. A file of a run has its
- * name when it is whole; a killed program leaves PATH.partial, readable up to the last block. */
+/* Results as records of an HDF5 file, in the fields of packed messages. The file of a run gets its
+ * name when it is complete; a killed program leaves PATH.partial, readable up to the last block. */
 #include "base/text.h"
 #include "recorder/result_file.h"
 

@@ -85,9 +85,9 @@ static int64_t clock_ns(clockid_t clock)
     return (int64_t)now.tv_sec * PNR_NS_PER_S + now.tv_nsec;
 }
 
-/* Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC; the latter stands still while the machine sleeps.
- * While both clocks agree with the previous value, that value is returned again, so that a pause
- * between the two readings adds no error. */
+/* Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC. CLOCK_MONOTONIC stands still while the machine
+ * sleeps. While both clocks agree with the previous value, that value is returned again, so that a
+ * pause between the two readings adds no error. */
 static int64_t measure_sleep(card *c)
 {
     const int64_t before = (int64_t)pnr_clock_ns(), boot = clock_ns(CLOCK_BOOTTIME),
@@ -128,8 +128,8 @@ static int wait_for_frames(card *c, int64_t *newest_ns, uint64_t *n_waiting)
     return 1;
 }
 
-/* Returns the number of frames that the card has captured since the last stamp, as its time says,
- * and that were neither read nor are waiting. */
+/* Returns the number of missing frames: the frames that the card captured since the last stamp,
+ * computed from the time that has passed, minus those that were read and those that wait. */
 static uint64_t count_missing(const card *c, int64_t newest_ns, uint64_t n_waiting)
 {
     const double passed = (double)(newest_ns - c->stamp_ns) * 1e-9 * c->rate_hz;

@@ -221,7 +221,7 @@ static const pnr_number_form *find_form(hid_t type)
     return pnr_number_form_find(name, strlen(name));
 }
 
-/* The members of a complex sample; any other type has no form. */
+/* Finds the form of the two members of a complex sample. NULL: the type is another one. */
 static const pnr_number_form *find_complex_form(hid_t type)
 {
     const pnr_number_form *forms[2] = {NULL, NULL};
