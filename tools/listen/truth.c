@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_TARGETS = 1024, LINE_LEN = 512 };
+enum { MAX_TARGETS = 1024, LINE_LEN = 512, PLACE_LEN = 440 };
 static const char header[] =
     "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
 
@@ -70,35 +70,40 @@ static bool read_row(const char *line, row *out)
     return after == ',' && out->target >= 1 && out->target <= MAX_TARGETS && isfinite(out->range_m);
 }
 
+/* Reads a line after the header, and adds its row. place: "path:line", for messages. */
+static int take_line(listen_truth *t, const char *line, bool is_whole, const char *place,
+                     pnr_error *error)
+{
+    row r = {0};
+
+    if (!is_whole || !read_row(line, &r))
+        return pnr_error_set(error, PNR_EDATA, "%s: no row of the truth: %.80s", place, line);
+    if (t->n_rows > 0 && r.sample < t->rows[t->n_rows - 1].sample)
+        return pnr_error_set(error, PNR_EDATA, "%s: sample %" PRIu64 " after %" PRIu64, place,
+                             r.sample, t->rows[t->n_rows - 1].sample);
+    if (add_row(t, r) != PNR_OK)
+        return pnr_error_set(error, PNR_ENOMEMORY, "%s: out of memory", place);
+    if (t->period == 0)
+        t->period = r.sample - t->rows[0].sample;
+    t->n_targets = r.target > t->n_targets ? r.target : t->n_targets;
+    return PNR_OK;
+}
+
 static int read_rows(listen_truth *t, FILE *file, const char *path, pnr_error *error)
 {
-    char line[LINE_LEN];
+    char line[LINE_LEN], place[PLACE_LEN];
     size_t n_lines = 0;
     int code = PNR_OK;
 
     while (code == PNR_OK && fgets(line, sizeof line, file) != NULL) {
-        row r = {0};
-
         const bool is_whole = strchr(line, '\n') != NULL || feof(file);
 
-        n_lines++;
+        (void)snprintf(place, sizeof place, "%.400s:%zu", path, ++n_lines);
         line[strcspn(line, "\r\n")] = '\0';
-        if (n_lines == 1) {
-            if (strcmp(line, header) != 0)
-                code = pnr_error_set(error, PNR_EDATA, "%s:1: want the header %s", path, header);
-        } else if (!is_whole || !read_row(line, &r)) {
-            code = pnr_error_set(error, PNR_EDATA, "%s:%zu: no row of the truth: %.80s", path,
-                                 n_lines, line);
-        } else if (t->n_rows > 0 && r.sample < t->rows[t->n_rows - 1].sample) {
-            code = pnr_error_set(error, PNR_EDATA, "%s:%zu: sample %" PRIu64 " after %" PRIu64,
-                                 path, n_lines, r.sample, t->rows[t->n_rows - 1].sample);
-        } else if ((code = add_row(t, r)) != PNR_OK) {
-            pnr_error_set(error, code, "%s: out of memory", path);
-        } else {
-            if (t->period == 0)
-                t->period = r.sample - t->rows[0].sample;
-            t->n_targets = r.target > t->n_targets ? r.target : t->n_targets;
-        }
+        if (n_lines > 1)
+            code = take_line(t, line, is_whole, place, error);
+        else if (strcmp(line, header) != 0)
+            code = pnr_error_set(error, PNR_EDATA, "%s: want the header %s", place, header);
     }
     if (code == PNR_OK && ferror(file))
         code = pnr_error_file(error, PNR_EIO, "--truth", path, errno);
