@@ -39,6 +39,24 @@ static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t f
         runs[(*n_runs)++] = (pnr_lost_run){first, end - first};
 }
 
+/* Gives the writer the marks that were taken and end before the next dwell. Those of the next dwell
+ * are kept for pnr_ring_divide, unless they fill a quarter of the queue. */
+static void free_marks(pnr_ring *ring)
+{
+    uint64_t tail = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
+    const uint64_t before = tail;
+
+    while (tail < ring->mark_next && (ring->marks[tail % ring->n_marks].end <= ring->next ||
+                                      ring->mark_next - tail > ring->n_marks / 4)) {
+        ring->mark_end = ring->marks[tail % ring->n_marks].end;
+        tail++;
+    }
+    if (tail == before)
+        return;
+    atomic_store(&ring->mark_tail, tail);
+    wake_writer(ring);
+}
+
 /* Takes the marks of positions [passed, end) and adds their losses to *losses. `end` is at most
  * head. Returns the number of lost positions. If is_view, also lists the lost runs and zeroes their
  * samples. */
@@ -47,8 +65,7 @@ static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_
     uint64_t lost = 0;
 
     while (ring->passed < end) {
-        const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
-        const pnr_ring_mark *at = &ring->marks[m % ring->n_marks];
+        const pnr_ring_mark *at = &ring->marks[ring->mark_next % ring->n_marks];
         const uint64_t to = at->end < end ? at->end : end;
 
         if (at->lost != PNR_RING_HELD) {
@@ -62,11 +79,10 @@ static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_
         }
         ring->ready_ns = at->time_ns;
         ring->passed = to;
-        if (to == at->end) {
-            atomic_store(&ring->mark_tail, m + 1);
-            wake_writer(ring);
-        }
+        if (to == at->end)
+            ring->mark_next++;
     }
+    free_marks(ring);
     return lost;
 }
 
@@ -78,11 +94,11 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 /* Returns the end of the lost run at `passed`, or `passed` if there is no lost run. */
 static uint64_t end_of_loss(const pnr_ring *ring)
 {
-    const uint64_t m = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
+    const pnr_ring_mark *at = &ring->marks[ring->mark_next % ring->n_marks];
 
-    if (m == atomic_load(&ring->mark_head) || ring->marks[m % ring->n_marks].lost == PNR_RING_HELD)
-        return ring->passed;
-    return ring->marks[m % ring->n_marks].end;
+    return ring->mark_next == atomic_load(&ring->mark_head) || at->lost == PNR_RING_HELD
+               ? ring->passed
+               : at->end;
 }
 
 /* Moves the losses to the account and sets them to zero. */
@@ -154,6 +170,7 @@ static void leave_dwells(pnr_ring *ring, uint64_t n_dwells)
     }
     ring->n_runs = n_runs;
     ring->next += n_samples;
+    free_marks(ring);
 }
 
 /* Refuses the next n_dwells dwells, which have `lost` lost positions. */
@@ -435,6 +452,53 @@ int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns)
 {
     atomic_store(&ring->wanted, next_work(ring, at_least));
     return pnr_ring_sleep(ring, &ring->reader, pnr_ring_has_work, patience_ns);
+}
+
+/* Gives back what was taken of the next dwell, so that it can be taken in other windows. If its
+ * marks are no longer kept, skips it. */
+static void untake_dwell(pnr_ring *ring)
+{
+    pnr_ring_losses losses = {{0}};
+    const uint64_t n = ring->passed - ring->next, lost = lost_in(ring, ring->n_windows);
+
+    if (ring->mark_end <= ring->next) {
+        ring->mark_next = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
+        ring->passed = ring->next;
+        return;
+    }
+    add_losses(ring, ring->n_windows, &losses);
+    ring->account.positions += n;
+    ring->account.skipped_alignment += n - lost;
+    ring->lost_before += lost;
+    account_for(ring, &losses);
+    ring->next = ring->passed;
+}
+
+uint64_t pnr_ring_divide(pnr_ring *ring, pnr_ring_division *d)
+{
+    const pnr_ring_division old = {ring->shape, ring->n_windows, ring->lost, ring->losses,
+                                   ring->views};
+    const uint64_t n = d->shape.n_samples;
+
+    if (ring->passed > ring->next)
+        untake_dwell(ring);
+    ring->shape.n_samples = d->shape.n_samples;
+    ring->shape.n_behind = d->shape.n_behind;
+    ring->shape.n_periods = d->shape.n_periods;
+    ring->shape.max_dwells = d->shape.max_dwells;
+    ring->shape.depth = d->shape.depth;
+    ring->dwell = n * d->shape.n_periods;
+    ring->reach = ring->dwell + d->shape.n_behind;
+    ring->n_windows = d->n_windows;
+    ring->lost = d->lost;
+    ring->losses = d->losses;
+    ring->views = d->views;
+    ring->first_view = 0;
+    ring->n_runs = 0;
+    ring->shown = 0;
+    ring->next = ring->passed + (d->shape.first_window % n + n - ring->passed % n) % n;
+    *d = old;
+    return ring->next;
 }
 
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account)

@@ -12,34 +12,67 @@ static bool allocate_view(const pnr_ring_shape *shape, pnr_ring_view *v)
     return v->lost != NULL && v->ready_ns != NULL;
 }
 
-static bool allocate(pnr_ring *ring)
+static bool allocate_division(pnr_ring_division *d)
 {
-    const size_t depth = ring->shape.depth;
+    const size_t depth = d->shape.depth;
     size_t i = 0;
 
-    ring->marks = calloc(ring->n_marks, sizeof *ring->marks);
-    ring->views = calloc(depth, sizeof *ring->views);
-    ring->lost = calloc(ring->n_windows, sizeof *ring->lost);
-    ring->losses = calloc(ring->n_windows, sizeof *ring->losses);
-    while (ring->views != NULL && i < depth && allocate_view(&ring->shape, &ring->views[i]))
+    d->n_windows =
+        d->shape.n_periods + (d->shape.n_behind + d->shape.n_samples - 1) / d->shape.n_samples;
+    d->views = calloc(depth, sizeof *d->views);
+    d->lost = calloc(d->n_windows, sizeof *d->lost);
+    d->losses = calloc(d->n_windows, sizeof *d->losses);
+    while (d->views != NULL && i < depth && allocate_view(&d->shape, &d->views[i]))
         i++;
-    if (i < depth || ring->marks == NULL || ring->lost == NULL || ring->losses == NULL)
+    return i == depth && d->lost != NULL && d->losses != NULL;
+}
+
+static void free_division(const pnr_ring_division *d)
+{
+    for (size_t i = 0; d->views != NULL && i < d->shape.depth; i++) {
+        free(d->views[i].lost);
+        free(d->views[i].ready_ns);
+    }
+    free(d->views);
+    free(d->lost);
+    free(d->losses);
+}
+
+static bool allocate(pnr_ring *ring)
+{
+    pnr_ring_division d = {.shape = ring->shape};
+    const bool is_good = allocate_division(&d);
+
+    ring->n_windows = d.n_windows;
+    ring->lost = d.lost;
+    ring->losses = d.losses;
+    ring->views = d.views;
+    if (!is_good || (ring->marks = calloc(ring->n_marks, sizeof *ring->marks)) == NULL)
         return false;
     /* Touches the pages of the marks before the first sample arrives. */
     memset(ring->marks, 0xff, ring->n_marks * sizeof *ring->marks);
     return true;
 }
 
+static int check_shape(const pnr_ring_shape *shape, size_t dwell, pnr_error *error)
+{
+    if (shape->depth >= 1 && shape->max_dwells >= 1 && shape->capacity >= shape->n_behind &&
+        (shape->capacity - shape->n_behind) / dwell >= shape->max_dwells + 1)
+        return PNR_OK;
+    return pnr_refuse(error, "ring of %zu samples: %zu dwells of %zu samples need at least %zu",
+                      shape->capacity, shape->max_dwells + 1, dwell,
+                      (shape->max_dwells + 1) * dwell + shape->n_behind);
+}
+
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error)
 {
     const size_t dwell = shape->n_samples * shape->n_periods;
 
+    const int code = check_shape(shape, dwell, error);
+
     *out = NULL;
-    if (shape->depth < 1 || shape->max_dwells < 1 || shape->capacity < shape->n_behind ||
-        (shape->capacity - shape->n_behind) / dwell < shape->max_dwells + 1)
-        return pnr_refuse(error, "ring of %zu samples: %zu dwells of %zu samples need at least %zu",
-                          shape->capacity, shape->max_dwells + 1, dwell,
-                          (shape->max_dwells + 1) * dwell + shape->n_behind);
+    if (code != PNR_OK)
+        return code;
 
     pnr_ring *ring = aligned_alloc(PNR_RING_CACHE_LINE, sizeof *ring);
 
@@ -49,8 +82,6 @@ int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *erro
     ring->shape = *shape;
     ring->dwell = dwell;
     ring->reach = dwell + shape->n_behind;
-    ring->n_windows =
-        shape->n_periods + (shape->n_behind + shape->n_samples - 1) / shape->n_samples;
     ring->next = shape->first_window;
     ring->passed = shape->first_sample;
     atomic_store(&ring->head, shape->first_sample);
@@ -74,15 +105,45 @@ void pnr_ring_destroy(pnr_ring *ring)
 {
     if (ring == NULL)
         return;
-    for (size_t i = 0; ring->views != NULL && i < ring->shape.depth; i++) {
-        free(ring->views[i].lost);
-        free(ring->views[i].ready_ns);
-    }
-    free(ring->views);
-    free(ring->lost);
-    free(ring->losses);
+    free_division(&(pnr_ring_division){
+        .shape = ring->shape, .lost = ring->lost, .losses = ring->losses, .views = ring->views});
     free(ring->marks);
     pnr_ring_sleeper_clear(&ring->reader);
     pnr_ring_sleeper_clear(&ring->writer);
     free(ring);
+}
+
+int pnr_ring_prepare(const pnr_ring *ring, const pnr_ring_shape *shape, pnr_ring_division **out,
+                     pnr_error *error)
+{
+    const size_t dwell = shape->n_samples * shape->n_periods;
+    const size_t capacity = ring->shape.capacity;
+    pnr_ring_division *d = calloc(1, sizeof *d);
+    int code;
+
+    *out = NULL;
+    if (d == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "ring: out of memory");
+    d->shape = *shape;
+    d->shape.capacity = capacity;
+    if ((code = check_shape(&d->shape, dwell, error)) == PNR_OK &&
+        4 * (capacity / dwell) > ring->n_marks)
+        code = pnr_refuse(error,
+                          "ring of %zu samples: it was made for dwells of at least %zu samples, "
+                          "and these have %zu",
+                          capacity, 4 * capacity / ring->n_marks + 1, dwell);
+    if (code == PNR_OK && !allocate_division(d))
+        code = pnr_error_set(error, PNR_ENOMEMORY, "ring: out of memory");
+    if (code == PNR_OK)
+        *out = d;
+    else
+        pnr_ring_division_destroy(d);
+    return code;
+}
+
+void pnr_ring_division_destroy(pnr_ring_division *division)
+{
+    if (division != NULL)
+        free_division(division);
+    free(division);
 }

@@ -46,6 +46,15 @@ typedef struct pnr_ring_sleeper {
     _Atomic bool is_asleep;
 } pnr_ring_sleeper;
 
+/* The memory for dwells of another length. first_window counts from any window, as in the shape. */
+struct pnr_ring_division {
+    pnr_ring_shape shape;
+    size_t n_windows;
+    uint32_t *lost;
+    pnr_ring_losses *losses;
+    pnr_ring_view *views;
+};
+
 /*
  * The writer stores a sample at memory[position mod capacity], and only while position < tail +
  * capacity. A lost position needs no memory, so head may exceed tail + capacity. The reader zeroes
@@ -72,6 +81,8 @@ struct pnr_ring {
 
     /* written by the reader */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_tail;
+    uint64_t mark_next; /* the next mark to take; the marks of the next dwell are kept after that */
+    uint64_t mark_end;  /* end of the last mark that is no longer kept */
     _Atomic uint64_t tail;   /* memory before this position is free */
     _Atomic uint64_t wanted; /* the head at which the writer wakes the sleeping reader */
     uint64_t next;           /* where the next dwell starts */

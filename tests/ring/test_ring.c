@@ -35,6 +35,7 @@ typedef struct bench {
     uint64_t next; /* position at which the next view should begin, except for refused dwells */
     uint64_t n_views;
     uint64_t shown, n_shown; /* first sample that peek showed last, and how many */
+    uint64_t divided_from;   /* end of the last view before other dwells began; UINT64_MAX: none */
 } bench;
 
 static void open_linear(bench *b, size_t n, size_t periods, size_t max_dwells, size_t capacity,
@@ -58,6 +59,7 @@ static void open_linear(bench *b, size_t n, size_t periods, size_t max_dwells, s
     if (pnr_ring_create(&b->shape, &b->ring, &error) != PNR_OK)
         fail_msg("%s", error.text);
     b->next = first_window;
+    b->divided_from = UINT64_MAX;
 }
 
 static void open_bench(bench *b, size_t n, size_t periods, size_t max_dwells, size_t capacity,
@@ -192,13 +194,18 @@ static void check_view(bench *b, const pnr_windows *v)
     uint64_t lost_before = 0;
 
     if (b->n_views++ == 0)
-        lost_before = lost_in(b, 0, b->shape.first_window);
+        lost_before = lost_in(b, 0, b->next);
     while (is_refused(b, b->next)) {
         b->next += dwell;
         lost_before += dwell;
     }
     assert_int_equal(v->first_sample, b->next);
-    assert_int_equal(v->lost_before, lost_before);
+    if (b->divided_from == UINT64_MAX)
+        assert_int_equal(v->lost_before, lost_before);
+    else /* some dwells of the old division were refused whole */
+        assert_in_range(v->lost_before, lost_in(b, b->divided_from, b->next - b->divided_from),
+                        b->next - b->divided_from);
+    b->divided_from = UINT64_MAX;
     assert_in_range(v->n_dwells, 1, b->shape.max_dwells);
     assert_int_equal(v->spans[0].n_samples + v->spans[1].n_samples,
                      v->n_dwells * dwell + b->shape.n_behind);
@@ -332,6 +339,144 @@ TEST(test_interleaved)
         check_end(&b);
         close_bench(&b);
     }
+}
+
+/* Goes on with other dwells. Windows begin on the new grid after the last view and the dwells that
+ * were refused after it: only the samples up to the first window are skipped. */
+static void divide(bench *b)
+{
+    const uint64_t from = b->next, dwell = b->shape.n_samples * b->shape.n_periods;
+    pnr_ring_shape shape = b->shape;
+    pnr_ring_division *division;
+    pnr_error error = {0};
+    bool is_right = b->n_views == 0 || b->divided_from != UINT64_MAX; /* no view was given since */
+
+    shape.n_samples = 1 + below(40);
+    shape.n_periods = 1 + below(4);
+    shape.n_behind = below(2) == 0 ? below(2 * shape.n_samples) : 0;
+    shape.max_dwells = 1 + below(4);
+    shape.depth = 1 + below(4);
+    shape.first_window = below(1000);
+    if (pnr_ring_prepare(b->ring, &shape, &division, &error) != PNR_OK) {
+        assert_int_equal(error.code, PNR_ECONFIG);
+        return;
+    }
+
+    const uint64_t first = pnr_ring_divide(b->ring, division);
+    const uint64_t n = shape.n_samples;
+
+    pnr_ring_division_destroy(division);
+    assert_int_equal(first % n, shape.first_window % n);
+    for (uint64_t end = from; !is_right && end < first + n; end += dwell)
+        is_right = first >= end && first - end < n;
+    assert_true(is_right);
+    if (b->divided_from == UINT64_MAX)
+        b->divided_from = b->n_views == 0 ? 0 : from;
+    b->shape = shape;
+    b->next = first;
+    b->n_shown = 0;
+}
+
+/* As test_interleaved, and now and then other dwells begin. */
+TEST(other_dwells_begin)
+{
+    size_t n_divided = 0;
+
+    for (int round = 0; round < 400; round++) {
+        const size_t n = 1 + below(40), periods = 1 + below(4);
+        uint64_t at = 0;
+        bool ended = false;
+        pnr_account account;
+        bench b;
+
+        open_linear(&b, n, periods, 1 + below(4), 840 + below(2000), below(200), 1 + below(4),
+                    below(20000), below(2) == 0 ? below(n) : 0);
+        random_losses(&b);
+        while (true) {
+            pnr_windows v;
+            int code = PNR_EAGAIN;
+
+            if (at < b.m.length && below(2) == 0) {
+                at += write_run(&b, at, 1 + below(500));
+            } else if (at == b.m.length && !ended) {
+                pnr_ring_end(b.ring);
+                ended = true;
+            } else if (b.n_held > 0 && below(2) == 0) {
+                release(&b);
+            } else if (b.n_held == 0 && below(8) == 0) {
+                divide(&b);
+                n_divided++;
+            } else if ((code = pnr_ring_acquire(b.ring, 1 + below(4), &v)) == PNR_EEND) {
+                break;
+            } else if (code == PNR_OK) {
+                check_view(&b, &v);
+            } else if (below(2) == 0) {
+                check_peek(&b, 1 + below(40));
+            }
+            check_account(&b, &account);
+        }
+        check_end(&b);
+        close_bench(&b);
+    }
+    assert_true(n_divided > 1000);
+}
+
+/* A dwell with more marks than the ring keeps is skipped as far as it has arrived. */
+TEST(a_dwell_of_many_marks_is_skipped)
+{
+    enum { DWELL = 20000, MARKS = 10000 };
+    pnr_ring_division *division;
+    pnr_account account = {0};
+    pnr_error error = {0};
+    pnr_windows v;
+    bench b;
+
+    open_bench(&b, DWELL, 1, 1, 3 * DWELL, 0, 1, 2 * DWELL);
+    for (uint64_t at = 0; at < MARKS; at++)
+        b.m.kind[at] = at % 100 == 0;
+    for (uint64_t at = 0; at < MARKS;)
+        at += write_run(&b, at, 1);
+    assert_int_equal(pnr_ring_acquire(b.ring, 1, &v), PNR_EAGAIN);
+    b.shape.n_samples = 64;
+    assert_int_equal(pnr_ring_prepare(b.ring, &b.shape, &division, &error), PNR_OK);
+    b.next = pnr_ring_divide(b.ring, division);
+    pnr_ring_division_destroy(division);
+    assert_int_equal(b.next, (MARKS + 63) / 64 * 64);
+    pnr_ring_account(b.ring, &account);
+    assert_int_equal(account.positions, MARKS);
+    assert_int_equal(account.skipped_alignment, MARKS - MARKS / 100);
+    assert_int_equal(account.lost_source, MARKS / 100);
+    for (uint64_t at = MARKS; at < 2 * DWELL;)
+        at += write_run(&b, at, 2 * DWELL);
+    pnr_ring_end(b.ring);
+    b.n_views = 1;
+    b.divided_from = 0;
+    while (pnr_ring_acquire(b.ring, 1, &v) == PNR_OK) {
+        check_view(&b, &v);
+        release(&b);
+    }
+    check_end(&b);
+    close_bench(&b);
+}
+
+/* A ring is refused for more dwells than its queue of marks is for, and for a dwell too long. */
+TEST(dwells_that_do_not_fit_are_refused)
+{
+    pnr_ring_division *division;
+    pnr_error error = {0};
+    pnr_ring_shape shape;
+    bench b;
+
+    open_bench(&b, 1000, 1, 1, 100000, 0, 1, 10);
+    shape = b.shape;
+    shape.n_samples = 60000;
+    assert_int_equal(pnr_ring_prepare(b.ring, &shape, &division, &error), PNR_ECONFIG);
+    assert_null(division);
+    assert_non_null(strstr(error.text, "2 dwells of 60000 samples"));
+    shape.n_samples = 10;
+    assert_int_equal(pnr_ring_prepare(b.ring, &shape, &division, &error), PNR_ECONFIG);
+    assert_non_null(strstr(error.text, "made for dwells of at least 25 samples"));
+    close_bench(&b);
 }
 
 static void *writer(void *argument)
