@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "config/keys.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +20,7 @@ enum {
     MAX_OPERANDS = sizeof((pnr_cli *)0)->operands / sizeof(char *)
 };
 
-volatile int pnr_stop, pnr_trigger_signal;
+volatile int pnr_stop, pnr_trigger_signal, pnr_reload_signal;
 
 /* --- options --- */
 
@@ -452,4 +454,37 @@ void pnr_cli_catch_trigger(void)
 
     sigemptyset(&action.sa_mask);
     sigaction(SIGUSR1, &action, NULL);
+}
+
+/* True if this process has a terminal, which sends SIGHUP when it goes. */
+static bool has_terminal(void)
+{
+    const int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static bool had_terminal; /* set before the handler */
+
+static void note_reload(int number)
+{
+    const int reason = errno;
+
+    if (had_terminal && !has_terminal())
+        note_signal(number);
+    else
+        __atomic_store_n(&pnr_reload_signal, 1, __ATOMIC_RELAXED);
+    errno = reason;
+}
+
+void pnr_cli_catch_reload(void)
+{
+    struct sigaction action = {.sa_handler = note_reload, .sa_flags = SA_RESTART}, before;
+
+    had_terminal = has_terminal();
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
 }

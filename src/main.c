@@ -233,48 +233,6 @@ static int open_paths(const output_paths *paths, outputs *to, pnr_error *error)
     return paths->cells != NULL ? pnr_cell_file_create(paths->cells, &to->cells, error) : PNR_OK;
 }
 
-static int run(const pnr_config *config, const char *print, const pnr_picture_options *picture,
-               const output_paths *paths, bool strict, pnr_error *error)
-{
-    static outputs to;
-    pnr_account account;
-    pnr_notify service;
-    pnr_pipeline_options options = {.stop = &pnr_stop,
-                                    .trigger = &pnr_trigger_signal,
-                                    .can_isolate = true,
-                                    .pause = flush_results,
-                                    .finish = finish,
-                                    .end = take_end,
-                                    .tap_context = &to,
-                                    .service = &service,
-                                    .watch = pnr_progress_watch,
-                                    .watch_context = &to.printing.progress};
-    int code;
-
-    pnr_cli_catch_signals();
-    pnr_cli_catch_trigger();
-    if ((code = open_printing(config, print, &to.printing, error)) != PNR_OK ||
-        (code = pnr_picture_create(picture, &to.picture, error)) != PNR_OK ||
-        (code = open_paths(paths, &to, error)) != PNR_OK) {
-        pnr_picture_destroy(to.picture);
-        return pnr_cli_fail(error);
-    }
-    if (print != NULL || to.picture != NULL)
-        options.tap = take_report;
-    if (to.picture != NULL || to.cells != NULL)
-        options.tap_cells = take_cells;
-    pnr_progress_begin(&to.printing.progress);
-    pnr_notify_open(&service);
-    code = pnr_pipeline_run(config, &options, &account, error);
-    pnr_notify_close(&service);
-    if (to.picture != NULL)
-        code = pnr_picture_finish(to.picture, code, error);
-    pnr_picture_destroy(to.picture);
-    if (code != PNR_OK)
-        return pnr_cli_fail(error);
-    return strict && (!pnr_account_lossless(&account) || account.windows == 0) ? PNR_EXIT_LOST : 0;
-}
-
 /* Chooses the table if neither --print nor --quiet is given and stdout is a terminal. If *print
  * stays NULL, nothing is printed. */
 static int choose_print(const char **print, bool is_quiet, pnr_error *error)
@@ -298,29 +256,35 @@ static int set_input(pnr_config *config, const char *input, pnr_error *error)
     return PNR_OK;
 }
 
-int main(int argc, char **argv)
-{
-    pnr_worker_main(argc, argv);
+/* The command line as it is given. */
+typedef struct command {
+    int argc;
+    char **argv;
+    const char *print;
+    output_paths paths;
+    bool lists, is_quiet, follows, is_strict;
+    pnr_picture_options picture;
+} command;
 
-    const char *print = NULL;
-    output_paths paths = {0};
-    bool lists = false, is_quiet = false, follows = false;
-    pnr_picture_options picture = {0};
+/* Reads the command line and the files that it names, and completes the configuration from the
+ * input. */
+static int read_command(command *c, pnr_config *config, pnr_error *error)
+{
     const pnr_cli_option options[] = {
         {"print", "table|json|csv", "also write each result to stdout; a terminal gets the table",
-         .value = &print},
-        {"quiet", NULL, "write no results to stdout, not even to a terminal", .flag = &is_quiet},
+         .value = &c->print},
+        {"quiet", NULL, "write no results to stdout, not even to a terminal", .flag = &c->is_quiet},
         {"follow", NULL, "wait at the end of a recording that still grows, as source.follow = yes",
-         .flag = &follows},
-        PNR_PICTURE_CLI(picture),
+         .flag = &c->follows},
+        PNR_PICTURE_CLI(c->picture),
         {"profile", "FILE.npy",
          "also write all cells of each result to a numpy array, and their axes to FILE.jsonl",
-         .value = &paths.cells},
+         .value = &c->paths.cells},
         {"end", "FILE.json", "write the end message, with the account of the run, to this file",
-         .value = &paths.end},
+         .value = &c->paths.end},
         {"list-engines", NULL,
          "say which engines work here, how each would do this configuration, and why not",
-         .flag = &lists},
+         .flag = &c->lists},
         {0},
     };
     pnr_cli cli = {
@@ -335,25 +299,90 @@ int main(int argc, char **argv)
         .max_operands = 1,
         .helps_alone = true,
     };
-    pnr_config config;
-    pnr_error error = {0};
-    int code = pnr_cli_parse(&cli, argc, argv, &config, &error);
-    int status;
+    int code = pnr_cli_parse(&cli, c->argc, c->argv, config, error);
 
     if (code == PNR_OK && cli.n_operands > 0)
-        code = set_input(&config, cli.operands[0], &error);
-    if (follows)
-        config.source.follow = true;
-    if (code == PNR_OK)
-        code = pnr_source_complete(&config, &error);
-    if (code == PNR_OK && !lists && (code = choose_print(&print, is_quiet, &error)) == PNR_OK)
+        code = set_input(config, cli.operands[0], error);
+    if (c->follows)
+        config->source.follow = true;
+    c->is_strict = cli.strict;
+    return code == PNR_OK ? pnr_source_complete(config, error) : code;
+}
+
+/* Reads the configuration again. */
+static int configure(void *context, pnr_config *config, pnr_error *error)
+{
+    const command *first = context;
+    command again = {.argc = first->argc, .argv = first->argv};
+    const int code = read_command(&again, config, error);
+
+    return code == PNR_OK ? pnr_config_check(config, error) : code;
+}
+
+static int run(const pnr_config *config, command *c, pnr_error *error)
+{
+    static outputs to;
+    pnr_account account;
+    pnr_notify service;
+    pnr_pipeline_options options = {.stop = &pnr_stop,
+                                    .trigger = &pnr_trigger_signal,
+                                    .reload = &pnr_reload_signal,
+                                    .configure = configure,
+                                    .configure_context = c,
+                                    .can_isolate = true,
+                                    .pause = flush_results,
+                                    .finish = finish,
+                                    .end = take_end,
+                                    .tap_context = &to,
+                                    .service = &service,
+                                    .watch = pnr_progress_watch,
+                                    .watch_context = &to.printing.progress};
+    int code;
+
+    pnr_cli_catch_signals();
+    pnr_cli_catch_trigger();
+    pnr_cli_catch_reload();
+    if ((code = open_printing(config, c->print, &to.printing, error)) != PNR_OK ||
+        (code = pnr_picture_create(&c->picture, &to.picture, error)) != PNR_OK ||
+        (code = open_paths(&c->paths, &to, error)) != PNR_OK) {
+        pnr_picture_destroy(to.picture);
+        return pnr_cli_fail(error);
+    }
+    if (c->print != NULL || to.picture != NULL)
+        options.tap = take_report;
+    if (to.picture != NULL || to.cells != NULL)
+        options.tap_cells = take_cells;
+    pnr_progress_begin(&to.printing.progress);
+    pnr_notify_open(&service);
+    code = pnr_pipeline_run(config, &options, &account, error);
+    pnr_notify_close(&service);
+    if (to.picture != NULL)
+        code = pnr_picture_finish(to.picture, code, error);
+    pnr_picture_destroy(to.picture);
+    if (code != PNR_OK)
+        return pnr_cli_fail(error);
+    return c->is_strict && (!pnr_account_lossless(&account) || account.windows == 0) ? PNR_EXIT_LOST
+                                                                                     : 0;
+}
+
+int main(int argc, char **argv)
+{
+    pnr_worker_main(argc, argv);
+
+    command c = {.argc = argc, .argv = argv};
+    pnr_config config;
+    pnr_error error = {0};
+    int code = read_command(&c, &config, &error);
+    int status;
+
+    if (code == PNR_OK && !c.lists && (code = choose_print(&c.print, c.is_quiet, &error)) == PNR_OK)
         code = pnr_config_check(&config, &error);
     if (code != PNR_OK)
         status = pnr_cli_fail(&error);
-    else if (lists)
+    else if (c.lists)
         status = list_engines(&config, &error);
     else
-        status = run(&config, print, &picture, &paths, cli.strict, &error);
+        status = run(&config, &c, &error);
     pnr_config_clear(&config);
     return status;
 }

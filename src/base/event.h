@@ -34,7 +34,9 @@
     X(WORKER_LOST, "worker-lost", WARN, "deaths", "views")                                         \
     X(WORKER_STARTED, "worker-started", INFO, "seconds", "")                                       \
     X(DEGRADED, "degraded", WARN, "deaths", "")                                                    \
-    X(RESTORED, "restored", INFO, "", "")
+    X(RESTORED, "restored", INFO, "", "")                                                          \
+    X(RELOADED, "reloaded", INFO, "skipped", "")                                                   \
+    X(RELOAD_REFUSED, "reload-refused", WARN, "", "")
 typedef enum pnr_event_kind {
 #define PNR_EVENT_VALUE(name, word, level, first, second) PNR_EVENT_##name,
     PNR_EVENTS(PNR_EVENT_VALUE)

@@ -16,12 +16,13 @@ static bool is_stopped(const pnr_acquisition *a)
 /* Returns the greatest number of samples that a read at `position` may take. */
 static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
 {
-    if (!a->is_live || a->dwell == 0)
+    const uint64_t first = atomic_load(&a->first_window), dwell = atomic_load(&a->dwell);
+
+    if (!a->is_live || dwell == 0)
         return a->chunk;
 
-    const uint64_t to_end = position < a->first_window
-                                ? a->first_window - position
-                                : a->dwell - (position - a->first_window) % a->dwell;
+    const uint64_t to_end =
+        position < first ? first - position : dwell - (position - first) % dwell;
 
     return to_end < a->chunk ? (size_t)to_end : a->chunk;
 }

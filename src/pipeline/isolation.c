@@ -29,6 +29,7 @@ struct pnr_isolation {
     int samples_fd;
     void *samples;
     size_t samples_bytes;
+    bool has_lent_samples; /* another isolation owns them */
     pnr_worker_process workers[TWO];
     pnr_worker_process *now, *next; /* the worker that gets views; the worker that may take over */
     char engines[TWO][48];          /* engine names of the first worker, and of a worker that stands
@@ -411,10 +412,24 @@ bool pnr_isolation_drop(pnr_isolation *i, pnr_windows *out)
     return true;
 }
 
+uint64_t pnr_isolation_unreported(const pnr_isolation *i)
+{
+    return i->unreported;
+}
+
 /* --- create and destroy --- */
 
 static int open_samples(pnr_isolation *i, pnr_error *error)
 {
+    const pnr_isolation *before = i->parts.before;
+
+    if (before != NULL) {
+        i->samples_fd = before->samples_fd;
+        i->samples = before->samples;
+        i->samples_bytes = before->samples_bytes;
+        i->has_lent_samples = true;
+        return PNR_OK;
+    }
     i->samples_bytes = i->parts.capacity * pnr_plan_sample_bytes(&i->parts.setup->plan);
     i->samples_fd = memfd_create("pnradar samples", MFD_CLOEXEC);
     if (i->samples_fd < 0 || ftruncate(i->samples_fd, (off_t)i->samples_bytes) != 0 ||
@@ -426,6 +441,15 @@ static int open_samples(pnr_isolation *i, pnr_error *error)
     }
     (void)madvise(i->samples, i->samples_bytes, MADV_HUGEPAGE); /* a wish */
     return PNR_OK;
+}
+
+/* True if the cpu engine stands in for the wanted one before the configuration changes, too. */
+static bool begins_degraded(const pnr_isolation *i)
+{
+    const pnr_isolation *before = i->parts.before;
+
+    return before != NULL && pnr_isolation_is_degraded(before) &&
+           strcmp(i->parts.config->engine.name, before->parts.config->engine.name) == 0;
 }
 
 /* Waits for the first worker. */
@@ -466,7 +490,11 @@ int pnr_isolation_create(const pnr_isolation_parts *parts, pnr_isolation **out, 
     for (size_t w = 0; w < TWO && code == PNR_OK; w++)
         code = pnr_worker_open(&i->workers[w], &i->parts, i->samples_fd, error);
     if (code == PNR_OK) {
-        start_worker(i, i->now, false);
+        if (begins_degraded(i)) {
+            atomic_store(&i->is_degraded, true);
+            memcpy(i->engines[0], parts->before->engines[0], sizeof i->engines[0]);
+        }
+        start_worker(i, i->now, pnr_isolation_is_degraded(i));
         code = wait_for_worker(i, error);
     }
     if (code != PNR_OK) {
@@ -477,15 +505,25 @@ int pnr_isolation_create(const pnr_isolation_parts *parts, pnr_isolation **out, 
     return PNR_OK;
 }
 
+void pnr_isolation_hand_over(pnr_isolation *from, pnr_isolation *to)
+{
+    to->has_lent_samples = false;
+    from->has_lent_samples = true;
+    atomic_store(&to->n_deaths, pnr_isolation_deaths(from));
+    memcpy(to->deaths_ns, from->deaths_ns, sizeof to->deaths_ns);
+    to->n_recent = from->n_recent;
+    to->retry_ns = from->retry_ns;
+}
+
 void pnr_isolation_destroy(pnr_isolation *i)
 {
     if (i == NULL)
         return;
     for (size_t w = 0; w < TWO; w++)
         pnr_worker_close(&i->workers[w]);
-    if (i->samples != NULL)
+    if (i->samples != NULL && !i->has_lent_samples)
         munmap(i->samples, i->samples_bytes);
-    if (i->samples_fd >= 0)
+    if (i->samples_fd >= 0 && !i->has_lent_samples)
         close(i->samples_fd);
     free(i);
 }

@@ -14,7 +14,7 @@
 
 typedef struct pnr_isolation pnr_isolation;
 
-/* All pointers outlive the isolation. */
+/* All pointers but `before` outlive the isolation. */
 typedef struct pnr_isolation_parts {
     const pnr_config *config;
     const pnr_setup *setup;
@@ -23,6 +23,7 @@ typedef struct pnr_isolation_parts {
     pnr_events *events;
     bool is_live;
     size_t capacity, max_dwells; /* as in pnr_ring_shape */
+    const pnr_isolation *before; /* of an earlier configuration, whose samples it shares; NULL */
 } pnr_isolation_parts;
 
 /* True if engine.isolate asks for a worker: yes, or auto where the stream is live and the engine is
@@ -31,6 +32,9 @@ bool pnr_isolation_is_wanted(const pnr_config *config, bool is_live);
 /* Starts the first worker and waits until it is ready. PNR_OK; PNR_ENOMEMORY; PNR_EUNAVAILABLE: no
  * process can be started; PNR_EEND: *stop was set; or the error of the worker. */
 int pnr_isolation_create(const pnr_isolation_parts *parts, pnr_isolation **out, pnr_error *error);
+/* Continues a run with the worker of another configuration, when all views of the earlier one have
+ * their results: `to` takes over the memory of the samples, and what the run knows of lost workers. */
+void pnr_isolation_hand_over(pnr_isolation *from, pnr_isolation *to);
 /* Ends all workers. */
 void pnr_isolation_destroy(pnr_isolation *isolation);
 
@@ -51,6 +55,8 @@ bool pnr_isolation_is_degraded(const pnr_isolation *isolation);
  * worker to the exchange. PNR_EEND; PNR_ELOST: after the end of the samples no worker could finish
  * the views that pnr_isolation_drop then gives back. */
 int pnr_isolation_run(pnr_isolation *isolation, const pnr_exchange *exchange);
+/* Number of samples since the last result, lost ones too. */
+uint64_t pnr_isolation_unreported(const pnr_isolation *isolation);
 /* Returns the oldest view without a result; false: there is none. */
 bool pnr_isolation_drop(pnr_isolation *isolation, pnr_windows *out);
 

@@ -11,6 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Returns the run that the parts are for. */
+static pnr_pipeline *run_of(pnr_pipeline *p)
+{
+    return p->before != NULL ? p->before : p;
+}
+
 /* True if the run may have a worker. */
 static bool may_isolate(const pnr_pipeline *p)
 {
@@ -43,25 +49,14 @@ static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
 }
 
 /* Finds how many dwells a submit may hold so that the ring has space for all submits in flight and
- * for the source. Also finds the number of samples in that ring. */
-static int shape_ring(pnr_pipeline *p, pnr_error *error)
+ * for the source. */
+static int fit_to_ring(pnr_pipeline *p, pnr_error *error)
 {
-    const pnr_config *config = p->config;
     const pnr_plan *plan = &p->setup->plan;
     const size_t sample_bytes = pnr_plan_sample_bytes(plan);
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t behind = pnr_plan_view_samples(plan, 0);
     const size_t views = plan->depth + 1; /* one more for the source to write into */
-
-    p->max_dwells = plan->batch;
-    p->capacity = pnr_setup_ring_samples(p->setup, config);
-    if (config->ring.bytes == 0 && config->ring.seconds == 0) {
-        if (p->is_live && may_isolate(p) && p->capacity < bridging_samples(p))
-            p->capacity = bridging_samples(p);
-        fit_to_recording(p, dwell, behind);
-        return PNR_OK;
-    }
-
     const size_t whole = p->capacity > behind ? (p->capacity - behind) / dwell : 0;
 
     if (whole < 2)
@@ -75,6 +70,22 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
+/* Finds the number of samples in the ring, and how many dwells a submit may hold. */
+static int shape_ring(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_config *config = p->config;
+    const pnr_plan *plan = &p->setup->plan;
+
+    p->max_dwells = plan->batch;
+    p->capacity = pnr_setup_ring_samples(p->setup, config);
+    if (config->ring.bytes > 0 || config->ring.seconds > 0)
+        return fit_to_ring(p, error);
+    if (p->is_live && may_isolate(p) && p->capacity < bridging_samples(p))
+        p->capacity = bridging_samples(p);
+    fit_to_recording(p, pnr_plan_dwell_samples(plan), pnr_plan_view_samples(plan, 0));
+    return PNR_OK;
+}
+
 /* Opens the engine in this process, and its memory for the samples. */
 static int open_here(pnr_pipeline *p, pnr_error *error)
 {
@@ -82,10 +93,16 @@ static int open_here(pnr_pipeline *p, pnr_error *error)
     const size_t bytes = p->capacity * pnr_plan_sample_bytes(&p->setup->plan);
     int code = pnr_processing_choose(processing, p->config->engine.name, error);
 
-    if (code != PNR_OK ||
-        (code = pnr_processing_check_memory(processing, p->capacity, false, error)) != PNR_OK)
+    if (code != PNR_OK || (code = pnr_processing_check_memory(processing, p->capacity,
+                                                              p->before != NULL, error)) != PNR_OK)
         return code;
-    if ((p->memory = processing->ops->alloc(bytes)) == NULL)
+    if (p->before != NULL && processing->ops != p->before->processing.ops)
+        return pnr_refuse(error,
+                          "engine.name = %.40s takes %s instead of %s, which has the memory of the "
+                          "samples: this needs a new start, or engine.isolate = yes",
+                          p->config->engine.name, processing->ops->name,
+                          p->before->processing.ops->name);
+    if (p->memory == NULL && (p->memory = processing->ops->alloc(bytes)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes", bytes);
     return pnr_processing_open(processing, error);
 }
@@ -95,17 +112,19 @@ static int open_worker(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_isolation_parts parts = {.config = p->config,
                                        .setup = p->setup,
-                                       .info = &p->info,
+                                       .info = &run_of(p)->info,
                                        .stop = p->options->stop,
-                                       .events = &p->events,
+                                       .events = &run_of(p)->events,
                                        .is_live = p->is_live,
                                        .capacity = p->capacity,
-                                       .max_dwells = p->max_dwells};
+                                       .max_dwells = p->max_dwells,
+                                       .before = p->before != NULL ? p->before->isolation : NULL};
     int code;
 
     if (!p->options->can_isolate)
         return pnr_refuse(error, "engine.isolate = yes: this program cannot start a worker");
-    if ((code = pnr_processing_check_memory(&p->processing, p->capacity, false, error)) == PNR_OK &&
+    if ((code = pnr_processing_check_memory(&p->processing, p->capacity, p->before != NULL,
+                                            error)) == PNR_OK &&
         (code = pnr_isolation_create(&parts, &p->isolation, error)) == PNR_OK)
         p->memory = pnr_isolation_memory(p->isolation);
     return code;
@@ -128,6 +147,8 @@ static int open_engine(pnr_pipeline *p, pnr_error *error)
     p->processing.setup = p->setup;
     p->processing.is_live = p->is_live;
     p->processing.max_dwells = p->max_dwells;
+    if (p->before != NULL)
+        return p->before->isolation != NULL ? open_worker(p, error) : open_here(p, error);
     if (!may_isolate(p))
         return open_here(p, error);
     if ((code = open_worker(p, error)) != PNR_OK || must ||
@@ -151,11 +172,12 @@ static uint64_t first_window_of(const pnr_pipeline *p)
     return p->part.first > first ? p->part.first : first;
 }
 
-static int open_ring(pnr_pipeline *p, pnr_error *error)
+static pnr_ring_shape ring_shape(pnr_pipeline *p)
 {
     const pnr_plan *plan = &p->setup->plan;
     const size_t sample_bytes = pnr_plan_sample_bytes(plan);
-    const pnr_ring_shape shape = {
+
+    return (pnr_ring_shape){
         .capacity = p->capacity,
         .sample_bytes = sample_bytes,
         .n_samples = plan->n_samples,
@@ -170,6 +192,11 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
         .events = &p->events,
         .memory = p->memory,
     };
+}
+
+static int open_ring(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_ring_shape shape = ring_shape(p);
 
     return pnr_ring_create(&shape, &p->ring, error);
 }
@@ -243,19 +270,22 @@ static int open_recorder(pnr_pipeline *p, pnr_error *error)
 
 static int open_publishing(pnr_pipeline *p, pnr_error *error)
 {
+    pnr_pipeline *run = run_of(p); /* its threads take the parts */
     const pnr_publishing_parts parts = {.config = p->config,
-                                        .options = p->options,
+                                        .options = run->options,
                                         .setup = p->setup,
-                                        .info = &p->info,
-                                        .acquisition = &p->acquisition,
-                                        .turns = &p->turns,
-                                        .realtime = &p->realtime,
-                                        .events = &p->events,
+                                        .info = &run->info,
+                                        .acquisition = &run->acquisition,
+                                        .turns = &run->turns,
+                                        .realtime = &run->realtime,
+                                        .events = &run->events,
                                         .engine = pnr_pipeline_engine(p),
                                         .isolation = p->isolation,
+                                        .reload = run->reload,
                                         .is_live = p->is_live};
 
-    return pnr_publishing_create(&parts, &p->publishing, error);
+    return p->before != NULL ? pnr_publishing_prepare(&parts, &p->publishing, error)
+                             : pnr_publishing_create(&parts, &p->publishing, error);
 }
 
 static int open_source(pnr_pipeline *p, pnr_error *error)
@@ -416,47 +446,102 @@ static int check_stop(const pnr_pipeline *p)
     return stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED) != 0 ? PNR_EEND : PNR_OK;
 }
 
-/* Opens the source and makes the plan. */
-static int open_setup(pnr_pipeline *p, pnr_error *error)
+static int make_setup(pnr_pipeline *p, pnr_error *error)
 {
-    int code = open_source(p, error);
+    const int code =
+        pnr_setup_create(p->config, p->info.format, p->info.n_channels, &p->setup, error);
 
-    if (code == PNR_OK && (code = check_stop(p)) == PNR_OK)
-        code = pnr_setup_create(p->config, p->info.format, p->info.n_channels, &p->setup, error);
-    return code == PNR_OK ? check_stop(p) : code;
+    if (code != PNR_OK)
+        return code;
+    if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
+        pnr_setup_want_power(p->setup, p->config);
+    return check_stop(p);
+}
+
+/* Starts the thread that reads the configuration again. */
+static int open_reload(pnr_pipeline *p, pnr_error *error)
+{
+    return p->options->reload != NULL ? pnr_reload_create(p, &p->reload, error) : PNR_OK;
 }
 
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 {
-    const pnr_config *config = p->config;
     int code;
 
     pnr_events_begin(&p->events);
-    if ((code = open_setup(p, error)) != PNR_OK)
-        return code;
-    if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
-        pnr_setup_want_power(p->setup, config);
-    if ((code = open_part(p, error)) != PNR_OK || (code = check_length(p, error)) != PNR_OK ||
-        (code = shape_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
-        (code = check_stop(p)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
-        (code = open_acquisition(p, error)) != PNR_OK ||
-        (code = open_recorder(p, error)) != PNR_OK || (code = open_publishing(p, error)) != PNR_OK)
+    if ((code = open_source(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
+        (code = make_setup(p, error)) != PNR_OK || (code = open_part(p, error)) != PNR_OK ||
+        (code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
+        (code = open_engine(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
+        (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
+        (code = open_recorder(p, error)) != PNR_OK || (code = open_reload(p, error)) != PNR_OK ||
+        (code = open_publishing(p, error)) != PNR_OK)
         return code;
     log_setup(p);
     return PNR_OK;
 }
 
+/* Checks what a run cannot change for this configuration: the part of a recording, and the number of
+ * cells while somebody gets them. */
+static int check_next(const pnr_pipeline *p, pnr_error *error)
+{
+    const size_t bytes = pnr_plan_profile_bytes(&p->setup->plan);
+    const size_t was = pnr_plan_profile_bytes(&p->before->setup->plan);
+
+    if (p->part.end > 0)
+        return pnr_refuse(error, "source.first_sample and source.n_samples: the configuration of a "
+                                 "part of a recording needs a new start");
+    if (bytes == was)
+        return PNR_OK;
+    return pnr_refuse(error,
+                      "publisher.profile, --profile or --plot: a result has %zu bytes of cells, "
+                      "and it had %zu: another number of cells needs a new start",
+                      bytes, was);
+}
+
+int pnr_pipeline_open_next(pnr_pipeline *p, pnr_error *error)
+{
+    const pnr_pipeline *run = p->before;
+    pnr_ring_shape shape;
+    int code;
+
+    p->options = run->options;
+    p->info = run->info;
+    p->part.first = run->part.first;
+    p->part.end = run->part.end;
+    p->is_live = run->is_live;
+    p->memory = run->memory;
+    p->capacity = run->capacity;
+    if ((code = make_setup(p, error)) != PNR_OK || (code = check_next(p, error)) != PNR_OK)
+        return code;
+    p->max_dwells = p->setup->plan.batch;
+    if ((code = fit_to_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
+        (code = open_publishing(p, error)) != PNR_OK)
+        return code;
+    shape = ring_shape(p);
+    shape.first_window = p->setup->radar.first_window;
+    if ((code = pnr_ring_prepare(run->ring, &shape, &p->division, error)) != PNR_OK)
+        return code;
+    log_setup(p);
+    return check_stop(p);
+}
+
 void pnr_pipeline_close(pnr_pipeline *p)
 {
     pnr_publishing_destroy(p->publishing);
+    pnr_isolation_destroy(p->isolation); /* its worker may be a child of the reload thread */
+    pnr_reload_destroy(p->reload);
     pnr_processing_close(&p->processing);
     pnr_ring_destroy(p->ring);
-    if (p->processing.ops != NULL && p->memory != NULL)
+    pnr_ring_division_destroy(p->division);
+    if (p->before == NULL && p->processing.ops != NULL && p->memory != NULL)
         p->processing.ops->free(p->memory);
-    pnr_isolation_destroy(p->isolation);
     pnr_setup_destroy(p->setup);
     pnr_sample_recorder_destroy(p->acquisition.recorder);
     pnr_source_close(p->acquisition.source);
     free(p->acquisition.spare);
+    if (p->own_config != NULL)
+        pnr_config_clear(p->own_config);
+    free(p->own_config);
     free(p);
 }

@@ -11,9 +11,21 @@ static const uint64_t patience_ns = 50 * 1000 * 1000;
 
 /* --- the exchange of the processing thread: the ring, and the publishing thread --- */
 
+/* Ends the views before those of another configuration, as at the end of the stream. */
 static int acquire_view(void *of, size_t max_dwells, pnr_windows *out)
 {
-    return pnr_ring_acquire(((pnr_pipeline *)of)->ring, max_dwells, out);
+    pnr_pipeline *p = of;
+    int code;
+
+    if (pnr_reload_is_ready(p->reload))
+        return PNR_EEND;
+    code = pnr_ring_acquire(p->ring, max_dwells, out);
+    p->is_ended |= code == PNR_EEND;
+    if (code == PNR_OK) {
+        out->lost_before += p->carried;
+        p->carried = 0;
+    }
+    return code;
 }
 
 static int peek_view(void *of, size_t at_least, pnr_windows *out)
@@ -157,6 +169,23 @@ static int stream_error(const pnr_pipeline *p, int code, pnr_error *error)
     return PNR_OK;
 }
 
+/* Runs the loop, with one configuration after the other. PNR_EEND, PNR_ELOST. */
+static int run_configurations(pnr_pipeline *p)
+{
+    for (;;) {
+        const int code = p->isolation != NULL ? pnr_isolation_run(p->isolation, &p->exchange)
+                                              : pnr_processing_run(&p->processing);
+
+        if (p->is_ended || !pnr_reload_is_ready(p->reload) ||
+            (code == PNR_ELOST && p->isolation == NULL))
+            return code;
+        if (code == PNR_EEND)
+            pnr_reload_take(p->reload);
+        else
+            pnr_reload_refuse(p->reload, "no worker could finish the views before it");
+    }
+}
+
 /* Runs the acquisition thread and the loop from the first sample to the last result. */
 static int process_stream(pnr_pipeline *p, pnr_error *error)
 {
@@ -172,8 +201,7 @@ static int process_stream(pnr_pipeline *p, pnr_error *error)
     post_account(p, true);
     p->exchange = exchange_of(p);
     p->processing.exchange = &p->exchange;
-    code = p->isolation != NULL ? pnr_isolation_run(p->isolation, &p->exchange)
-                                : pnr_processing_run(&p->processing);
+    code = run_configurations(p);
     if (code == PNR_ELOST)
         drop_stream(p);
     atomic_store(&p->turns.is_over, true);

@@ -53,6 +53,10 @@ typedef int (*pnr_pipeline_finish)(void *context, int code, pnr_error *error);
 typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                                   size_t capacity, const volatile int *stop);
 
+/* Reads the configuration again, as it was read for this run. *config is filled with defaults; the
+ * run clears it. The reload thread calls this. PNR_OK, or the reason of a refusal. */
+typedef int (*pnr_pipeline_configure)(void *context, pnr_config *config, pnr_error *error);
+
 typedef struct pnr_pipeline_options {
     volatile int *stop; /* non-zero: finish all windows and end; may be NULL. If the engine is lost,
                          * the pipeline sets it, because a feed notices nothing else */
@@ -69,8 +73,13 @@ typedef struct pnr_pipeline_options {
     void *watch_context;
     const pnr_notify *service; /* the service manager gets READY, the watchdog's messages and
                                 * STOPPING; may be NULL */
-    bool can_isolate;          /* main() of this program begins with pnr_worker_main (worker.h) */
-    pnr_pipeline_feed feed;    /* NULL: the samples come from source.input */
+    /* non-zero: the configuration is read again, which sets it to zero. When it is right, the stream
+     * goes on with it at the edge of a window; when it is wrong, as before. May be NULL */
+    volatile int *reload;
+    pnr_pipeline_configure configure; /* not NULL if reload is not */
+    void *configure_context;
+    bool can_isolate;       /* main() of this program begins with pnr_worker_main (worker.h) */
+    pnr_pipeline_feed feed; /* NULL: the samples come from source.input */
     void *feed_context;
 } pnr_pipeline_options;
 

@@ -40,19 +40,19 @@ static void *reserve_record(pnr_publishing *p, size_t n_bytes, bool must)
 {
     void *record;
 
-    while ((record = pnr_queue_reserve(p->queue, n_bytes)) == NULL && must) {
-        pnr_queue_wake(p->queue);
-        if (p->parts.setup->plan.spin)
+    while ((record = pnr_queue_reserve(p->to, n_bytes)) == NULL && must) {
+        pnr_queue_wake(p->to);
+        if (p->spins)
             pnr_pause();
         else
-            pnr_queue_wait_space(p->queue, n_bytes, patience_ns);
+            pnr_queue_wait_space(p->to, n_bytes, patience_ns);
     }
     return record;
 }
 
 pnr_made *pnr_publishing_reserve(pnr_publishing *p)
 {
-    const bool must = !p->parts.is_live;
+    const bool must = !p->is_live;
 
     p->made = reserve_record(p, pnr_made_most_bytes(p->cells_bytes), must);
     p->has_cells = p->made != NULL && p->cells_bytes > 0;
@@ -73,7 +73,7 @@ void pnr_publishing_commit(pnr_publishing *p, const float *cells)
     }
     made->head = (pnr_made_head){.n_unsent = p->n_unsent};
     p->n_unsent = 0;
-    pnr_queue_commit(p->queue, pnr_made_finish(made, p->has_cells ? cells : NULL, p->cells_bytes));
+    pnr_queue_commit(p->to, pnr_made_finish(made, p->has_cells ? cells : NULL, p->cells_bytes));
 }
 
 void pnr_publishing_account(pnr_publishing *p, const pnr_account *account, int failure, bool must)
@@ -86,7 +86,7 @@ void pnr_publishing_account(pnr_publishing *p, const pnr_account *account, int f
     record->account = *account;
     record->failure = failure;
     p->n_unsent = 0;
-    pnr_queue_commit(p->queue, sizeof *record);
+    pnr_queue_commit(p->to, sizeof *record);
 }
 
 bool pnr_publishing_wants_account(pnr_publishing *p)
@@ -105,8 +105,8 @@ void pnr_publishing_wake(pnr_publishing *p, bool is_idle)
 
     if (is_idle != was_idle)
         atomic_store(&p->is_idle, is_idle);
-    if (!is_idle || (!was_idle && p->parts.config->publisher.pack > 1))
-        pnr_queue_wake(p->queue);
+    if (!is_idle || (!was_idle && p->packs))
+        pnr_queue_wake(p->to);
 }
 
 /* --- the publishing thread --- */
@@ -148,25 +148,28 @@ static void wait_for_record(pnr_publishing *p)
     (void)pnr_publisher_subscribers(p->publisher); /* hostile peers are disconnected soon */
     if (atomic_load(&p->is_idle))
         (void)pnr_publisher_flush(p->publisher);
-    if (p->parts.setup->plan.spin)
+    if (p->spins)
         pnr_pause();
     else
         pnr_queue_wait(p->queue, patience_ns);
 }
 
-/* Reports the signal of the user, if there was one, to the recorder of samples. */
-static void take_signal(const pnr_publishing *p)
+/* Reports the signals of the user, if there were some: to the recorder of samples, and to the thread
+ * that reads the configuration. */
+static void take_signals(const pnr_publishing *p)
 {
+    volatile int *reload = p->parts.options->reload;
     pnr_sample_recorder *recorder = p->parts.acquisition->recorder;
     volatile int *trigger = p->parts.options->trigger;
 
     if (trigger != NULL && recorder != NULL &&
         __atomic_exchange_n(trigger, 0, __ATOMIC_RELAXED) != 0)
         pnr_sample_recorder_trigger(recorder, PNR_TRIGGER_SIGNAL, 0);
+    if (p->parts.reload != NULL && __atomic_exchange_n(reload, 0, __ATOMIC_RELAXED) != 0)
+        pnr_reload_ask(p->parts.reload);
 }
 
-/* Sends what a pack still holds. */
-static void finish_pack(pnr_publishing *p)
+void pnr_publishing_finish_pack(pnr_publishing *p)
 {
     if (pnr_publisher_flush(p->publisher) != PNR_OK) { /* these results were counted as sent */
         const uint64_t n = pnr_publisher_waiting(p->publisher);
@@ -183,17 +186,20 @@ static void *publish_thread(void *argument)
     pnr_realtime_touch_stack();
     for (;;) {
         const bool is_over = atomic_load(&p->is_over); /* before the queue is seen empty */
+        const bool has_next = atomic_load(&p->next) != NULL;
         const void *record = pnr_queue_front(p->queue);
 
         pnr_publishing_tell_events(p);
         pnr_publishing_send_status(p);
-        take_signal(p);
+        take_signals(p);
         if (record != NULL) {
             take_record(p, record);
             pnr_queue_pop(p->queue);
             p->is_fresh = true;
+        } else if (has_next) {
+            pnr_publishing_take_change(p);
         } else if (is_over) {
-            finish_pack(p);
+            pnr_publishing_finish_pack(p);
             return NULL;
         } else {
             wait_for_record(p);
@@ -238,7 +244,7 @@ int pnr_publishing_start(pnr_publishing *p, pnr_error *error)
 void pnr_publishing_stop(pnr_publishing *p)
 {
     atomic_store(&p->is_over, true);
-    pnr_queue_wake(p->queue);
+    pnr_queue_wake(p->to);
     pthread_join(p->thread, NULL);
 }
 
@@ -287,6 +293,7 @@ static int open_queue(pnr_publishing *p, pnr_error *error)
     p->cells_bytes = pnr_plan_profile_bytes(&setup->plan);
     p->queue = pnr_queue_init(memory, queue_capacity(setup, p->cells_bytes, p->parts.is_live),
                               pnr_made_most_bytes(p->cells_bytes));
+    p->to = p->queue;
     return PNR_OK;
 }
 
@@ -309,26 +316,13 @@ static int open_publisher(pnr_publishing *p, pnr_error *error)
                                        p->parts.options->stop, error);
 }
 
-/* Starts the trackers. That of the zero delay starts from the state file, if there is one. */
-static int open_trackers(pnr_publishing *p, pnr_error *error)
+static int check_zero_state(const pnr_publishing *p, pnr_error *error)
 {
     const pnr_config *config = p->parts.config;
-    const pnr_radar *radar = &p->parts.setup->radar;
-    pnr_zero_memory memory;
-    int code;
 
-    p->is_zero_kept =
-        config->radar.zero == PNR_ZERO_DIRECT_PATH && config->radar.zero_state_path[0] != '\0';
-    if (p->is_zero_kept && (code = pnr_zero_state_check(config, error)) != PNR_OK)
-        return code;
-    pnr_zero_begin(&p->zero, config, radar,
-                   p->is_zero_kept && pnr_zero_state_read(config, radar, p->parts.info->format,
-                                                          p->parts.events, &memory)
-                       ? &memory
-                       : NULL);
-    pnr_slip_begin(&p->slip, radar);
-    p->zero.events = p->slip.events = p->parts.events;
-    return PNR_OK;
+    return config->radar.zero == PNR_ZERO_DIRECT_PATH && config->radar.zero_state_path[0] != '\0'
+               ? pnr_zero_state_check(config, error)
+               : PNR_OK;
 }
 
 /* Opens the recorder of results. A live stream never waits for a disk; a recording does. */
@@ -340,9 +334,9 @@ static int open_recorder(pnr_publishing *p, pnr_error *error)
                                       &p->recorder, error);
 }
 
-int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **out, pnr_error *error)
+int pnr_publishing_prepare(const pnr_publishing_parts *parts, pnr_publishing **out,
+                           pnr_error *error)
 {
-    const pnr_setup *setup = parts->setup;
     pnr_publishing *p = calloc(1, sizeof *p);
     int code;
 
@@ -350,22 +344,53 @@ int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **ou
     if (p == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "publishing: out of memory");
     p->parts = *parts;
-    if ((code = open_trackers(p, error)) != PNR_OK ||
-        (code = pnr_publishing_fill_map(p, error)) != PNR_OK ||
-        (code = open_queue(p, error)) != PNR_OK || (code = open_publisher(p, error)) != PNR_OK ||
-        (code = open_recorder(p, error)) != PNR_OK) {
+    p->is_live = parts->is_live;
+    p->spins = parts->setup->plan.spin;
+    p->packs = parts->config->publisher.pack > 1;
+    if ((code = check_zero_state(p, error)) == PNR_OK &&
+        (code = pnr_publishing_fill_map(p, error)) == PNR_OK &&
+        (code = open_queue(p, error)) == PNR_OK)
+        *out = p;
+    else
+        pnr_publishing_destroy(p);
+    return code;
+}
+
+int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **out, pnr_error *error)
+{
+    pnr_publishing *p;
+    int code = pnr_publishing_prepare(parts, &p, error);
+
+    *out = NULL;
+    if (code != PNR_OK)
+        return code;
+    pnr_publishing_begin_trackers(p);
+    if ((code = open_publisher(p, error)) != PNR_OK || (code = open_recorder(p, error)) != PNR_OK) {
         pnr_publishing_destroy(p);
         return code;
     }
-    strncpy(p->report.engine, parts->engine, sizeof p->report.engine - 1);
-    p->report.pfa_cell = setup->pfa_cell;
     p->report.is_live = parts->is_live;
-    p->report.rate_hz = pnr_rational_double(setup->radar.rate_hz);
-    p->deadline = pnr_deadline_of(parts->config->engine.deadline,
-                                  setup->radar.period_s * (double)pnr_plan_windows(&setup->plan),
-                                  parts->is_live);
+    pnr_publishing_begin_reports(p);
     *out = p;
     return PNR_OK;
+}
+
+void pnr_publishing_change(pnr_publishing *p, pnr_publishing *next, uint64_t sample,
+                           uint64_t skipped)
+{
+    pnr_queue *old = p->to;
+
+    p->to = next->to;
+    p->cells_bytes = next->cells_bytes;
+    p->next_sample = sample;
+    p->next_skipped = skipped;
+    atomic_store(&p->next, next);
+    pnr_queue_wake(old);
+}
+
+bool pnr_publishing_has_taken(const pnr_publishing *next)
+{
+    return atomic_load(&next->has_taken);
 }
 
 void pnr_publishing_destroy(pnr_publishing *p)

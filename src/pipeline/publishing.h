@@ -13,6 +13,7 @@
 #include "pipeline/isolation.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/realtime.h"
+#include "pipeline/reload.h"
 #include "pipeline/watchdog.h"
 #include "ring/queue.h"
 #include "setup/setup.h"
@@ -32,6 +33,8 @@ typedef struct pnr_publishing_parts {
     pnr_events *events;
     const char *engine;             /* "cpu/library" */
     const pnr_isolation *isolation; /* NULL: the engine is in this process */
+    pnr_reload
+        *reload; /* is asked when the user wants a new configuration; NULL: it never changes */
     bool is_live;
 } pnr_publishing_parts;
 
@@ -42,6 +45,10 @@ typedef struct pnr_publishing pnr_publishing;
 int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **out,
                           pnr_error *error);
 void pnr_publishing_destroy(pnr_publishing *publishing);
+/* Makes what results of another configuration need: all but the publisher, the recorder and the
+ * thread. Errors as for create. */
+int pnr_publishing_prepare(const pnr_publishing_parts *parts, pnr_publishing **out,
+                           pnr_error *error);
 /* Bytes that pnr_publishing_create allocates for the queue. */
 size_t pnr_publishing_bytes(const pnr_setup *setup, bool is_live);
 
@@ -74,6 +81,13 @@ bool pnr_publishing_wants_account(pnr_publishing *publishing);
 /* Wakes the thread after commits. is_idle: the processing thread waits for samples, and packs that
  * are not full are sent. */
 void pnr_publishing_wake(pnr_publishing *publishing, bool is_idle);
+
+/* The next results are those of *next, which prepare has made, from `sample` on; the samples before
+ * it that no window has are `skipped`. When all results before are published, the thread begins a
+ * new run and exchanges its parts with *next. has_taken: this has happened; any thread may call it. */
+void pnr_publishing_change(pnr_publishing *publishing, pnr_publishing *next, uint64_t sample,
+                           uint64_t skipped);
+bool pnr_publishing_has_taken(const pnr_publishing *next);
 
 /* --- after stop --- */
 

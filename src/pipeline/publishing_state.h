@@ -19,12 +19,17 @@
 struct pnr_publishing {
     pnr_publishing_parts parts;
     pthread_t thread;
-    pnr_queue *queue;
-    size_t cells_bytes;  /* of the cells of a result; 0: none */
-    atomic_bool is_over; /* no record will come */
-    atomic_bool is_idle; /* the processing thread waits for samples */
+    atomic_bool is_over;        /* no record will come */
+    atomic_bool is_idle;        /* the processing thread waits for samples */
+    bool spins, packs, is_live; /* of all configurations of the run */
+    /* NULL, or after the last record of `queue`: the parts of another configuration */
+    pnr_publishing *_Atomic next;
+    uint64_t next_sample, next_skipped; /* of its first window, and before it */
+    atomic_bool has_taken;              /* the thread has exchanged these parts with its own */
 
     /* --- the processing thread --- */
+    pnr_queue *to;               /* the queue that gets records */
+    size_t cells_bytes;          /* of the cells of a result; 0: none */
     pnr_made *made;              /* the lent result */
     bool has_cells;              /* the lent memory has space for the cells */
     pnr_made spare;              /* lent while the queue is full */
@@ -32,6 +37,7 @@ struct pnr_publishing {
     _Atomic uint64_t account_ns; /* time of the last account */
 
     /* --- the publishing thread --- */
+    pnr_queue *queue;
     pnr_publisher *publisher;
     pnr_result_recorder *recorder; /* NULL: recorder.results is empty */
     pnr_report report;             /* report of the present dwell */
@@ -73,7 +79,25 @@ void pnr_publishing_give_cells(pnr_publishing *p, const pnr_dwell *dwell, const 
 /* Makes the report of a result; tracks, counts, publishes and taps it. */
 void pnr_publishing_report(pnr_publishing *p, const pnr_made *made);
 
+/* --- publishing.c --- */
+
+/* Sends what a pack still holds. */
+void pnr_publishing_finish_pack(pnr_publishing *p);
+
+/* --- change.c --- */
+
+/* Starts the trackers. That of the zero delay starts from the state file, if there is one. */
+void pnr_publishing_begin_trackers(pnr_publishing *p);
+/* Sets what all reports and the deadline take from the configuration. */
+void pnr_publishing_begin_reports(pnr_publishing *p);
+/* Exchanges the parts with those of p->next, and begins another run. */
+void pnr_publishing_take_change(pnr_publishing *p);
+
 /* --- status.c --- */
+
+/* Writes the zero delay for the next run. Logs only the first failure. lasting: writes to the disk,
+ * not only to the page cache. */
+void pnr_publishing_keep_zero(pnr_publishing *p, bool lasting);
 
 /* Logs and publishes the events that wait. */
 void pnr_publishing_tell_events(pnr_publishing *p);

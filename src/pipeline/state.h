@@ -9,12 +9,16 @@
 #include "pipeline/processing.h"
 #include "pipeline/publishing.h"
 #include "pipeline/realtime.h"
+#include "pipeline/reload.h"
 #include "setup/setup.h"
 #include "source/source.h"
 
 #include <pthread.h>
 
-typedef struct pnr_pipeline {
+/* Either a run, or the parts of another configuration that a run will exchange with its own. */
+struct pnr_pipeline {
+    pnr_pipeline *before;   /* the run that these parts are for; NULL: this is a run */
+    pnr_config *own_config; /* read during the run; NULL: that of the caller */
     const pnr_config *config;
     const pnr_pipeline_options *options;
     pnr_source_info info;
@@ -30,7 +34,9 @@ typedef struct pnr_pipeline {
     pthread_t thread;
     pnr_realtime realtime;
     pnr_events events;
-    pnr_publishing *publishing;
+    pnr_publishing *publishing;  /* with `before`: only what results need */
+    pnr_ring_division *division; /* with `before` */
+    pnr_reload *reload;          /* NULL: the configuration never changes */
 
     /* --- the processing thread --- */
     pnr_turns turns;           /* for the watchdog */
@@ -40,12 +46,17 @@ typedef struct pnr_pipeline {
     pnr_account account;       /* account of samples and windows, without the counts that the ring
                                 * keeps */
     int failure;               /* code of the last failed submit or collect */
-} pnr_pipeline;
+    uint64_t carried; /* samples without a result before the next view, of another configuration */
+    bool is_ended;    /* the ring has ended */
+};
 
 /* Does all slow work and all allocation. Call close also after an error. PNR_EEND: options->stop
  * was set meanwhile. */
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error);
 void pnr_pipeline_close(pnr_pipeline *p);
+/* Opens the parts of p->config for the run p->before, whose source, ring and threads go on. Call
+ * close also after an error. */
+int pnr_pipeline_open_next(pnr_pipeline *p, pnr_error *error);
 /* Returns the engine and its method, as "cuda/library". */
 const char *pnr_pipeline_engine(const pnr_pipeline *p);
 

@@ -79,9 +79,7 @@ void pnr_publishing_tell_events(pnr_publishing *p)
     }
 }
 
-/* Writes the zero delay for the next run. Logs only the first failure. lasting: writes to the disk,
- * not only to the page cache. */
-static void write_zero_state(pnr_publishing *p, bool lasting)
+void pnr_publishing_keep_zero(pnr_publishing *p, bool lasting)
 {
     pnr_zero_memory memory;
     pnr_error error;
@@ -171,7 +169,7 @@ void pnr_publishing_send_status(pnr_publishing *p)
     (void)pnr_publisher_send_status(p->publisher, &status, false);
     p->is_heard |= status.subscribers > 0;
     tell_all(p);
-    write_zero_state(p, false);
+    pnr_publishing_keep_zero(p, false);
     show_progress(p, &status);
     p->status_ns = now;
 }
@@ -251,7 +249,7 @@ int pnr_publishing_close_account(pnr_publishing *p, uint64_t positions, int code
     if (!pnr_account_closes(account) || account->positions != positions)
         code = pnr_error_set(error, PNR_EINTERNAL, "the account does not close: %s",
                              pnr_account_format(account, text, sizeof text));
-    write_zero_state(p, true);
+    pnr_publishing_keep_zero(p, true);
     fill_status(p, &status);
     status.reason = code != PNR_OK ? (error != NULL ? error->text : pnr_error_text(code))
                     : is_stopped   ? "stopped"

@@ -322,6 +322,14 @@ static int make_run(char run[17], pnr_error *error)
     return PNR_OK;
 }
 
+void pnr_publisher_begin_run(pnr_publisher *p)
+{
+    (void)make_run(p->run, NULL); /* the random numbers of the kernel have worked before */
+    for (size_t i = 0; i < TOPIC_COUNT; i++)
+        p->topics[i].seq = 0;
+    p->n_results = p->n_records = 0;
+}
+
 static int positive_int(double value)
 {
     return value < 1 ? 1 : value > INT_MAX ? INT_MAX : (int)value;
@@ -393,8 +401,11 @@ static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *
     if (p->pack <= 1)
         return PNR_OK;
     if (p->pack <= SIZE_MAX / sizeof *p->records / a_result)
-        p->records = calloc(p->pack * a_result, sizeof *p->records);
-    p->max_records = p->pack * a_result;
+        p->max_records = p->pack * a_result;
+    if (p->max_records > 0 && p->max_records < PNR_MAX_CANDIDATES)
+        p->max_records = PNR_MAX_CANDIDATES; /* another configuration may have more echoes */
+    if (p->max_records > 0)
+        p->records = calloc(p->max_records, sizeof *p->records);
     if (p->records == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher.pack = %zu: no memory for it",
                              p->pack);

@@ -25,6 +25,9 @@ int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volati
  * With publisher.pack > 1, PNR_OK means that the result is kept until its pack is full; a refused
  * pack is kept for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
+/* Begins another run: the next messages have a new run and count from seq 0. What a pack
+ * still holds is dropped: flush it before. */
+void pnr_publisher_begin_run(pnr_publisher *publisher);
 /* Passes over the numbers of n results that are never sent: subscribers see a gap in seq. */
 void pnr_publisher_skip_ranges(pnr_publisher *publisher, uint64_t n);
 /* Reserves memory for pnr_plan_maps() profiles or maps like *info that a slow subscriber has not

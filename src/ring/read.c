@@ -474,11 +474,11 @@ static void untake_dwell(pnr_ring *ring)
     ring->next = ring->passed;
 }
 
-uint64_t pnr_ring_divide(pnr_ring *ring, pnr_ring_division *d)
+uint64_t pnr_ring_divide(pnr_ring *ring, pnr_ring_division *d, uint64_t *skipped)
 {
     const pnr_ring_division old = {ring->shape, ring->n_windows, ring->lost, ring->losses,
                                    ring->views};
-    const uint64_t n = d->shape.n_samples;
+    const uint64_t n = d->shape.n_samples, from = lesser(ring->passed, ring->next);
 
     if (ring->passed > ring->next)
         untake_dwell(ring);
@@ -497,6 +497,7 @@ uint64_t pnr_ring_divide(pnr_ring *ring, pnr_ring_division *d)
     ring->n_runs = 0;
     ring->shown = 0;
     ring->next = ring->passed + (d->shape.first_window % n + n - ring->passed % n) % n;
+    *skipped = ring->next - from;
     *d = old;
     return ring->next;
 }

@@ -127,11 +127,11 @@ int pnr_ring_prepare(const pnr_ring *ring, const pnr_ring_shape *shape, pnr_ring
     d->shape = *shape;
     d->shape.capacity = capacity;
     if ((code = check_shape(&d->shape, dwell, error)) == PNR_OK &&
-        4 * (capacity / dwell) > ring->n_marks)
+        2 * (capacity / dwell) > ring->n_marks)
         code = pnr_refuse(error,
                           "ring of %zu samples: it was made for dwells of at least %zu samples, "
-                          "and these have %zu",
-                          capacity, 4 * capacity / ring->n_marks + 1, dwell);
+                          "and these have %zu: this needs a new start",
+                          capacity, 2 * capacity / ring->n_marks + 1, dwell);
     if (code == PNR_OK && !allocate_division(d))
         code = pnr_error_set(error, PNR_ENOMEMORY, "ring: out of memory");
     if (code == PNR_OK)

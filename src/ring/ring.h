@@ -88,12 +88,13 @@ int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
  * PNR_OK; PNR_ECONFIG: the ring is too short for these dwells, or for their number; PNR_ENOMEMORY.
  * divide exchanges the memory of the ring and of *division, when no view is lent. Windows then begin
  * at first_window + i n_samples: the first one at or after the last dwell that was shown or refused.
- * The samples between both count as skipped. Returns the first sample of that window.
+ * The samples between both are skipped: *skipped, lost ones too. Returns the first sample of that
+ * window.
  */
 typedef struct pnr_ring_division pnr_ring_division;
 int pnr_ring_prepare(const pnr_ring *ring, const pnr_ring_shape *shape, pnr_ring_division **out,
                      pnr_error *error);
-uint64_t pnr_ring_divide(pnr_ring *ring, pnr_ring_division *division);
+uint64_t pnr_ring_divide(pnr_ring *ring, pnr_ring_division *division, uint64_t *skipped);
 void pnr_ring_division_destroy(pnr_ring_division *division);
 
 /* Adds the totals that the ring keeps to *account: alignment, refused dwells, losses in released

@@ -362,10 +362,12 @@ static void divide(bench *b)
         return;
     }
 
-    const uint64_t first = pnr_ring_divide(b->ring, division);
+    uint64_t skipped;
+    const uint64_t first = pnr_ring_divide(b->ring, division, &skipped);
     const uint64_t n = shape.n_samples;
 
     pnr_ring_division_destroy(division);
+    assert_true(skipped < n);
     assert_int_equal(first % n, shape.first_window % n);
     for (uint64_t end = from; !is_right && end < first + n; end += dwell)
         is_right = first >= end && first - end < n;
@@ -428,6 +430,7 @@ TEST(a_dwell_of_many_marks_is_skipped)
     pnr_ring_division *division;
     pnr_account account = {0};
     pnr_error error = {0};
+    uint64_t skipped;
     pnr_windows v;
     bench b;
 
@@ -439,9 +442,10 @@ TEST(a_dwell_of_many_marks_is_skipped)
     assert_int_equal(pnr_ring_acquire(b.ring, 1, &v), PNR_EAGAIN);
     b.shape.n_samples = 64;
     assert_int_equal(pnr_ring_prepare(b.ring, &b.shape, &division, &error), PNR_OK);
-    b.next = pnr_ring_divide(b.ring, division);
+    b.next = pnr_ring_divide(b.ring, division, &skipped);
     pnr_ring_division_destroy(division);
     assert_int_equal(b.next, (MARKS + 63) / 64 * 64);
+    assert_int_equal(skipped, b.next);
     pnr_ring_account(b.ring, &account);
     assert_int_equal(account.positions, MARKS);
     assert_int_equal(account.skipped_alignment, MARKS - MARKS / 100);
@@ -475,7 +479,7 @@ TEST(dwells_that_do_not_fit_are_refused)
     assert_non_null(strstr(error.text, "2 dwells of 60000 samples"));
     shape.n_samples = 10;
     assert_int_equal(pnr_ring_prepare(b.ring, &shape, &division, &error), PNR_ECONFIG);
-    assert_non_null(strstr(error.text, "made for dwells of at least 25 samples"));
+    assert_non_null(strstr(error.text, "made for dwells of at least 13 samples"));
     close_bench(&b);
 }
 
