@@ -288,7 +288,7 @@ fi
 
 # --- signals ---
 
-for signal in TERM INT HUP; do
+for signal in TERM INT; do
     mkfifo "$work/$signal"
     # shellcheck disable=SC2086 # the list of options is meant to be split
     "$echo_" $endless "$work/$signal" 2>/dev/null &
