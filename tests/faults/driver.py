@@ -32,6 +32,7 @@ class Row:
     after: object = None  # function of (folder, n, outcome); returns what is wrong, or None
     stdout: str = "out"  # file of standard output in the folder; /dev/full and the like too
     results: str = "prefix"  # printed results: prefix, same, or any, compared with an undisturbed run
+    blind: tuple = ()  # columns of printed results that are not compared, besides time and latency
     makes: tuple = ()  # names (or patterns) of files that the run may leave
     speaks: bool = True  # a failure has one message, and it is no raw reason alone
 
@@ -92,16 +93,17 @@ def wrong_account(row, outcome):
     return None
 
 
-def lines_of(csv):
-    """The lines of printed results without the time and the latency of each; a last line may be cut."""
+def lines_of(csv, blind):
+    """The lines of printed results without the time, the latency and the columns `blind`; a last line may be cut."""
     lines = csv.decode(errors="replace").splitlines(keepends=True)
-    at = [i for i, name in enumerate(lines[0].split(",")) if name in ("time", "latency_us")] if lines else []
+    names = ("time", "latency_us") + blind
+    at = [i for i, name in enumerate(lines[0].split(",")) if name in names] if lines else []
     return [",".join(f for i, f in enumerate(line.split(",")) if i not in at) if line.endswith("\n") else line
             for line in lines]
 
 
 def wrong_results(row, outcome, undisturbed):
-    got, wanted = lines_of(outcome.out), lines_of(undisturbed)
+    got, wanted = lines_of(outcome.out, row.blind), lines_of(undisturbed, row.blind)
     if row.results == "same" and got != wanted:
         return "results differ from those of an undisturbed run"
     if got and not got[-1].endswith("\n"):

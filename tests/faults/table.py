@@ -19,6 +19,8 @@ ZERO = ("pnradar -c radar.conf -s radar.zero=direct-path -s radar.zero_state_pat
         "-s radar.min_range_m=5000 --print csv leak.ci16")
 CELLS = "pnradar -c radar.conf --profile cells.npy --print csv echo.ci16"
 PUBLISHED = "pnradar -c radar.conf -s publisher.endpoint=ipc://socket --print csv echo.ci16"
+LONG = LIVE.replace("--print", "-s source.rate_hz=25000 -s ring.seconds=30 --print")
+WORKER = LONG.replace("--print", "-s engine.isolate=yes -s engine.deadline_hang=0.5 --print")
 FAULT = "pnradar -c radar.conf -s engine.name=fault -s engine.batch=1 --print csv echo.ci16"
 RECORD = RADAR.replace("echo.ci16", "-s recorder.samples=rec -s recorder.results=new.csv echo.ci16")
 ECHO = "pnradar-echo -c radar.conf --truth new.csv new."
@@ -248,6 +250,42 @@ def send(number, least_s, most_s, again=None):
     return during
 
 
+def amid(act, times=1):
+    """Calls act(process, folder) so many times, each time when the run has printed a random number of results more."""
+    def during(process, folder, n):
+        draw = random.Random(n)
+        at = 0
+        for _ in range(times):
+            at += draw.randint(5, 150 // times)
+            while process.poll() is None and open(f"{folder}/out", "rb").read().count(b"\n") < at:
+                time.sleep(0.002)
+            act(process, folder)
+    return during
+
+
+def hang_up(process, _):
+    process.send_signal(signal.SIGHUP)
+
+
+def hang_up_wrongly(process, folder):
+    """The configuration is wrong, or cannot be read."""
+    os.rename(f"{folder}/radar.conf", f"{folder}/old.conf")
+    if process.pid % 2:
+        with open(f"{folder}/radar.conf", "w") as file:
+            file.write(CONFIG.replace("degree = 7", "degree = seven"))
+    hang_up(process, folder)
+
+
+def to_workers(number):
+    """Sends a signal to the workers of the run."""
+    def act(process, _):
+        for thread in os.listdir(f"/proc/{process.pid}/task"):
+            with open(f"/proc/{process.pid}/task/{thread}/children") as children:
+                for child in children.read().split():
+                    os.kill(int(child), number)
+    return act
+
+
 # --- the rows ---
 
 def own_memory():
@@ -451,6 +489,36 @@ def signals():
               after=lambda *a: state_is_whole(*a) or recorded(*a))
 
 
+def workers():
+    """Workers that die, hang or lose their engine at a random window: all results come."""
+    wanted = dict(exits=(0,), says="worker lost", expects=USED, results="same", blind=("flags",),
+                  after=has_flag("restarted", 1))
+    yield Row("worker: killed at a random window", WORKER, during=amid(to_workers(signal.SIGKILL)), walk=range(5), **wanted)
+    yield Row("worker: killed at four windows", WORKER, during=amid(to_workers(signal.SIGKILL), 4), walk=range(3), **wanted)
+    yield Row("worker: stopped at a random window", WORKER, during=amid(to_workers(signal.SIGSTOP)), walk=range(3), **wanted)
+    for error in ("-700", "-99", "ELOST"):
+        yield Row(f"worker: {error} at the n-th submit", FAULT.replace("--print", "-s engine.isolate=yes --print"),
+                  env={"PNR_FAULT": f"submit:{{n}}={error}"}, walk=(60, 97, 150), **wanted)
+
+
+def reloads():
+    """SIGHUP at random windows: no sample is lost, and the results are those of one run, or of the old one."""
+    wanted = dict(exits=(0,), expects=USED, results="same")
+    for name, command in (("", LONG), (", worker", WORKER)):
+        yield Row(f"reload: at a random window{name}", command, says="read again: a new run begins", blind=("seq",),
+                  during=amid(hang_up), walk=range(5), **wanted)
+        yield Row(f"reload: at ten windows{name}", command, says="read again: a new run begins", blind=("seq",),
+                  during=amid(hang_up, 10), walk=range(2), **wanted)
+        yield Row(f"reload: a wrong or missing file{name}", command, says="stays as it was", makes=("old.conf",),
+                  during=amid(hang_up_wrongly), walk=range(4), **wanted)
+    yield Row("reload: while the worker is killed", WORKER, says="worker lost", blind=("seq", "flags"), walk=range(5),
+              during=amid(lambda *a: (to_workers(signal.SIGKILL)(*a), hang_up(*a))), **wanted)
+    yield Row("reload: then SIGTERM", LONG, (0,), "stopped", during=send(signal.SIGHUP, 0.3, 0.4, signal.SIGTERM),
+              results="any", walk=range(3))
+    yield Row("reload: memory, the n-th allocation", LIVE, (0, 69), "memory|read again", account="any", results="any",
+              shim="malloc@bin/pnradar:{n}=ENOMEM", during=amid(hang_up), walk=range(1, MOST, 5))
+
+
 def samples():
     """Samples that no receiver gives."""
     inf = float("inf")
@@ -513,5 +581,5 @@ def m_text(line):
 
 def rows():
     for group in (own_memory, library_memory, failed_calls, limits, full_disks, recorders, echoes, pictures, engines,
-                  readers, clocks, signals, samples, hostile_peers, configurations, truncation):
+                  readers, clocks, signals, workers, reloads, samples, hostile_peers, configurations, truncation):
         yield from group()
