@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The program pnradar: reads an echo stream and publishes ranges. */
+#include "base/file.h"
 #include "base/log.h"
 #include "cli.h"
 #include "correlator/engines.h"
@@ -116,7 +117,7 @@ typedef struct outputs {
     printing printing;
     pnr_picture *picture; /* NULL: none */
     pnr_cell_file *cells; /* NULL: none */
-    FILE *end;            /* of --end; NULL: none */
+    const char *end;      /* file of --end; NULL: none */
     int cells_code;       /* code of the first failed write to `cells` */
     pnr_error cells_error;
 } outputs;
@@ -157,22 +158,28 @@ static void flush_results(void *context)
     pnr_progress_show(&to->progress);
 }
 
+static const char end_option[] = "--end", end_mark[] = "{\"v\":";
+
 /* Writes the end message to the file of --end. */
 static int take_end(void *context, const pnr_status *status, int code, pnr_error *error)
 {
-    FILE *file = ((outputs *)context)->end;
-    char text[PNR_MESSAGE_MAX];
-    bool is_written;
+    const char *path = ((outputs *)context)->end;
+    char text[PNR_MESSAGE_MAX + 1];
+    pnr_new_file file;
+    pnr_error failure = {0};
+    size_t length;
+    int written;
 
-    if (file == NULL)
+    if (path == NULL)
         return code;
-    is_written =
-        pnr_message_write_status(status, text, sizeof text) > 0 && fprintf(file, "%s\n", text) > 0;
-    if (fclose(file) == 0 && is_written)
-        return code;
-    return code != PNR_OK
-               ? code
-               : pnr_error_set(error, PNR_EIO, "--end: the end message: %s", strerror(errno));
+    length = pnr_message_write_status(status, text, sizeof text - 1);
+    text[length] = '\n';
+    if ((written = pnr_new_file_create(end_option, path, end_mark, &file, &failure)) == PNR_OK &&
+        (written = pnr_new_file_write(&file, text, length + 1, &failure)) == PNR_OK)
+        written = pnr_new_file_finish(&file, true, &failure);
+    pnr_new_file_discard(&file);
+    return code != PNR_OK || written == PNR_OK ? code
+                                               : pnr_error_set(error, written, "%s", failure.text);
 }
 
 /* Finishes the printed results and the array. Returns the first error. */
@@ -180,7 +187,7 @@ static int finish(void *context, int code, pnr_error *error)
 {
     outputs *to = context;
     printing *printed = &to->printing;
-    const int closed = pnr_cell_file_close(to->cells, &to->cells_error);
+    const int closed = pnr_cell_file_close(to->cells, code == PNR_OK, &to->cells_error);
     const int cells_code = to->cells_code != PNR_OK ? to->cells_code : closed;
 
     if (printed->stream != NULL && printed->code == PNR_OK && !printed->is_left)
@@ -227,10 +234,13 @@ static const char summary[] =
 
 static int open_paths(const output_paths *paths, outputs *to, pnr_error *error)
 {
-    if (paths->end != NULL && (to->end = fopen(paths->end, "we")) == NULL)
-        return pnr_error_file(error, errno == EACCES ? PNR_EPERMISSION : PNR_EIO, "--end",
-                              paths->end, errno);
-    return paths->cells != NULL ? pnr_cell_file_create(paths->cells, &to->cells, error) : PNR_OK;
+    const int code =
+        paths->end != NULL ? pnr_new_file_check(end_option, paths->end, end_mark, error) : PNR_OK;
+
+    to->end = paths->end;
+    return code == PNR_OK && paths->cells != NULL
+               ? pnr_cell_file_create(paths->cells, &to->cells, error)
+               : code;
 }
 
 /* Chooses the table if neither --print nor --quiet is given and stdout is a terminal. If *print

@@ -176,16 +176,18 @@ int pnr_new_file_write(const pnr_new_file *file, const void *bytes, size_t n, pn
     return PNR_OK;
 }
 
-/* Waits until the names in the folder are on the disk. Ignores a folder that cannot be opened: the
- * file itself is on the disk already. */
-static void sync_folder(int folder)
+/* Waits until the names in the folder are on the disk. Ignores a folder that cannot be opened or
+ * synchronized: the file itself is on the disk already. */
+static int sync_folder(const pnr_new_file *file, pnr_error *error)
 {
-    const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int fd = openat(file->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int code = PNR_OK;
 
-    if (fd >= 0) {
-        (void)fsync(fd);
+    if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL)
+        code = explain(file, error);
+    if (fd >= 0)
         close(fd);
-    }
+    return code;
 }
 
 int pnr_new_file_finish(pnr_new_file *file, bool lasting, pnr_error *error)
@@ -202,9 +204,9 @@ int pnr_new_file_finish(pnr_new_file *file, bool lasting, pnr_error *error)
         renameat(file->folder, file->name, file->folder, name_of(file->path)) != 0)
         code = explain(file, error);
     if (code == PNR_OK) {
-        if (lasting)
-            sync_folder(file->folder);
         file->name[0] = '\0';
+        if (lasting)
+            code = sync_folder(file, error);
     }
     pnr_new_file_discard(file);
     return code;

@@ -46,7 +46,8 @@ int pnr_new_file_check(const char *what, const char *path, const char *mark, pnr
 int pnr_new_file_write(const pnr_new_file *file, const void *bytes, size_t n, pnr_error *error);
 /*
  * Gives the new file the name of its target, if the target may still be replaced. After an error
- * the target is as before. Closes the file in either case. lasting: waits until the file is on the
+ * the target is as before, or it is new but its name may not be on the disk. Closes the file in
+ * either case. lasting: waits until the file is on the
  * disk, renames it, and waits until its new name is on the disk. Without `lasting` a power failure
  * may leave an empty file. Codes as for create.
  */

@@ -82,7 +82,9 @@ static int write_head(pnr_cell_file *file, const pnr_map_info *info, pnr_error *
     return write_at(&file->array, head, HEAD, 0, error);
 }
 
-/* mark: the beginning of a file that may be replaced. */
+/* The beginnings of files that may be replaced. */
+static const char array_mark[] = "\x93NUMPY", axes_mark[] = "{";
+
 static int open_growing(growing *file, const char *mark, pnr_error *error)
 {
     const int code = pnr_new_file_check("--profile", file->path, mark, error);
@@ -113,7 +115,6 @@ static int name_files(pnr_cell_file *file, const char *path, pnr_error *error)
 
 int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error)
 {
-    static const pnr_map_info none;
     pnr_cell_file *file = calloc(1, sizeof *file);
     int code;
 
@@ -123,12 +124,23 @@ int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error
     file->array.fd = file->axes.fd = -1;
     file->array.n_bytes = HEAD;
     if ((code = name_files(file, path, error)) == PNR_OK &&
-        (code = open_growing(&file->array, "\x93NUMPY", error)) == PNR_OK &&
-        (code = open_growing(&file->axes, "{", error)) == PNR_OK &&
-        (code = write_head(file, &none, error)) == PNR_OK)
+        (code = pnr_new_file_check("--profile", file->array.path, array_mark, error)) == PNR_OK &&
+        (code = pnr_new_file_check("--profile", file->axes.path, axes_mark, error)) == PNR_OK)
         *out = file;
     else
-        (void)pnr_cell_file_close(file, NULL);
+        (void)pnr_cell_file_close(file, false, NULL);
+    return code;
+}
+
+/* Opens both files for the first result. */
+static int open_files(pnr_cell_file *file, pnr_error *error)
+{
+    static const pnr_map_info none;
+    int code = PNR_OK;
+
+    if (file->axes.fd < 0 && (code = open_growing(&file->array, array_mark, error)) == PNR_OK &&
+        (code = open_growing(&file->axes, axes_mark, error)) == PNR_OK)
+        code = write_head(file, &none, error);
     return code;
 }
 
@@ -141,6 +153,8 @@ int pnr_cell_file_write(pnr_cell_file *file, const pnr_report *report, const pnr
         pnr_message_write_cells(report, file->n_results, info, file->text, sizeof file->text - 1);
     int code;
 
+    if ((code = open_files(file, error)) != PNR_OK)
+        return code;
     if (length == 0)
         return pnr_error_set(error, PNR_EINTERNAL, "--profile: the axes of a result have no room");
     file->text[length] = '\n';
@@ -159,14 +173,19 @@ static int close_growing(growing *file, pnr_error *error)
     return code;
 }
 
-int pnr_cell_file_close(pnr_cell_file *file, pnr_error *error)
+int pnr_cell_file_close(pnr_cell_file *file, bool wants_empty, pnr_error *error)
 {
-    int code, axes_code;
+    int codes[3] = {PNR_OK};
+    size_t first = 0;
 
     if (file == NULL)
         return PNR_OK;
-    code = close_growing(&file->array, error);
-    axes_code = close_growing(&file->axes, code == PNR_OK ? error : NULL);
+    if (wants_empty)
+        codes[0] = open_files(file, error);
+    codes[1] = close_growing(&file->array, codes[0] == PNR_OK ? error : NULL);
+    codes[2] = close_growing(&file->axes, codes[0] == PNR_OK && codes[1] == PNR_OK ? error : NULL);
     free(file);
-    return code == PNR_OK ? axes_code : code;
+    while (first < 2 && codes[first] == PNR_OK)
+        first++;
+    return codes[first];
 }

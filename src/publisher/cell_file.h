@@ -11,7 +11,8 @@ typedef struct pnr_cell_file pnr_cell_file;
 /*
  * Creates the array, [results][codes][rows][cells] of dtype <f4 or <c8, and a file of the same name
  * with .jsonl in place of .npy: line i is the header of the message that publishes result i
- * (pnradar-wire(5)). Both replace earlier files of their kind. PNR_EUSAGE: the path does not end in
+ * (pnradar-wire(5)). Both replace earlier files of their kind, at the first result or at the end: a
+ * run that is refused leaves them as they were. PNR_EUSAGE: the path does not end in
  * .npy; PNR_ENOMEMORY; those of pnr_new_file_check. The caller closes *out.
  */
 int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error);
@@ -21,7 +22,8 @@ int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error
  * PNR_OK, PNR_EIO. */
 int pnr_cell_file_write(pnr_cell_file *file, const pnr_report *report, const pnr_map_info *info,
                         const float *cells, pnr_error *error);
-/* PNR_OK, or PNR_EIO: the file system has lost data. file: may be NULL. */
-int pnr_cell_file_close(pnr_cell_file *file, pnr_error *error);
+/* wants_empty: creates an array without results if there was no result. PNR_OK, or PNR_EIO: the file
+ * system has lost data. file: may be NULL. */
+int pnr_cell_file_close(pnr_cell_file *file, bool wants_empty, pnr_error *error);
 
 #endif

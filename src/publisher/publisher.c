@@ -157,7 +157,7 @@ static int pack_result(pnr_publisher *p, const pnr_report *report)
     const size_t n_new = n_echoes > 0 ? n_echoes : 1;
 
     if ((p->n_results == p->pack || n_new > p->max_records - p->n_records) &&
-        (pnr_publisher_flush(p) != PNR_OK || n_new > p->max_records))
+        pnr_publisher_flush(p) != PNR_OK)
         return PNR_EAGAIN;
     if (p->n_results == 0)
         p->first = *report;
@@ -400,12 +400,10 @@ static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *
     p->pack = config->publisher.pack;
     if (p->pack <= 1)
         return PNR_OK;
-    if (p->pack <= SIZE_MAX / sizeof *p->records / a_result)
-        p->max_records = p->pack * a_result;
-    if (p->max_records > 0 && p->max_records < PNR_MAX_CANDIDATES)
-        p->max_records = PNR_MAX_CANDIDATES; /* another configuration may have more echoes */
-    if (p->max_records > 0)
-        p->records = calloc(p->max_records, sizeof *p->records);
+    /* One result of any configuration has space. */
+    p->max_records =
+        p->pack * a_result > PNR_MAX_CANDIDATES ? p->pack * a_result : (size_t)PNR_MAX_CANDIDATES;
+    p->records = calloc(p->max_records, sizeof *p->records);
     if (p->records == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher.pack = %zu: no memory for it",
                              p->pack);

@@ -7,6 +7,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#ifdef __SANITIZE_THREAD__
+enum { N_RELOADS = 10 };
+#else
+enum { N_RELOADS = 50 };
+#endif
+
 enum {
     DWELLS = 400,
     BEYOND = 20000,
@@ -108,7 +114,7 @@ static void *write_stream(void *argument)
     assert_true(fd >= 0);
     for (size_t k = 0; k < t->n_changes; k++) {
         write_samples(t, fd, 1 + below(30 * N));
-        t->o.reload = 1;
+        __atomic_store_n(&t->o.reload, 1, __ATOMIC_RELAXED);
         write_samples(t, fd, 1 + below(30 * N));
         n_taken += t->changes[k].refusal == NULL;
         while (atomic_load(&t->n_read) <= k || atomic_load(&t->n_runs) <= n_taken) {
@@ -279,7 +285,7 @@ TEST(test_many_reloads)
 {
     static const change odd = {.settings = {"detector.pfa=1e-6"}};
     static const change even = {.settings = {"code.degree=8"}};
-    change changes[50];
+    change changes[N_RELOADS];
 
     for (size_t k = 0; k < COUNT(changes); k++)
         changes[k] = k % 2 ? odd : even;

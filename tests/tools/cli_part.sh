@@ -93,4 +93,10 @@ status 78 "$pnradar" -c "$work/radar.conf" -s source.format=ci16 \
 report $? "a part of a receiver is refused"
 status 74 "$pnradar" -c "$work/radar.conf" --end "$work/none/end" "$work/echo.ci16" && says '--end'
 report $? "an end message that cannot be written is an error at the start"
+cp "$work/echo.ci16" "$work/copy.ci16"
+status 78 "$pnradar" -c "$work/radar.conf" --end "$work/copy.ci16" "$work/copy.ci16" && says 'is not replaced' &&
+    cmp -s "$work/echo.ci16" "$work/copy.ci16" && status 0 "$pnradar" -c "$work/radar.conf" --end "$work/kept" "$work/echo.ci16" &&
+    cp "$work/kept" "$work/before" && status 69 "$pnradar" -c "$work/radar.conf" --end "$work/kept" -s engine.name=none \
+    "$work/echo.ci16" && cmp -s "$work/kept" "$work/before"
+report $? "an end message replaces no other file, and a refused run leaves the old one"
 plan

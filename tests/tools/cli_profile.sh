@@ -34,6 +34,12 @@ cp "$work/echo.ci16" "$work/echo.npy"
 status 78 "$pnradar" -c "$work/radar.conf" --profile "$work/echo.npy" "$work/echo.npy" && says 'is not replaced' &&
     cmp -s "$work/echo.ci16" "$work/echo.npy"
 report $? "the input, or a file that is no array, is not overwritten"
+program() { head -c 100 "$work/echo.ci16" | "$@"; }
+status 69 "$pnradar" -c "$work/radar.conf" --profile "$work/none.npy" -s engine.name=none - &&
+    [ ! -e "$work/none.npy" ] && [ ! -e "$work/none.jsonl" ] &&
+    status 0 "$pnradar" -c "$work/radar.conf" --profile "$work/none.npy" - && [ -s "$work/none.npy" ]
+report $? "a refused run makes no array, a run without a result an empty one"
+program() { "$@"; }
 status 74 "$pnradar" -c "$work/radar.conf" --profile "$work/no/p.npy" "$work/echo.ci16" && says 'No such file'
 report $? "a folder that is not there is named"
 (ulimit -f 8 && trap '' XFSZ && status 74 "$pnradar" -c "$work/radar.conf" --profile "$work/full.npy" \
