@@ -35,6 +35,7 @@ static void fill_status(pnr_publishing *p, pnr_status *status)
     status->latency_p999_us = (double)pnr_histogram_quantile(&p->latency_ns, 0.999) * 1e-3;
     status->latency_max_us = (double)p->latency_ns.max * 1e-3;
     status->deadline_s = (double)p->deadline.due_ns * 1e-9;
+    status->ring_fill = pnr_ring_fill(p->parts.acquisition->ring);
     status->radar = &p->parts.setup->radar;
     status->config = p->parts.config;
     status->realtime = &p->parts.realtime->outcome;

@@ -208,6 +208,7 @@ typedef struct pnr_status {
     pnr_account account;
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
     double deadline_s; /* 0: no deadline */
+    double ring_fill;  /* greatest share of the ring taken since the last status */
     size_t subscribers;
     const char *access; /* the peers that may subscribe: "nobody", "local", "keys" or "everyone" */
     const char *reason; /* end: "end of input", "stopped" or the text of an error; status: NULL */
@@ -239,6 +240,7 @@ typedef struct pnr_end_summary {
     char reason[160]; /* "" in a status; a longer reason is cut */
     pnr_account account;
     double deadline_s; /* NAN: no deadline */
+    double ring_fill;  /* 0 .. 1 */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
 /* An event as it is received. Its kind may be one that this version does not know. */

@@ -274,6 +274,7 @@ static void read_summary(reader *r, const char *text, size_t length, pnr_end_sum
 #define READ_ACCOUNT(name) out->account.name = get_long(r, account, #name);
     PNR_ACCOUNT_FIELDS(READ_ACCOUNT)
     out->deadline_s = get_double(r, r->root, "deadline_s");
+    out->ring_fill = get_double(r, r->root, "ring_fill");
 }
 
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out, pnr_error *error)

@@ -450,6 +450,7 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
     add_account(&t, &status->account);
     add_latency(&t, status);
     add_double(&t, "deadline_s", status->deadline_s > 0 ? status->deadline_s : (double)NAN);
+    add_double(&t, "ring_fill", status->ring_fill);
     if (zero != NULL && zero->last.is_tracked) {
         open_zero(&t, &zero->last);
         add_u64(&t, "alarms", zero->n_alarms);

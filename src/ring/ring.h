@@ -105,4 +105,10 @@ void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Returns the number of stream positions of the account that are committed or skipped so far. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);
 
+/* --- any thread, but always the same one --- */
+
+/* Returns the greatest share of the memory, 0 .. 1, that was taken since the last call. Lost
+ * positions take their places, too, until the reader passes them. */
+double pnr_ring_fill(pnr_ring *ring);
+
 #endif

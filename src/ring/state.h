@@ -75,6 +75,7 @@ struct pnr_ring {
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_head;
     _Atomic uint64_t head; /* end of the newest mark */
     _Atomic bool ended;
+    _Atomic uint64_t fullest;          /* most positions taken since the last pnr_ring_fill */
     uint64_t unmarked[PNR_LOST_COUNT]; /* lost positions without a mark; the queue was full */
     uint64_t losing_from; /* first position of the present loss, valid if any of `losing` is set */
     pnr_ring_losses losing; /* the present loss */

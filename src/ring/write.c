@@ -61,10 +61,23 @@ static void end_loss(pnr_ring *ring)
     ring->losing = (pnr_ring_losses){0};
 }
 
+/* Returns how many positions of the memory are taken. After a loss, head may be further ahead than
+ * the memory is long. */
+static uint64_t taken_of(const pnr_ring *ring)
+{
+    const uint64_t tail = atomic_load(&ring->tail), n = atomic_load(&ring->head) - tail;
+
+    return n < ring->shape.capacity ? n : ring->shape.capacity;
+}
+
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples)
 {
+    const uint64_t taken = taken_of(ring) + n_samples;
+
     if (n_samples == 0)
         return;
+    if (taken > atomic_load_explicit(&ring->fullest, memory_order_relaxed))
+        atomic_store_explicit(&ring->fullest, taken, memory_order_relaxed);
     end_loss(ring);
     pnr_ring_add_mark(ring, n_samples, PNR_RING_HELD);
 }
@@ -91,7 +104,14 @@ void pnr_ring_end(pnr_ring *ring)
 
 bool pnr_ring_is_half_full(const pnr_ring *ring)
 {
-    return 2 * (atomic_load(&ring->head) - atomic_load(&ring->tail)) >= ring->shape.capacity;
+    return 2 * taken_of(ring) >= ring->shape.capacity;
+}
+
+double pnr_ring_fill(pnr_ring *ring)
+{
+    const uint64_t now = taken_of(ring), fullest = atomic_exchange(&ring->fullest, 0);
+
+    return (double)(fullest > now ? fullest : now) / (double)ring->shape.capacity;
 }
 
 uint64_t pnr_ring_positions(const pnr_ring *ring)

@@ -54,6 +54,7 @@ static void run_slow(size_t n_dwells, const char *rate, const char *slow_ms, con
 
     assert_true(a->positions == n_dwells * N + 10); /* every sample of the recording had its time */
     assert_true(a->lost_ring_full > 0);
+    assert_true(heard.fullest > 0.5 && heard.fullest <= 1);
     assert_int_equal(a->lost_source, 0);
     assert_chain(&o, N);
     assert_true(t.missing > 0);

@@ -468,6 +468,7 @@ static void fill_status(pnr_status *status, const pnr_radar *radar, const pnr_co
     status->latency_p999_us = 30;
     status->latency_max_us = 40.5;
     status->deadline_s = 0.001;
+    status->ring_fill = 0.375;
     status->subscribers = 2;
     status->radar = radar;
     status->config = config;
@@ -513,6 +514,7 @@ TEST(test_status)
     assert_true(json_is_true(json_object_get(part, "closes")));
     assert_string_equal(json_string_value(json_object_get(part, "deadline_missed")), "6");
     assert_close(json_number_value(json_object_get(json, "deadline_s")), 0.001);
+    assert_close(json_number_value(json_object_get(json, "ring_fill")), 0.375);
     part = json_object_get(json, "realtime");
     assert_string_equal(json_string_value(json_object_get(part, "lock_memory")), "refused: \"no\"");
     assert_string_equal(json_string_value(json_object_get(part, "acquisition_cpu")), "any");
@@ -538,6 +540,7 @@ TEST(test_status)
     assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);
     assert_string_equal(end.run, status.run);
     assert_close(end.deadline_s, 0.001);
+    assert_close(end.ring_fill, 0.375);
     status.deadline_s = 0; /* none */
     length = pnr_message_write_status(&status, text, sizeof text);
     assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);

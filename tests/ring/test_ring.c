@@ -770,6 +770,32 @@ TEST(test_patience)
     close_bench(&b);
 }
 
+/* The fill is the greatest one since the last call, and at most 1. */
+TEST(test_fill)
+{
+    pnr_windows view;
+    bench b;
+
+    open_bench(&b, 10, 1, 1, 40, 0, 1, 1);
+    assert_true(pnr_ring_fill(b.ring) == 0);
+    pnr_ring_commit(b.ring, 15);
+    pnr_ring_commit(b.ring, 15);
+    assert_int_equal(pnr_ring_acquire(b.ring, 1, &view), PNR_OK);
+    assert_true(pnr_ring_fill(b.ring) == 0.75);
+    pnr_ring_release(b.ring);
+    assert_true(pnr_ring_fill(b.ring) == 0.5);
+    pnr_ring_commit(b.ring, 12);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pnr_ring_acquire(b.ring, 1, &view), PNR_OK);
+        pnr_ring_release(b.ring);
+    }
+    assert_true(pnr_ring_fill(b.ring) == 0.8); /* 32 samples, two dwells ago */
+    assert_true(pnr_ring_fill(b.ring) == 0.3);
+    pnr_ring_skip(b.ring, 1000, PNR_LOST_RING_FULL);
+    assert_true(pnr_ring_fill(b.ring) == 1);
+    close_bench(&b);
+}
+
 /* --- events --- */
 
 static void expect_event(pnr_events *events, pnr_event_kind kind, uint64_t sample, double source,

@@ -119,8 +119,8 @@ NAMES = ("positions used skipped_alignment skipped_tail skipped_refused lost_sou
 def end(results, run=A, stream="demo", status=0, **account):
     numbers = dict.fromkeys(NAMES, "0")
     numbers.update(results=str(results), sent=str(results), **account)
-    send("end", dict(v=1, run=run, stream=stream, seq=0, account=numbers, deadline_s=None, reason="fake end",
-                     exit_status=status), stream)
+    send("end", dict(v=1, run=run, stream=stream, seq=0, account=numbers, deadline_s=None, ring_fill=0.5,
+                     reason="fake end", exit_status=status), stream)
 
 exec(scene)
 socket.close()

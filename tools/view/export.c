@@ -166,6 +166,12 @@ static void add_view(const view_store *store, view_buffer *out)
 
         add_sample(out, "pnradar_up", s, "", !s->has_ended && !view_stream_is_silent(s) ? 1 : 0);
     }
+    add_help(out, "pnradar_ring_fill_ratio", "gauge",
+             "Greatest share of the ring that was taken in the last second.");
+    for (size_t i = 0; i < store->n_streams; i++)
+        if (store->streams[i].has_summary && isfinite(store->streams[i].summary.ring_fill))
+            add_sample(out, "pnradar_ring_fill_ratio", &store->streams[i], "",
+                       store->streams[i].summary.ring_fill);
     add_help(out, "pnradar_engine_info", "gauge", "The engine and method.");
     for (size_t i = 0; i < store->n_streams; i++) {
         view_addf(out, "pnradar_engine_info{stream=\"");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The health of the chain and the parameters of the radar, as the status messages state them.
-import { clock, count, utc, withUnit } from './units.js';
+import { clock, count, fixed, utc, withUnit } from './units.js';
 
 function fill(list, rows) {
   list.replaceChildren(...rows.map(([name, value, isBad]) => {
@@ -30,11 +30,13 @@ export function showHealth(list, status, page) {
     fill(list, [['', 'no status yet']]);
     return;
   }
+  const ring = status.ring_fill ?? null;
   const unsent = Number(a.results) - Number(a.sent);
   const rows = [
     ['Samples', count(a.positions)],
     ['Lost at the source', count(a.lost_source), some(a.lost_source)],
     ['Lost in a full ring', count(a.lost_ring_full), some(a.lost_ring_full)],
+    ['Ring', ring === null ? '–' : `${fixed(100 * ring, 1)} % full`, ring > 0.8],
     ['Clipped', count(a.n_clipped), some(a.n_clipped)],
     ['Not finite', count(a.n_nonfinite), some(a.n_nonfinite)],
     ['Windows', `${count(a.windows)}, ${count(a.processed)} processed`],
@@ -47,8 +49,6 @@ export function showHealth(list, status, page) {
     ['Loss is seen', status.source?.loss_visibility ?? '–'],
     ['Subscribers', String(status.subscribers)],
   ];
-  if (status.ring)
-    rows.splice(3, 0, ['Ring', `${Math.round(100 * status.ring.fill)} % full`, status.ring.fill > 0.8]);
   fill(list, rows);
 }
 
