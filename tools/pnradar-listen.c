@@ -268,8 +268,12 @@ static void note_contact(listener *l)
     const pnr_contact before = l->contact;
     pnr_contact contact;
 
-    while ((contact = pnr_subscriber_contact(l->socket, &l->monitor)) != PNR_CONTACT_NONE)
-        l->contact = contact;
+    while ((contact = pnr_subscriber_contact(l->monitor)) != PNR_CONTACT_NONE) {
+        if (contact != PNR_CONTACT_LOST)
+            l->contact = contact;
+        if (contact == PNR_CONTACT_REACHED)
+            pnr_subscriber_unwatch(l->socket, &l->monitor);
+    }
     if (l->contact != before && objection(l) != NULL)
         warn_user(l, objection(l));
 }

@@ -114,7 +114,7 @@ def case_losses(n_results, begin_s, end_s):
 def case_runs(n_results, old_run):
     """A new run empties the pictures of the old one."""
     stream = the_stream(int(n_results))
-    assert stream["run"] != old_run and stream["results"] == int(n_results)
+    assert stream["run"] != old_run and stream["results"] == stream["maps"] == int(n_results), stream
     assert get("/api/past?from=0&to=1000&width=4&height=4")["run"] == stream["run"]
 
 

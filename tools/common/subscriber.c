@@ -124,11 +124,21 @@ int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pn
     return PNR_OK;
 }
 
+void pnr_subscriber_disconnect(void *socket, const pnr_subscriber_source *source)
+{
+    char address[PNR_ENDPOINT_LEN];
+    pnr_error error;
+
+    if (pnr_endpoint_find("endpoint ", source->endpoint, address, &error) == PNR_OK)
+        (void)zmq_disconnect(socket, address);
+}
+
 int pnr_subscriber_watch(void *context, void *socket, const char *name, void **out,
                          pnr_error *error)
 {
     const int wanted = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
-                       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
+                       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                       ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED;
     const int linger = 0;
 
     *out = NULL;
@@ -153,6 +163,8 @@ static pnr_contact judge_event(const char *data, size_t bytes)
     memcpy(&value, data + sizeof event, sizeof value);
     if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
         return PNR_CONTACT_REACHED;
+    if (event == ZMQ_EVENT_DISCONNECTED || event == ZMQ_EVENT_CONNECT_RETRIED)
+        return PNR_CONTACT_LOST;
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
         return PNR_CONTACT_KEY;
     return event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
@@ -161,28 +173,29 @@ static pnr_contact judge_event(const char *data, size_t bytes)
                : PNR_CONTACT_FAILED;
 }
 
-pnr_contact pnr_subscriber_contact(void *socket, void **monitor)
+pnr_contact pnr_subscriber_contact(void *monitor)
 {
     pnr_subscriber_message event;
     pnr_contact contact;
     const char *data;
     size_t bytes;
 
-    if (*monitor == NULL || pnr_subscriber_receive(*monitor, &event) != PNR_OK)
+    if (monitor == NULL || pnr_subscriber_receive(monitor, &event) != PNR_OK)
         return PNR_CONTACT_NONE;
     data = pnr_subscriber_part(&event, 0, &bytes);
     contact = judge_event(data, bytes);
     pnr_subscriber_release(&event);
-    if (contact == PNR_CONTACT_REACHED)
-        pnr_subscriber_unwatch(socket, monitor);
     return contact;
 }
 
 bool pnr_subscriber_reached(void *socket, void **monitor)
 {
-    if (*monitor == NULL)
-        return true;
-    return pnr_subscriber_contact(socket, monitor) == PNR_CONTACT_REACHED;
+    pnr_contact contact;
+
+    while (*monitor != NULL && (contact = pnr_subscriber_contact(*monitor)) != PNR_CONTACT_NONE)
+        if (contact == PNR_CONTACT_REACHED)
+            pnr_subscriber_unwatch(socket, monitor);
+    return *monitor == NULL;
 }
 
 void pnr_subscriber_unwatch(void *socket, void **monitor)

@@ -27,21 +27,24 @@ int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
                           const char *const *topics, int high_water, void **out, pnr_error *error);
 /* PNR_OK; PNR_EUSAGE: the text is no endpoint; PNR_EUNAVAILABLE: the host has no address. */
 int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error);
+/* Ends the connection. What has arrived and was not received may be lost. */
+void pnr_subscriber_disconnect(void *socket, const pnr_subscriber_source *source);
 
 /* Watches a socket that is not connected yet. name: the inproc address of the watch, which no other
- * socket has. *monitor becomes readable when the publisher is reached or refuses the socket.
- * PNR_OK, PNR_EUNAVAILABLE. */
+ * socket has. *monitor becomes readable when the publisher is reached, refuses the socket, or is
+ * lost. PNR_OK, PNR_EUNAVAILABLE. */
 int pnr_subscriber_watch(void *context, void *socket, const char *name, void **monitor,
                          pnr_error *error);
 typedef enum {
     PNR_CONTACT_NONE,
-    PNR_CONTACT_REACHED,  /* the watch has ended */
+    PNR_CONTACT_REACHED,
+    PNR_CONTACT_LOST,     /* the connection was lost or refused; libzmq tries again */
     PNR_CONTACT_KEY,      /* authentication refused: our key is not allowed */
     PNR_CONTACT_SECURITY, /* only one of publisher and subscriber has keys */
     PNR_CONTACT_FAILED    /* the handshake failed, as with another publisher's key */
 } pnr_contact;
-/* Returns the latest news of the watch, or PNR_CONTACT_NONE if there is no news. */
-pnr_contact pnr_subscriber_contact(void *socket, void **monitor);
+/* Returns the next news of a watch, or PNR_CONTACT_NONE if there is no more, or no watch (NULL). */
+pnr_contact pnr_subscriber_contact(void *monitor);
 /* True once the publisher has been reached; the watch then ends. */
 bool pnr_subscriber_reached(void *socket, void **monitor);
 void pnr_subscriber_unwatch(void *socket, void **monitor); /* call before pnr_subscriber_destroy */

@@ -5,27 +5,29 @@
 #include "base/log.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The queue of maps takes queue_bytes, and at least two maps. When the publisher ends, messages for
  * which a full queue had no space are lost. */
 enum { RESULTS_HIGH_WATER = 10000, MAPS_HIGH_WATER = 2, TAKEN_AT_ONCE = 500, BAD_SHOWN = 10 };
+static const int never_ms = 3600 * 1000; /* the results are connected again by connect_results */
 static const size_t queue_bytes = (size_t)32 << 20;
 static const char *const result_topics[] = {"range/", "status/", "end/", "event/", NULL};
 static const char *const map_topics[] = {"profile/", "map/", NULL};
 
-static const char *const monitor_names[] = {"inproc://maps0", "inproc://maps1", "inproc://maps2",
-                                            "inproc://maps3", "inproc://maps4", "inproc://maps5",
-                                            "inproc://maps6", "inproc://maps7"};
+enum { RESULTS, MAPS, N_SOCKETS };
+static const char *const socket_names[N_SOCKETS] = {"results", "maps"};
 
 struct view_feed {
     const pnr_subscriber_source *source;
     view_store *store;
-    void *sockets[VIEW_FEED_SOCKETS]; /* results, maps */
-    void *monitor;                    /* NULL: the subscription to maps has reached the publisher */
-    bool is_connected;                /* to the results */
-    size_t map_bytes;                 /* size of the last map */
+    void *sockets[N_SOCKETS];
+    void *monitors[N_SOCKETS];
+    bool is_reached;   /* the subscription to maps has reached the publisher */
+    bool is_connected; /* the socket of results */
+    size_t map_bytes;  /* size of the last map */
     pnr_report report;
     pnr_pack pack;
     pnr_map map;
@@ -90,7 +92,7 @@ static void fit_queue(view_feed *f, size_t bytes)
                                                     : (int)n;
 
     f->map_bytes = bytes;
-    (void)zmq_setsockopt(f->sockets[1], ZMQ_RCVHWM, &high_water, sizeof high_water);
+    (void)zmq_setsockopt(f->sockets[MAPS], ZMQ_RCVHWM, &high_water, sizeof high_water);
 }
 
 static int take_map(view_feed *f, const char *text, size_t length, pnr_subscriber_message *m,
@@ -134,17 +136,33 @@ static void take_message(view_feed *f, pnr_subscriber_message *m)
                 f->store->n_bad == BAD_SHOWN ? " (no more of these)" : "");
 }
 
-/* Connects to the results after the subscription to maps has reached the publisher, so that the
- * first results have their maps. */
-static void connect_when_reached(view_feed *f)
+/* --- connections --- */
+
+/* A publisher begins when its results have a subscriber. So the results are connected when the
+ * subscription to maps has reached the publisher, and again after every loss of the connection:
+ * then the first results of every run have their maps. */
+static void connect_results(view_feed *f)
 {
     pnr_error error;
 
-    if (f->is_connected || !pnr_subscriber_reached(f->sockets[1], &f->monitor))
+    if (f->is_connected || !f->is_reached)
         return;
-    if (pnr_subscriber_connect(f->sockets[0], f->source, &error) != PNR_OK)
+    if (pnr_subscriber_connect(f->sockets[RESULTS], f->source, &error) != PNR_OK)
         pnr_log(PNR_LOG_ERROR, "%s", error.text);
     f->is_connected = true;
+}
+
+/* Reads the news of the connections. True: the results are lost. */
+static bool note_contacts(view_feed *f)
+{
+    pnr_contact contact;
+    bool is_lost = false;
+
+    while ((contact = pnr_subscriber_contact(f->monitors[MAPS])) != PNR_CONTACT_NONE)
+        f->is_reached = contact == PNR_CONTACT_REACHED;
+    while ((contact = pnr_subscriber_contact(f->monitors[RESULTS])) != PNR_CONTACT_NONE)
+        is_lost |= contact == PNR_CONTACT_LOST;
+    return is_lost;
 }
 
 size_t view_feed_take(view_feed *f)
@@ -152,9 +170,10 @@ size_t view_feed_take(view_feed *f)
     pnr_subscriber_message m;
     size_t n = 0;
 
-    connect_when_reached(f);
+    const bool is_lost = note_contacts(f);
+
     pthread_mutex_lock(&f->store->mutex);
-    for (size_t i = 0; i < VIEW_FEED_SOCKETS; i++)
+    for (size_t i = 0; i < N_SOCKETS; i++)
         for (size_t k = 0; k < TAKEN_AT_ONCE; k++, n++) {
             if (pnr_subscriber_receive(f->sockets[i], &m) != PNR_OK)
                 break;
@@ -162,15 +181,36 @@ size_t view_feed_take(view_feed *f)
             pnr_subscriber_release(&m);
         }
     pthread_mutex_unlock(&f->store->mutex);
+    if (is_lost && f->is_connected) { /* what had arrived is stored */
+        pnr_subscriber_disconnect(f->sockets[RESULTS], f->source);
+        f->is_connected = false;
+    }
+    connect_results(f);
     return n;
 }
 
 /* --- open and close --- */
 
-void view_feed_poll(const view_feed *f, zmq_pollitem_t items[VIEW_FEED_SOCKETS])
+void view_feed_poll(const view_feed *f, zmq_pollitem_t items[VIEW_FEED_ITEMS])
 {
-    for (size_t i = 0; i < VIEW_FEED_SOCKETS; i++)
-        items[i] = (zmq_pollitem_t){.socket = f->sockets[i], .events = ZMQ_POLLIN};
+    for (size_t i = 0; i < N_SOCKETS; i++) {
+        items[2 * i] = (zmq_pollitem_t){.socket = f->sockets[i], .events = ZMQ_POLLIN};
+        items[2 * i + 1] = (zmq_pollitem_t){.socket = f->monitors[i], .events = ZMQ_POLLIN};
+    }
+}
+
+/* Creates a socket and its watch. */
+static int open_socket(view_feed *f, void *context, size_t i, const char *const *topics,
+                       size_t number, pnr_error *error)
+{
+    char name[40];
+    int code = pnr_subscriber_create(context, f->source, topics, RESULTS_HIGH_WATER, &f->sockets[i],
+                                     error);
+
+    snprintf(name, sizeof name, "inproc://%s%zu", socket_names[i], number);
+    if (code == PNR_OK)
+        code = pnr_subscriber_watch(context, f->sockets[i], name, &f->monitors[i], error);
+    return code;
 }
 
 int view_feed_open(void *context, const pnr_subscriber_source *source, size_t number,
@@ -184,16 +224,13 @@ int view_feed_open(void *context, const pnr_subscriber_source *source, size_t nu
         return pnr_error_set(error, PNR_ENOMEMORY, "view: out of memory");
     f->store = store;
     f->source = source;
-    if ((code = pnr_subscriber_create(context, source, map_topics, RESULTS_HIGH_WATER,
-                                      &f->sockets[1], error)) != PNR_OK ||
-        (code = pnr_subscriber_watch(context, f->sockets[1], monitor_names[number], &f->monitor,
-                                     error)) != PNR_OK ||
-        (code = pnr_subscriber_connect(f->sockets[1], source, error)) != PNR_OK ||
-        (code = pnr_subscriber_create(context, source, result_topics, RESULTS_HIGH_WATER,
-                                      &f->sockets[0], error)) != PNR_OK) {
+    if ((code = open_socket(f, context, RESULTS, result_topics, number, error)) != PNR_OK ||
+        (code = open_socket(f, context, MAPS, map_topics, number, error)) != PNR_OK ||
+        (code = pnr_subscriber_connect(f->sockets[MAPS], source, error)) != PNR_OK) {
         view_feed_close(f);
         return code;
     }
+    (void)zmq_setsockopt(f->sockets[RESULTS], ZMQ_RECONNECT_IVL, &never_ms, sizeof never_ms);
     *out = f;
     return PNR_OK;
 }
@@ -202,8 +239,9 @@ void view_feed_close(view_feed *f)
 {
     if (f == NULL)
         return;
-    pnr_subscriber_unwatch(f->sockets[1], &f->monitor);
-    for (size_t i = 0; i < VIEW_FEED_SOCKETS; i++)
+    for (size_t i = 0; i < N_SOCKETS; i++) {
+        pnr_subscriber_unwatch(f->sockets[i], &f->monitors[i]);
         pnr_subscriber_destroy(f->sockets[i]);
+    }
     free(f);
 }

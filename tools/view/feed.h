@@ -18,9 +18,9 @@ int view_feed_open(void *context, const pnr_subscriber_source *source, size_t nu
                    view_store *store, view_feed **out, pnr_error *error);
 void view_feed_close(view_feed *feed);
 
-enum { VIEW_FEED_SOCKETS = 2 };
+enum { VIEW_FEED_ITEMS = 4 };
 /* Fills the items to poll. */
-void view_feed_poll(const view_feed *feed, zmq_pollitem_t items[VIEW_FEED_SOCKETS]);
+void view_feed_poll(const view_feed *feed, zmq_pollitem_t items[VIEW_FEED_ITEMS]);
 /* Stores the messages that have arrived, at most some hundred. Never waits. Returns the number of
  * messages. Takes the mutex of the store. */
 size_t view_feed_take(view_feed *feed);

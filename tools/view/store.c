@@ -102,7 +102,7 @@ static void text_clear(view_text *text)
 /* Empties a stream for a new run. */
 static void begin_run(view_store *store, view_stream *s, const char *run)
 {
-    memcpy(s->previous_run, s->run, sizeof s->previous_run);
+    memcpy(s->past_runs[s->n_past_runs++ % VIEW_PAST_RUNS], s->run, sizeof s->run);
     memccpy(s->run, run, '\0', sizeof s->run - 1);
     s->has_epoch = s->has_ended = s->has_summary = false;
     s->dwell_s = NAN;
@@ -120,6 +120,14 @@ static void begin_run(view_store *store, view_stream *s, const char *run)
     store->n_changes++;
 }
 
+static bool is_past(const view_stream *s, const char *run)
+{
+    for (size_t i = 0; i < VIEW_PAST_RUNS; i++)
+        if (strcmp(s->past_runs[i], run) == 0)
+            return true;
+    return false;
+}
+
 /* Finds the stream of a message, or begins it. NULL: the message is late, or there is no room. */
 static view_stream *stream_of(view_store *store, const char *name, const char *run)
 {
@@ -134,7 +142,7 @@ static view_stream *stream_of(view_store *store, const char *name, const char *r
         s = &store->streams[store->n_streams++];
     }
     if (strcmp(s->run, run) != 0) {
-        if (strcmp(s->previous_run, run) == 0)
+        if (is_past(s, run))
             return NULL;
         begin_run(store, s, run);
     }

@@ -22,6 +22,7 @@ enum {
     VIEW_EVENTS = 256,
     VIEW_TEXT = 65536,     /* bytes of a status, an end or an event */
     VIEW_LATENCIES = 12,   /* buckets of the latency histogram, without the last, infinite one */
+    VIEW_PAST_RUNS = 16,   /* whose late messages are known */
     VIEW_MAX_STREAMS = 64, /* greatest value of --streams */
 };
 #define VIEW_SLOT_S 0.05 /* shortest time of a fine line */
@@ -96,7 +97,9 @@ typedef struct view_text {
 } view_text;
 
 typedef struct view_stream {
-    char name[PNR_TEXT_LEN], run[17], previous_run[17];
+    char name[PNR_TEXT_LEN], run[17];
+    char past_runs[VIEW_PAST_RUNS][17]; /* run i at i mod VIEW_PAST_RUNS */
+    uint64_t n_past_runs;
     char engine[48];
     double rate_hz;
     double dwell_s;       /* NAN: not known */
@@ -144,7 +147,7 @@ void view_store_destroy(view_store *store);
 view_stream *view_store_find(view_store *store, const char *name);
 
 /* Each function stores one message, and expects that the mutex is held. A message of a new run
- * empties the stream. A late message of the previous run is ignored. */
+ * empties the stream. A late message of an earlier run is ignored. */
 void view_store_result(view_store *store, const pnr_report *report);
 void view_store_latest(view_store *store, const char *stream, const char *text, size_t length);
 void view_store_map(view_store *store, const pnr_map *map, size_t bytes);

@@ -3,7 +3,7 @@
 import * as colour from './colour.js';
 import { clock, withSigma } from './units.js';
 
-const mostPoints = 3000;
+const mostPoints = 1200;
 
 // Draws a vertical bar of one sigma to each side.
 const bars = {
@@ -40,7 +40,7 @@ export class EchoChart {
       data: { datasets: [] },
       plugins: [bars],
       options: {
-        animation: false, responsive: true, maintainAspectRatio: false, normalized: true,
+        animation: false, parsing: false, responsive: true, maintainAspectRatio: false, normalized: true,
         interaction: { mode: 'nearest', intersect: true },
         plugins: {
           legend: { display: false },
@@ -66,23 +66,46 @@ export class EchoChart {
     this.chart.update('none');
   }
 
-  // Shows the echoes of a time. factor: 1e-3 shows km.
+  // Shows the echoes of a time. factor: 1e-3 shows km. Returns how many there are.
   show(echoes, fromS, toS, factor, title, selected) {
     const sets = new Map();
     const shown = echoes.filter((e) => e.t >= fromS && e.t <= toS && e[this.value] !== null && Number.isFinite(e[this.value]));
-    const every = Math.max(1, Math.ceil(shown.length / mostPoints));
-    const isChosen = (e) => selected && e.seq === selected.seq && e.i === selected.i;
-    for (const [n, e] of shown.entries()) {
-      if (n % every !== 0 && !isChosen(e))
-        continue;
+    const point = (e) => ({ x: e.t, y: e[this.value] * factor, sigma: (e[this.sigma] ?? 0) * factor });
+    for (const e of this.thin(shown, (toS - fromS) / this.chart.width)) {
       if (!sets.has(e.code))
-        sets.set(e.code, { data: [], borderColor: colour.codeColour(e.code), backgroundColor: colour.codeColour(e.code), pointRadius: (c) => (c.raw?.chosen ? 7 : 2), pointBorderColor: (c) => (c.raw?.chosen ? colour.themeColour('--text') : colour.codeColour(e.code)) });
-      sets.get(e.code).data.push({ x: e.t, y: e[this.value] * factor, sigma: (e[this.sigma] ?? 0) * factor, chosen: isChosen(e) });
+        sets.set(e.code, { data: [], borderColor: colour.codeColour(e.code), backgroundColor: colour.codeColour(e.code), pointRadius: 2 });
+      sets.get(e.code).data.push(point(e));
     }
+    const chosen = selected && shown.find((e) => e.seq === selected.seq && e.i === selected.i);
     this.chart.data.datasets = [...sets.values()];
+    if (chosen)
+      this.chart.data.datasets.unshift({ data: [point(chosen)], borderColor: colour.themeColour('--text'), backgroundColor: colour.codeColour(chosen.code), pointRadius: 7 });
     Object.assign(this.chart.options.scales.x, { min: fromS, max: toS });
     this.chart.options.scales.y.title.text = title;
     this.chart.update('none');
     return shown.length;
+  }
+
+  // Of more echoes than mostPoints, the strongest one of each small area. The areas stand still while time passes.
+  thin(echoes, pixelS) {
+    let kept = echoes;
+    if (echoes.length <= mostPoints)
+      return kept;
+    let [least, most] = [Infinity, -Infinity];
+    for (const e of echoes)
+      [least, most] = [Math.min(least, e[this.value]), Math.max(most, e[this.value])];
+    const pixel = (most - least) / this.chart.height || 1;
+    for (let size = 3; kept.length > mostPoints; size *= 1.5) {
+      const strongest = new Map();
+      for (const e of kept) {
+        const row = Math.floor((e[this.value] - least) / pixel / size);
+        const area = (Math.floor(e.t / pixelS / size) * 1000 + e.code) * 10000 + row;
+        const before = strongest.get(area);
+        if (!before || e.snr_db > before.snr_db)
+          strongest.set(area, e);
+      }
+      kept = [...strongest.values()];
+    }
+    return kept;
   }
 }

@@ -320,22 +320,47 @@ function median(list, share) {
   return sorted[Math.floor(share * (sorted.length - 1))];
 }
 
-function showSlowly() {
-  if (!isSlowDirty)
-    return;
-  isSlowDirty = false;
-  const to = rti.edge(), from = to - state.span, [, most] = gateEnds(), unit = rangeUnit(most);
-  echoTable.show(newest, most, state.sort, state.up, selected);
+function shownTime() {
+  const to = rti.edge();
+  return [Math.max(0, to - state.span), to];
+}
+
+function showHead() {
+  const [from, to] = shownTime();
+  get('clock').textContent = stream ? timeText(rti.endS, 1) : '';
+  get('latency').textContent = latencies.length > 0 ? `${withUnit(median(latencies, 0.5) * 1e-6, 's')} · ${withUnit(median(latencies, 0.99) * 1e-6, 's')}` : '';
+  get('csv').href = `/api/history.csv?${new URLSearchParams({ stream: stream?.stream ?? '', from: String(from), to: String(to) })}`;
+}
+
+function showTable() {
+  echoTable.show(newest, gateEnds()[1], state.sort, state.up, selected);
   get('table-time').textContent = newest.length > 0 ? timeText(newest[0].t, 3) : '';
-  ranges.show(rti.echoes, Math.max(0, from), to, unit.factor, `range, ${unit.unit}`, selected);
-  get('velocity-panel').hidden = velocities.show(rti.echoes, Math.max(0, from), to, 1, 'm/s', selected) === 0;
+}
+
+function showRanges() {
+  const unit = rangeUnit(gateEnds()[1]);
+  ranges.show(rti.echoes, ...shownTime(), unit.factor, `range, ${unit.unit}`, selected);
+}
+
+function showVelocities() {
+  get('velocity-panel').hidden = velocities.show(rti.echoes, ...shownTime(), 1, 'm/s', selected) === 0;
+}
+
+function showNumbers() {
   showHealth(get('health'), status, { unseen });
   showRadar(get('radar'), status);
   showLosses(get('losses'), rti.losses, stream?.epoch);
   showEvents(get('events'), events);
-  get('clock').textContent = stream ? timeText(rti.endS, 1) : '';
-  get('latency').textContent = latencies.length > 0 ? `${withUnit(median(latencies, 0.5) * 1e-6, 's')} · ${withUnit(median(latencies, 0.99) * 1e-6, 's')}` : '';
-  get('csv').href = `/api/history.csv?${new URLSearchParams({ stream: stream?.stream ?? '', from: String(Math.max(0, from)), to: String(to) })}`;
+}
+
+// One panel a frame, so that the picture scrolls while they change.
+const panels = [showTable, showHead, showRanges, showVelocities, showNumbers];
+let due = [];
+function showSlowly() {
+  if (!isSlowDirty || due.length > 0)
+    return;
+  isSlowDirty = false;
+  due = [...panels];
 }
 
 function timeText(seconds, decimals) {
@@ -559,6 +584,7 @@ onChange((names) => {
 
 function frame() {
   rti.draw();
+  due.shift()?.();
   if (mapCount !== mapShown && performance.now() - mapAt > 100)
     askMap();
   requestAnimationFrame(frame);

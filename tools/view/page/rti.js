@@ -203,8 +203,13 @@ export class Rti {
 
   // --- marks ---
 
-  addEchoes(list) {
+  // Keeps the echoes of the shown time. The server is asked again for those of another time.
+  addEchoes(all) {
+    const list = this.view.to === null ? all : all.filter((e) => e.t <= this.view.to);
+    const from = this.edge() - this.view.span;
     this.echoes.push(...list);
+    if (this.echoes.length > 1000 && this.echoes[0].t < from - this.view.span / 4)
+      this.echoes = this.echoes.filter((e) => e.t >= from);
     if (this.echoes.length > keptEchoes)
       this.echoes.splice(0, this.echoes.length - keptEchoes + 10000);
     for (const echo of list)
