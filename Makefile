@@ -256,7 +256,9 @@ TSAN_TESTS := test_ring test_isolation test_reload test_recorder test_result_rec
     $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher test_guard test_event test_watchdog test_library
 export PNR_ONLY
 
-FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+# Targets of pnradar-view, which may not be built here.
+VIEW_FUZZERS := history http
+FUZZERS := $(filter-out $(if $(HAVE_VIEW),,$(VIEW_FUZZERS)),$(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SECONDS ?= 10
 fuzz: ## run each libFuzzer target for FUZZ_SECONDS (10)
 	@tools/setup lint
@@ -267,6 +269,9 @@ $(B)/bin/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(patsubst %.c,$(B)/obj/%.o,$(wild
 	@mkdir -p $(@D)
 	@echo "link $@"
 	@$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+$(VIEW_FUZZERS:%=$(B)/bin/fuzz_%): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/view/*.c)) $(B)/assets.o
+$(VIEW_FUZZERS:%=$(B)/bin/fuzz_%): LDLIBS += $(shell pkg-config --libs libmicrohttpd 2>/dev/null)
 
 $(FUZZERS:%=fuzz_%): fuzz_%: $(B)/bin/fuzz_%
 	@mkdir -p $(B)/corpus_$*

@@ -43,6 +43,7 @@ typedef struct view_cursor {
     view_query query;
     char run[17];
     bool is_begun;
+    bool is_idle; /* nothing was new at the last call: the client waits */
     uint64_t n_changes, n_results, n_lines, n_pictures, n_status, n_end, n_events;
     uint64_t beat_ns; /* CLOCK_MONOTONIC of the last frame */
 } view_cursor;

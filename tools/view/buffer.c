@@ -15,7 +15,7 @@ static char *room_for(view_buffer *b, size_t n)
 {
     if (b->is_failed)
         return NULL;
-    if (b->capacity - b->n < n) {
+    if (b->data == NULL || b->capacity - b->n < n) {
         const size_t capacity = 2 * b->capacity + n + 1024;
         char *data = realloc(b->data, capacity);
 

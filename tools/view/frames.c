@@ -9,10 +9,10 @@
 #include <string.h>
 
 /* The most lines and results of a frame. If there are more lines, neighbouring lines are merged. If
- * there are more results, the newest ones are sent. A client that took no frame for slow_ns is
+ * there are more results, the newest ones are sent. A client that needs slow_ns for a frame is
  * slow. Its frames are small, so that their data are still new when they arrive. */
-enum { MOST_LINES = 16, MOST_RESULTS = 500, SLOW_LINES = 8, SLOW_RESULTS = 30 };
-static const uint64_t slow_ns = PNR_NS_PER_S;
+enum { MOST_LINES = 16, MOST_RESULTS = 500, SLOW_LINES = 4, SLOW_RESULTS = 8 };
+static const uint64_t slow_ns = PNR_NS_PER_S / 2;
 static const uint64_t beat_ns = 5 * (uint64_t)PNR_NS_PER_S;
 
 static void begin_event(view_buffer *out, const char *name)
@@ -152,7 +152,7 @@ void view_api_frames(view_store *store, view_cursor *c, view_buffer *out)
 {
     const view_stream *s = view_store_find(store, c->query.stream);
     const uint64_t now_ns = pnr_clock_ns();
-    const bool is_slow = now_ns - c->beat_ns > slow_ns;
+    const bool is_slow = !c->is_idle && now_ns - c->beat_ns > slow_ns;
 
     add_streams(store, s, c, out);
     if (s != NULL) {
@@ -163,7 +163,8 @@ void view_api_frames(view_store *store, view_cursor *c, view_buffer *out)
         add_events(s, c, out);
         add_text("end", &s->end, &c->n_end, out);
     }
-    if (out->n == 0 && now_ns - c->beat_ns >= beat_ns)
+    c->is_idle = out->n == 0;
+    if (c->is_idle && now_ns - c->beat_ns >= beat_ns)
         view_add(out, ": still here\n\n");
     if (out->n > 0)
         c->beat_ns = now_ns;

@@ -599,7 +599,8 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
 
 /* --- open and close --- */
 
-static void log_server(void *context, const char *format, va_list list)
+__attribute__((format(printf, 2, 0))) static void log_server(void *context, const char *format,
+                                                             va_list list)
 {
     char text[256];
 
