@@ -260,7 +260,7 @@ export PNR_ONLY
 VIEW_FUZZERS := history http
 FUZZERS := $(filter-out $(if $(HAVE_VIEW),,$(VIEW_FUZZERS)),$(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SECONDS ?= 10
-fuzz: ## run each libFuzzer target for FUZZ_SECONDS (10)
+fuzz: ## run each libFuzzer target for FUZZ_SECONDS (10; the web server 60)
 	@tools/setup lint
 	@$(MAKE) --no-print-directory VARIANT=fuzz CC=clang $(FUZZERS:%=fuzz_%)
 
@@ -273,6 +273,8 @@ $(B)/bin/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(patsubst %.c,$(B)/obj/%.o,$(wild
 $(VIEW_FUZZERS:%=$(B)/bin/fuzz_%): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/view/*.c)) $(B)/assets.o
 $(VIEW_FUZZERS:%=$(B)/bin/fuzz_%): LDLIBS += $(shell pkg-config --libs libmicrohttpd 2>/dev/null)
 
+# Each execution is a connection, which takes a millisecond.
+fuzz_http: FUZZ_SECONDS = 60
 $(FUZZERS:%=fuzz_%): fuzz_%: $(B)/bin/fuzz_%
 	@mkdir -p $(B)/corpus_$*
 	@echo "fuzz $* for $(FUZZ_SECONDS) s"

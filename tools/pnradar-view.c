@@ -26,20 +26,13 @@ typedef struct viewer {
 static void view_all(viewer *v)
 {
     zmq_pollitem_t items[VIEW_MAX_FEEDS * VIEW_FEED_ITEMS];
-    uint64_t woken_ns = pnr_clock_ns();
-
     for (size_t i = 0; i < v->n_feeds; i++)
         view_feed_poll(v->feeds[i], &items[i * VIEW_FEED_ITEMS]);
     while (!pnr_stop) {
-        size_t n = 0;
-
         (void)zmq_poll(items, (int)(v->n_feeds * VIEW_FEED_ITEMS), POLL_MS);
         for (size_t i = 0; i < v->n_feeds; i++)
-            n += view_feed_take(v->feeds[i]);
-        if (n > 0 || pnr_clock_ns() - woken_ns > (uint64_t)PNR_NS_PER_S) {
-            view_web_wake(v->web);
-            woken_ns = pnr_clock_ns();
-        }
+            view_feed_take(v->feeds[i]);
+        view_web_wake(v->web);
     }
 }
 

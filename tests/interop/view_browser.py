@@ -2,42 +2,23 @@
 """Drives the page of pnradar-view in headless Chromium, over the real chain.
 usage: view_browser.py BIN WORK [SCREENSHOT_FOLDER]; prints TAP."""
 import csv
+import http.server
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
 
-from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from view_chain import open_browser, open_view, plan, report, until
+
 bin_folder, work = sys.argv[1], sys.argv[2]
 pictures = sys.argv[3] if len(sys.argv) > 3 else None
 socket = f"ipc://{work}/socket"
-count = 0
-
-
-def report(is_good, name, detail=""):
-    global count
-    count += 1
-    print(f"{'ok' if is_good else 'not ok'} {count} - {name}", flush=True)
-    if not is_good:
-        print(f"# {detail}", flush=True)
-
-
-def until(condition, seconds=30):
-    """The first true value of a condition; None: it never was."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.1)
-    return None
 
 
 # A still target, and one that comes nearer by 4 km/s, so that the picture shows it within seconds.
@@ -80,9 +61,7 @@ with open(f"{work}/radar.conf", "w", encoding="utf-8") as file:
 radar = [f"{bin_folder}/pnradar", "-c", f"{work}/radar.conf"]
 subprocess.run([f"{bin_folder}/pnradar-echo", "-c", f"{work}/radar.conf", "-s", "source.pace=fast",
                 f"{work}/echo.ci16"], check=True, capture_output=True)
-view = subprocess.Popen([f"{bin_folder}/pnradar-view", "--listen", "127.0.0.1:0", socket],
-                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-url = view.stdout.readline().strip()
+view, url = open_view(bin_folder, socket)
 
 
 def publish(*options):
@@ -92,12 +71,7 @@ def publish(*options):
                             stderr=subprocess.DEVNULL)
 
 
-options = Options()
-for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                 "--window-size=1280,800", "--enable-precise-memory-info"):
-    options.add_argument(argument)
-options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-browser = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+browser = open_browser(1280, 800)
 
 
 def get(identity):
@@ -285,4 +259,4 @@ try:
 finally:
     browser.quit()
     view.kill()
-print(f"1..{count}")
+plan()

@@ -6,6 +6,7 @@ import csv
 import http.client
 import json
 import math
+import os
 import socket
 import sys
 import time
@@ -188,6 +189,53 @@ def case_crowd():
     get("/api/streams")
     for s in idle:
         s.close()
+
+
+def memory_and_files(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        memory = [int(line.split()[1]) for line in file if line.startswith("VmRSS")][0]
+    return memory / 1024, len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def case_storm(pid, count):
+    """Connections one after the other: closed at once, in the middle of a request, before the answer, or after it."""
+    endings = (b"", b"GET /api/stre", b"GET /api/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+               b"GET /main.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"\xff\0\r\n\r\n")
+    for path in ("/api/streams", "/main.js", "/"):
+        ask(path)
+    before, files_before = memory_and_files(pid)
+    for i in range(int(count)):
+        with socket.create_connection(host, 20) as s:
+            s.sendall(endings[i % len(endings)])
+            if i % 10 >= 7:
+                s.recv(4096)
+    for _ in range(300):
+        after, files = memory_and_files(pid)
+        if files <= files_before:
+            break
+        time.sleep(0.1)
+    get("/api/streams")
+    assert files <= files_before and after < before + 16, (before, after, files_before, files)
+    print(f"{before:.1f} MiB before, {after:.1f} MiB after")
+
+
+def case_slow():
+    """Clients that send a byte now and then lose their connection, and keep nobody else from the server."""
+    slow = [socket.create_connection(host, 5) for _ in range(20)]
+    text, at = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: " + b"s" * 1000, 0
+    begin = time.monotonic()
+    open_ones = list(slow)
+    while open_ones and time.monotonic() - begin < 60:
+        for s in list(open_ones):
+            try:
+                s.sendall(text[at:at + 1])
+            except OSError:
+                open_ones.remove(s)
+        at += 1
+        get("/api/streams")
+        time.sleep(0.2)
+    assert not open_ones, len(open_ones)
+    print(f"closed after {time.monotonic() - begin:.0f} s")
 
 
 def case_hoard():

@@ -27,6 +27,7 @@ struct view_feed {
     void *monitors[N_SOCKETS];
     bool is_reached;   /* the subscription to maps has reached the publisher */
     bool is_connected; /* the socket of results */
+    bool is_lost;      /* that connection; what arrived before may not be stored yet */
     size_t map_bytes;  /* size of the last map */
     pnr_report report;
     pnr_pack pack;
@@ -152,41 +153,45 @@ static void connect_results(view_feed *f)
     f->is_connected = true;
 }
 
-/* Reads the news of the connections. True: the results are lost. */
-static bool note_contacts(view_feed *f)
+/* Reads the news of the connections. */
+static void note_contacts(view_feed *f)
 {
     pnr_contact contact;
-    bool is_lost = false;
 
     while ((contact = pnr_subscriber_contact(f->monitors[MAPS])) != PNR_CONTACT_NONE)
         f->is_reached = contact == PNR_CONTACT_REACHED;
     while ((contact = pnr_subscriber_contact(f->monitors[RESULTS])) != PNR_CONTACT_NONE)
-        is_lost |= contact == PNR_CONTACT_LOST;
-    return is_lost;
+        f->is_lost |= contact == PNR_CONTACT_LOST;
 }
 
-size_t view_feed_take(view_feed *f)
+/* Stores what has arrived at a socket. True: all of it. */
+static bool drain_socket(view_feed *f, size_t i)
 {
     pnr_subscriber_message m;
-    size_t n = 0;
 
-    const bool is_lost = note_contacts(f);
+    for (size_t n = 0; n < TAKEN_AT_ONCE; n++) {
+        if (pnr_subscriber_receive(f->sockets[i], &m) != PNR_OK)
+            return true;
+        take_message(f, &m);
+        pnr_subscriber_release(&m);
+    }
+    return false;
+}
 
+void view_feed_take(view_feed *f)
+{
+    bool is_dry;
+
+    note_contacts(f);
     pthread_mutex_lock(&f->store->mutex);
-    for (size_t i = 0; i < N_SOCKETS; i++)
-        for (size_t k = 0; k < TAKEN_AT_ONCE; k++, n++) {
-            if (pnr_subscriber_receive(f->sockets[i], &m) != PNR_OK)
-                break;
-            take_message(f, &m);
-            pnr_subscriber_release(&m);
-        }
+    is_dry = drain_socket(f, RESULTS);
+    drain_socket(f, MAPS);
     pthread_mutex_unlock(&f->store->mutex);
-    if (is_lost && f->is_connected) { /* what had arrived is stored */
+    if (f->is_lost && is_dry) {
         pnr_subscriber_disconnect(f->sockets[RESULTS], f->source);
-        f->is_connected = false;
+        f->is_connected = f->is_lost = false;
     }
     connect_results(f);
-    return n;
 }
 
 /* --- open and close --- */

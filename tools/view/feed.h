@@ -21,8 +21,8 @@ void view_feed_close(view_feed *feed);
 enum { VIEW_FEED_ITEMS = 4 };
 /* Fills the items to poll. */
 void view_feed_poll(const view_feed *feed, zmq_pollitem_t items[VIEW_FEED_ITEMS]);
-/* Stores the messages that have arrived, at most some hundred. Never waits. Returns the number of
- * messages. Takes the mutex of the store. */
-size_t view_feed_take(view_feed *feed);
+/* Stores the messages that have arrived, at most some hundred. Never waits. Takes the mutex of the
+ * store. */
+void view_feed_take(view_feed *feed);
 
 #endif

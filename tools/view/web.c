@@ -13,9 +13,11 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -23,6 +25,7 @@ enum {
     TOKEN_LEN = 32,
     TIMEOUT_S = 20,         /* a connection that moves nothing for so long is closed */
     PATIENCE_S = 10,        /* a connection that has asked for nothing is closed after this */
+    GRACE_MS = 100,         /* for a request that has arrived whole */
     REQUEST_BYTES = 16384,  /* of a connection: the longest request line with its headers */
     FRAME_BYTES = 8192,     /* of a live client, handed over at once */
     SEND_BYTES = 8192,      /* of a live client, not yet sent: what is old when it arrives */
@@ -40,6 +43,7 @@ typedef struct view_peer {
     int handle;
     uint64_t opened_ns;
     bool has_asked;
+    bool is_gone; /* the other side has closed it */
 } view_peer;
 
 /* An answer that is not sent yet. */
@@ -55,7 +59,8 @@ typedef struct view_client {
     struct view_web *web;
     struct MHD_Connection *connection;
     view_cursor cursor;
-    uint64_t next_row; /* CSV */
+    uint64_t next_row;     /* CSV */
+    const view_peer *peer; /* its connection, which outlives it; may be NULL */
     bool is_waiting;
     view_buffer text; /* what is not sent yet, from `at` on */
     size_t at;
@@ -72,6 +77,15 @@ struct view_web {
     char token[TOKEN_LEN + 1]; /* "": none is needed */
     char host[HOST_LEN];       /* the host of the address, as the browser names it */
 };
+
+/* Returns the entry of a connection in the list. */
+static view_peer *peer_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info != NULL ? info->socket_context : NULL;
+}
 
 /* --- answers --- */
 
@@ -195,7 +209,7 @@ static ssize_t give_events(void *context, uint64_t at, char *to, size_t most)
     if (client->at == client->text.n) {
         client->at = client->text.n = 0;
         pthread_mutex_lock(&store->mutex);
-        if (client->web->is_closing) {
+        if (client->web->is_closing || (client->peer != NULL && client->peer->is_gone)) {
             pthread_mutex_unlock(&store->mutex);
             return MHD_CONTENT_READER_END_OF_STREAM;
         }
@@ -235,20 +249,45 @@ static ssize_t give_rows(void *context, uint64_t at, char *to, size_t most)
     return give_text(client, to, most);
 }
 
+/* Finds the connections that the other side has closed. The server itself sees this only when it
+ * sends the next event, or not at all in the middle of a request. */
+static void find_gone(view_web *web)
+{
+    struct pollfd handles[VIEW_MAX_CLIENTS];
+    nfds_t n = 0, i = 0;
+
+    for (const view_peer *p = web->peers; p != NULL && n < VIEW_MAX_CLIENTS; p = p->next)
+        handles[n++] = (struct pollfd){.fd = p->handle, .events = POLLRDHUP};
+    if (n > 0 && poll(handles, n, 0) > 0)
+        for (view_peer *p = web->peers; p != NULL && i < n; p = p->next)
+            p->is_gone |= handles[i++].revents != 0;
+}
+
+/* True for a connection that holds its place without a request: one that arrives byte by byte could
+ * take hours, and one that was closed in its middle never ends. */
+static bool is_idle(const view_peer *p, uint64_t now_ns)
+{
+    int n_unread = 0;
+
+    if (p->has_asked || now_ns - p->opened_ns < GRACE_MS * UINT64_C(1000000))
+        return false;
+    return now_ns - p->opened_ns > PATIENCE_S * (uint64_t)PNR_NS_PER_S ||
+           (p->is_gone && ioctl(p->handle, FIONREAD, &n_unread) == 0 && n_unread == 0);
+}
+
 void view_web_wake(view_web *web)
 {
     const uint64_t now_ns = pnr_clock_ns();
-    const uint64_t patience_ns = PATIENCE_S * (uint64_t)PNR_NS_PER_S;
 
     pthread_mutex_lock(&web->store->mutex);
+    find_gone(web);
     for (view_client *c = web->clients; c != NULL; c = c->next)
         if (c->is_waiting) {
             c->is_waiting = false;
             MHD_resume_connection(c->connection);
         }
-    /* A request that arrives byte by byte would hold a connection for hours. */
     for (view_peer *p = web->peers; p != NULL; p = p->next)
-        if (!p->has_asked && now_ns - p->opened_ns > patience_ns)
+        if (is_idle(p, now_ns))
             shutdown(p->handle, SHUT_RDWR);
     pthread_mutex_unlock(&web->store->mutex);
 }
@@ -270,16 +309,16 @@ static view_client *new_client(view_web *web, struct MHD_Connection *connection,
 static enum MHD_Result send_events(view_web *web, struct MHD_Connection *connection,
                                    const view_query *query)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     const int bytes = SEND_BYTES;
     view_client *client = new_client(web, connection, query);
     struct MHD_Response *response;
 
     if (client == NULL)
         return send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
-    if (info != NULL)
-        (void)setsockopt(info->connect_fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+    client->peer = peer_of(connection);
+    if (client->peer != NULL)
+        (void)setsockopt(client->peer->handle, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes,
+                         sizeof bytes);
     response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, FRAME_BYTES, give_events, client,
                                                  free_client);
     if (response == NULL) {
@@ -528,9 +567,7 @@ static enum MHD_Result answer_path(view_web *web, struct MHD_Connection *connect
 
 static void note_request(view_web *web, struct MHD_Connection *connection)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    view_peer *peer = info != NULL ? info->socket_context : NULL;
+    view_peer *peer = peer_of(connection);
 
     if (peer == NULL)
         return;

@@ -24,7 +24,8 @@ int view_web_open(view_store *store, const view_web_options *options, view_web *
                   pnr_error *error);
 void view_web_close(view_web *web);
 /* Wakes the clients that wait for events. Call it without the mutex of the store, after messages
- * were stored, and once a second: it also closes connections that ask for nothing. */
+ * were stored, and ten times a second: it also closes connections that ask for nothing, and those
+ * that the client has closed. */
 void view_web_wake(view_web *web);
 
 /* A file of the page, which is part of the program. */
