@@ -71,6 +71,17 @@ def publish(*options):
                             stderr=subprocess.DEVNULL)
 
 
+def publish_other():
+    """Starts a run with another code, gate, rate and target, and with profiles in place of maps."""
+    other = []
+    for assignment in ("code.degree=9", "radar.max_range_m=60e3", "source.rate_hz=5e5", "code.chip_rate_hz=5e5", "dwell.combine=coherent",
+                       "target.1.range_m=10000", "target.2.amplitude=0.000001", "echo.periods=12000"):
+        other += ["-s", assignment]
+    subprocess.run([f"{bin_folder}/pnradar-echo", "-c", f"{work}/radar.conf", "-s", "source.pace=fast", *other,
+                    f"{work}/other.ci16"], check=True, capture_output=True)
+    return subprocess.Popen([*radar, *other, "--quiet", f"{work}/other.ci16"], stderr=subprocess.DEVNULL)
+
+
 browser = open_browser(1280, 800)
 
 
@@ -86,9 +97,8 @@ def script(code, *arguments):
     return browser.execute_script(code, *arguments)
 
 
-def value_of(name):
-    """A value of the health panel."""
-    return script("return document.querySelector(`#health dd[data-name=\"${arguments[0]}\"]`)?.textContent ?? ''", name)
+def value_of(name, panel="health"):
+    return script("return document.querySelector(`#${arguments[1]} dd[data-name=\"${arguments[0]}\"]`)?.textContent ?? ''", name, panel)
 
 
 def state_is(word):
@@ -106,6 +116,35 @@ def colours_at(x_share, y_share):
         const w = c.width - left - Math.round(10 * r), h = c.height - top - Math.round(22 * r);
         return [...c.getContext('2d').getImageData(left + Math.floor(arguments[0] * w), top + Math.floor(arguments[1] * h), 1, 1).data]""",
                   x_share, y_share)
+
+
+def bright_columns(y_share):
+    """How many columns are as bright as an echo at a height of the plot."""
+    return script("""
+        const c = document.getElementById('rti'), r = devicePixelRatio, left = Math.round(58 * r), top = Math.round(6 * r);
+        const w = c.width - left - Math.round(10 * r), h = c.height - top - Math.round(22 * r);
+        const p = c.getContext('2d').getImageData(left, top + Math.round(arguments[0] * h) - 3, w, 7).data;
+        let n = 0;
+        for (let x = 0; x < w; x++)
+          for (let y = 0; y < 7; y++)
+            if (p[4 * (y * w + x)] > 200 && p[4 * (y * w + x) + 1] > 200 && p[4 * (y * w + x) + 2] < 120) {
+              n++;
+              break;
+            }
+        return n""", y_share)
+
+
+def old_lines():
+    """Columns that have the still target of the first configuration, at 30 of 100 km."""
+    return bright_columns(0.7)
+
+
+def note_mixture(found):
+    """Notes when the radar of one run and the picture of the other are seen together. True."""
+    chips, lines = value_of("Chips", "radar"), old_lines()
+    if chips == "511" and lines > 0:
+        found.append(lines)
+    return True
 
 
 def press(key):
@@ -239,9 +278,33 @@ try:
         function step() { if (++n < 120) requestAnimationFrame(step); else done([n / (performance.now() - before) * 1000, spans.length]); }
         requestAnimationFrame(step);""")
     print(f"# {times[0]:.1f} frames a second, {times[1]} tasks above 50 ms")
+
+    # --- a crash, and a run with another configuration ---
+    run.kill()
+    run.wait()
+    report(until(state_is("silent"), 20) is not None and "Nothing has arrived" in text_of("notice"),
+           "the page says that nothing arrives any more", (text_of("state"), text_of("notice")))
+    report(old_lines() > 100, "the picture of the run before has its still target", old_lines())
+    run = publish_other()
+    mixed = []
+    report(until(lambda: note_mixture(mixed) and state_is("live")(), 20) is not None, "the page goes on by itself", text_of("state"))
+    report(until(lambda: note_mixture(mixed) and len(ranges_shown()) == 1 and abs(ranges_shown()[0] - 10000) < 100, 20) is not None,
+           "it shows the echoes of the new run", ranges_shown())
+    report(until(lambda: note_mixture(mixed) and value_of("Chips", "radar") == "511") is not None, "and its radar",
+           value_of("Chips", "radar"))
+    report(until(lambda: note_mixture(mixed) and bright_columns(5 / 6) > 10) is not None, "and its picture", bright_columns(5 / 6))
+    for _ in range(20):
+        note_mixture(mixed)
+    report(old_lines() == 0 and not mixed, "nothing of the run before is in the picture", (old_lines(), mixed))
+    newest = script("return fetch('/api/map?width=100&height=100').then((r) => r.json())")
+    past = script("return fetch('/api/past?from=0&to=100&width=10&height=10').then((r) => r.json())")
+    now = script("return fetch('/api/streams').then((r) => r.json()).then((j) => j.streams[0].run)")
+    report(newest["run"] == past["run"] == now and newest["rows"] == 1, "the newest profile and the past are of the new run",
+           (newest["run"], past["run"], now, newest["rows"]))
     run.terminate()
     run.wait()
-    report(until(state_is("ended"), 20) is not None, "a stopped run is said to have ended", text_of("state"))
+    report(until(state_is("ended"), 20) is not None and "stopped" in text_of("notice"), "a stopped run is said to have ended",
+           (text_of("state"), text_of("notice")))
 
     # --- what the browser saw ---
     bad = [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING") and "willReadFrequently" not in entry["message"]]

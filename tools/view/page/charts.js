@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Line charts of the echoes over time, by Chart.js: range with error bars, and velocity.
 import * as colour from './colour.js';
-import { clock, withSigma } from './units.js';
+import { clock, secondOfDay, timeTicks, utc, withSigma } from './units.js';
 
 const mostPoints = 1200;
 
@@ -34,7 +34,7 @@ export class EchoChart {
   constructor(canvas, value, sigma, title) {
     this.value = value;
     this.sigma = sigma;
-    this.title = title;
+    this.epoch = '';
     this.chart = new window.Chart(canvas, {
       type: 'scatter',
       data: { datasets: [] },
@@ -44,15 +44,25 @@ export class EchoChart {
         interaction: { mode: 'nearest', intersect: true },
         plugins: {
           legend: { display: false },
-          tooltip: { callbacks: { label: (item) => `${clock(item.raw.x)}  ${withSigma(item.raw.y, item.raw.sigma)} ± ${item.raw.sigma?.toPrecision(2) ?? '–'}` } },
+          tooltip: { callbacks: { label: (item) => `${this.time(item.raw.x, 3)}  ${withSigma(item.raw.y, item.raw.sigma)} ± ${item.raw.sigma?.toPrecision(2) ?? '–'}` } },
         },
         scales: {
-          x: { type: 'linear', ticks: { maxRotation: 0, autoSkipPadding: 20, callback: (v) => clock(v, 0) } },
+          x: { type: 'linear', ticks: { maxRotation: 0, autoSkip: false, callback: (v) => this.time(v, 0) }, afterBuildTicks: (axis) => this.placeTicks(axis) },
           y: { title: { display: true, text: title }, ticks: { maxTicksLimit: 6 } },
         },
       },
     });
     this.recolour();
+  }
+
+  // UTC where it is known, else the time since the start.
+  time(seconds, decimals) {
+    return utc(this.epoch, seconds + 0.0005).slice(11, decimals ? 20 + decimals : 19) || clock(seconds, decimals);
+  }
+
+  placeTicks(axis) {
+    const shift = secondOfDay(this.epoch);
+    axis.ticks = timeTicks(axis.min + shift, axis.max + shift, axis.width, 90).values.map((value) => ({ value: value - shift }));
   }
 
   recolour() {
@@ -66,8 +76,9 @@ export class EchoChart {
     this.chart.update('none');
   }
 
-  // Shows the echoes of a time. factor: 1e-3 shows km. Returns how many there are.
-  show(echoes, fromS, toS, factor, title, selected) {
+  // Shows the echoes of a time. epoch: UTC of the start; factor: 1e-3 shows km. Returns how many there are.
+  show(echoes, epoch, fromS, toS, factor, title, selected) {
+    this.epoch = epoch;
     const sets = new Map();
     const shown = echoes.filter((e) => e.t >= fromS && e.t <= toS && e[this.value] !== null && Number.isFinite(e[this.value]));
     const point = (e) => ({ x: e.t, y: e[this.value] * factor, sigma: (e[this.sigma] ?? 0) * factor });

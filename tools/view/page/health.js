@@ -33,18 +33,22 @@ export function showHealth(list, status, page) {
   const ring = status.ring_fill ?? null;
   const unsent = Number(a.results) - Number(a.sent);
   const rows = [
+    ['Engine', status.engine],
     ['Samples', count(a.positions)],
     ['Lost at the source', count(a.lost_source), some(a.lost_source)],
     ['Lost in a full ring', count(a.lost_ring_full), some(a.lost_ring_full)],
     ['Ring', ring === null ? '–' : `${fixed(100 * ring, 1)} % full`, ring > 0.8],
     ['Clipped', count(a.n_clipped), some(a.n_clipped)],
     ['Not finite', count(a.n_nonfinite), some(a.n_nonfinite)],
-    ['Windows', `${count(a.windows)}, ${count(a.processed)} processed`],
-    ['Windows without result', count(Number(a.dropped_engine_error) + Number(a.refused_too_much_lost)), some(a.dropped_engine_error) || some(a.refused_too_much_lost)],
-    ['Results', `${count(a.results)}, ${count(unsent)} unsent`, unsent > 0],
+    ['Windows', count(a.windows)],
+    ['Without result', count(Number(a.dropped_engine_error) + Number(a.refused_too_much_lost)), some(a.dropped_engine_error) || some(a.refused_too_much_lost)],
+    ['Results', count(a.results)],
+    ['Unsent results', count(unsent), unsent > 0],
     ['Late results', count(a.deadline_missed), some(a.deadline_missed)],
     ['Not received here', count(page.unseen), page.unseen > 0],
-    ['Latency', l ? `${withUnit(l.p50 * 1e-6, 's')} median, ${withUnit(l.p99 * 1e-6, 's')} 99 %, ${withUnit(l.max * 1e-6, 's')} worst` : '–'],
+    ['Latency, median', withUnit(l?.p50 * 1e-6, 's')],
+    ['Latency, 99 %', withUnit(l?.p99 * 1e-6, 's')],
+    ['Latency, worst', withUnit(l?.max * 1e-6, 's')],
     ['Account', a.closes ? 'closes' : 'does not close', !a.closes],
     ['Loss is seen', status.source?.loss_visibility ?? '–'],
     ['Subscribers', String(status.subscribers)],
@@ -52,19 +56,31 @@ export function showHealth(list, status, page) {
   fill(list, rows);
 }
 
+// What a radar is asked for first, by its names in the status; then all others.
+const titles = {
+  code_type: 'Code', n_chips: 'Chips', n_samples: 'Samples N', period_s: 'Period Tr', chip_rate_hz: 'Chip rate', rate_hz: 'Sample rate',
+  resolution_m: 'Resolution', unambiguous_m: 'Unambiguous', dwell_periods: 'Periods a dwell', combine: 'Combined', gain_db: 'Gain of a period',
+  carrier_hz: 'Carrier', wavelength_m: 'Wavelength', speed_mps: 'Wave speed', min_range_m: 'Gate from', max_range_m: 'Gate to', path: 'Path',
+  zero: 'Zero range', zero_delay_s: 'Zero delay', zero_alarm_m: 'Zero alarm', pfa: 'False alarms', max_echoes: 'Most echoes', oversample: 'Cells a sample',
+  pulse: 'Pulse', tune_hz: 'Tuned by', pack: 'Results a message',
+};
+
 export function showRadar(list, status) {
   const r = status?.radar;
-  const rows = r ? Object.entries(r).filter(([, value]) => value !== null && typeof value !== 'object')
-    .map(([name, value]) => parameter(name, value)) : [['', 'no status yet']];
-  fill(list, rows);
+  if (!r) {
+    fill(list, [['', 'no status yet']]);
+    return;
+  }
+  const names = [...Object.keys(titles), ...Object.keys(r).filter((name) => !(name in titles) && name !== 'metres_per_second')];
+  fill(list, names.filter((name) => r[name] !== undefined && r[name] !== null && typeof r[name] !== 'object').map((name) => parameter(name, r[name])));
 }
 
 const units = [['_hz', 'Hz'], ['_mps', 'm/s'], ['_m', 'm'], ['_s', 's']];
 
-// 'unambiguous_range_m', 149896 -> ['unambiguous range', '150 km']
+// 'unambiguous_m', 149896 -> ['Unambiguous', '149.896 km']
 function parameter(name, value) {
   const unit = units.find(([ending]) => name.endsWith(ending));
-  const title = name.replace(/_(hz|mps|m|s|db)$/, '').replaceAll('_', ' ');
+  const title = titles[name] ?? name.replace(/_(hz|mps|m|s|db)$/, '').replaceAll('_', ' ');
   if (typeof value === 'number' && unit)
     return [title, withUnit(value, unit[1], 6)];
   return [title, name.endsWith('_db') ? `${Number(value.toPrecision(6))} dB` : String(value)];

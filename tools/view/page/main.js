@@ -66,6 +66,13 @@ function shownRange() {
   return r1 > r0 ? [r0, r1] : [first, last];
 }
 
+// A new run may have another gate, without the ranges that were shown.
+function keepInGate() {
+  const [first, last] = gateEnds();
+  if (stream?.columns && state.r0 !== null && !(state.r0 < last && state.r1 > first))
+    change({ r0: null, r1: null });
+}
+
 function applyView() {
   const [r0, r1] = shownRange(), before = rti.view;
   rti.view = { span: state.span, to: state.to, r0, r1, showMarks: state.marks };
@@ -118,8 +125,10 @@ function showState() {
 }
 
 function takeStreams(list) {
-  if (isNewLink) // lines between the last answer and this link are in the past
+  if (isNewLink) { // what came between the last link and this one is in the past
     askPast();
+    lastSeq = -1;
+  }
   isNewLink = false;
   const before = stream?.run, first = server === null;
   server = list;
@@ -339,11 +348,11 @@ function showTable() {
 
 function showRanges() {
   const unit = rangeUnit(gateEnds()[1]);
-  ranges.show(rti.echoes, ...shownTime(), unit.factor, `range, ${unit.unit}`, selected);
+  ranges.show(rti.echoes, stream?.epoch, ...shownTime(), unit.factor, `range, ${unit.unit}`, selected);
 }
 
 function showVelocities() {
-  get('velocity-panel').hidden = velocities.show(rti.echoes, ...shownTime(), 1, 'm/s', selected) === 0;
+  get('velocity-panel').hidden = velocities.show(rti.echoes, stream?.epoch, ...shownTime(), 1, 'm/s', selected) === 0;
 }
 
 function showNumbers() {
@@ -600,6 +609,7 @@ async function refresh() {
         Object.assign(stream, { state: now.state, dwell_s: now.dwell_s, columns: now.columns, first_m: now.first_m, step_m: now.step_m, epoch: now.epoch, rate_hz: now.rate_hz });
       if (stream)
         rti.gate = { dwell: stream.dwell_s ?? 0, epoch: stream.epoch };
+      keepInGate();
       applyView();
       showState();
     } catch { /* `away` says it */ }

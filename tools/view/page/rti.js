@@ -2,7 +2,7 @@
 // Range over time: a scrolling picture. Its columns lie in a ring, so that a frame copies two
 // rectangles however much there is to see.
 import * as colour from './colour.js';
-import { clock, decimalsOf, rangeUnit, ticks, timeTicks, utc } from './units.js';
+import { clock, decimalsOf, rangeUnit, secondOfDay, ticks, timeTicks, utc } from './units.js';
 
 const spare = 24;                            // columns of the ring that no frame shows
 const margin = { left: 58, right: 10, top: 6, bottom: 22 }; // CSS pixels
@@ -320,7 +320,7 @@ export class Rti {
     context.textAlign = 'center';
     context.textBaseline = 'top';
     // With UTC the ticks are round times of the day.
-    const shift = this.gate?.epoch ? Date.parse(utc(this.gate.epoch, 0).replace(' ', 'T')) / 1000 % 86400 : 0;
+    const shift = secondOfDay(this.gate?.epoch);
     const time = timeTicks(t0 + shift, t1 + shift, this.columns / this.ratio, 80), half = 34 * this.ratio;
     for (const value of time.values.map((v) => v - shift)) {
       const x = this.left + (value - t0) / this.columnS;

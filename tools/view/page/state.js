@@ -66,7 +66,9 @@ export function address() {
 
 fromAddress();
 addEventListener('hashchange', () => {
+  const before = { ...state };
   fromAddress();
+  const names = Object.keys(defaults).filter((name) => state[name] !== before[name]);
   for (const listener of listeners)
-    listener(new Set(Object.keys(defaults)));
+    listener(new Set(names));
 });

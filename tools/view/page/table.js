@@ -10,7 +10,7 @@ const columns = [
   { name: 'snr_db', title: 'SNR, dB', text: (e) => fixed(e.snr_db, 1) },
   { name: 'velocity_mps', title: 'm/s', text: (e) => withSigma(e.velocity_mps, e.velocity_sigma_mps, 4), has: 'velocity_mps' },
   { name: 'doppler_hz', title: 'Hz', text: (e) => withSigma(e.doppler_hz, e.doppler_sigma_hz, 4), has: 'doppler_hz' },
-  { name: 'delay_s', title: 'Delay', text: (e) => withUnit(e.delay_s, 's', 7) },
+  { name: 'delay_s', title: 'Delay', text: (e) => withUnit(e.delay_s, 's', 6) },
   { name: 'amplitude', title: 'Amplitude', text: (e) => Number(e.amplitude.toPrecision(3)).toString() },
 ];
 

@@ -49,6 +49,11 @@ export function utc(epoch, seconds) {
   return new Date(start + seconds * 1000).toISOString().replace('T', ' ');
 }
 
+// The second of the day at the start of the stream; 0 when it states none.
+export function secondOfDay(epoch) {
+  return epoch ? Date.parse(utc(epoch, 0).replace(' ', 'T')) / 1000 % 86400 : 0;
+}
+
 // Round values from low to high, about `room` / `each` of them.
 export function ticks(low, high, room, each) {
   const least = Math.abs(high - low) * each / Math.max(room, 1);
