@@ -75,7 +75,7 @@ def publish_other():
     """Starts a run with another code, gate, rate and target, and with profiles in place of maps."""
     other = []
     for assignment in ("code.degree=9", "radar.max_range_m=60e3", "source.rate_hz=5e5", "code.chip_rate_hz=5e5", "dwell.combine=coherent",
-                       "target.1.range_m=10000", "target.2.amplitude=0.000001", "echo.periods=12000"):
+                       "target.1.range_m=10000", "target.1.amplitude=0.15", "target.2.amplitude=0.000001", "echo.periods=12000"):
         other += ["-s", assignment]
     subprocess.run([f"{bin_folder}/pnradar-echo", "-c", f"{work}/radar.conf", "-s", "source.pace=fast", *other,
                     f"{work}/other.ci16"], check=True, capture_output=True)
@@ -244,10 +244,10 @@ try:
     time.sleep(0.7)
     shown = ranges_shown()
     report(shown == sorted(shown, reverse=True) and len(shown) >= 1, "a column sorts the table", shown)
-    row = browser.find_element(By.CSS_SELECTOR, "#echoes tbody tr")
-    ActionChains(browser).click(row).perform()
-    time.sleep(0.7)
-    report(len(browser.find_elements(By.CSS_SELECTOR, '#echoes tr[aria-selected="true"]')) == 1, "a click marks an echo")
+    place = script("const b = document.querySelector('#echoes tbody tr').getBoundingClientRect(); return [b.x + 20, b.y + 5]")
+    script("document.elementFromPoint(...arguments[0]).dispatchEvent(new PointerEvent('pointerdown', { bubbles: true }))", place)
+    report(until(lambda: len(browser.find_elements(By.CSS_SELECTOR, '#echoes tr[aria-selected="true"]')) == 1, 5) is not None,
+           "a click marks an echo")
     press("?")
     report(get("keys").is_displayed(), "the list of keys")
     press(Keys.ESCAPE)
@@ -280,6 +280,11 @@ try:
     print(f"# {times[0]:.1f} frames a second, {times[1]} tasks above 50 ms")
 
     # --- a crash, and a run with another configuration ---
+    run.terminate()
+    run.wait()
+    run = publish()
+    until(state_is("live"))
+    until(lambda: old_lines() > 100)
     run.kill()
     run.wait()
     report(until(state_is("silent"), 20) is not None and "Nothing has arrived" in text_of("notice"),
@@ -316,6 +321,63 @@ try:
             hosts.add("/".join(message["params"]["request"]["url"].split("/")[:3]))
     hosts = {h for h in hosts if not h.startswith(("blob:", "data:", "chrome"))}
     report(hosts == {url.rstrip("/")}, "no request to another host", hosts)
+
+    # --- an answer for the time span before ---
+    script("""
+        const fetched = window.fetch;
+        window.fetch = async (...values) => {
+          const answer = await fetched(...values);
+          if (String(values[0]).startsWith('/api/past')) {
+            window.fetch = fetched;
+            location.hash = 'span=40&theme=dark';
+            await new Promise((resolve) => setTimeout(resolve, 20));
+          }
+          return answer;
+        };
+        location.hash = 'span=15&theme=dark'""")
+    time.sleep(1)
+    end_s = script("return fetch('/api/streams').then((r) => r.json()).then((j) => j.streams[0].end_s)")
+    width = script("return document.getElementById('rti').width") - 68
+    report(until(lambda: abs(bright_columns(5 / 6) / width - end_s / 40) < 0.02, 10) is not None,
+           "an answer for another time span is not drawn", (bright_columns(5 / 6), width, end_s))
+
+    # --- a page of another site, in the same browser ---
+    class Empty(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Empty) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        port, own = other.server_port, url.split(":")[2].strip("/")
+        for site in (f"127.0.0.1:{port}", f"localhost:{port}"):
+            browser.get(f"http://{site}/")
+            stolen = browser.execute_async_script("""
+                const view = arguments[0], done = arguments[1], got = [];
+                const load = (kind, path) => new Promise((resolve) => {
+                  const e = document.createElement(kind);
+                  e.onload = () => { got.push(kind); resolve(); };
+                  e.onerror = resolve;
+                  e.src = view + path;
+                  document.body.append(e);
+                });
+                const events = new Promise((resolve) => {
+                  const s = new EventSource(view + '/api/live');
+                  s.addEventListener('streams', () => { got.push('events'); resolve(); });
+                  s.onerror = () => { s.close(); resolve(); };
+                });
+                Promise.all([
+                  ...['cors', 'no-cors'].map((mode) => fetch(view + '/api/latest', { mode }).then(async (r) => { if ((await r.text()) !== '') got.push(mode); }).catch(() => {})),
+                  load('img', '/icon.svg'), load('script', '/units.js'), events,
+                ]).then(() => done(got));""", f"http://127.0.0.1:{own}")
+            report(stolen == [], f"a page of http://{site.split(':')[0]} with another port reads nothing", stolen)
+        other.shutdown()
+    browser.get(url)
+    report(until(state_is("ended")) is not None, "the page itself is served", text_of("state"))
     view.terminate()
     report(view.wait(10) == 0, "a signal ends the view")
     report(until(lambda: "does not answer" in text_of("notice")) is not None, "the page says that the server is gone")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Line charts of the echoes over time, by Chart.js: range with error bars, and velocity.
 import * as colour from './colour.js';
-import { clock, secondOfDay, timeTicks, utc, withSigma } from './units.js';
+import { clock, decimalsOf, secondOfDay, timeTicks, utc, withSigma } from './units.js';
 
 const mostPoints = 1200;
 
@@ -47,7 +47,7 @@ export class EchoChart {
           tooltip: { callbacks: { label: (item) => `${this.time(item.raw.x, 3)}  ${withSigma(item.raw.y, item.raw.sigma)} ± ${item.raw.sigma?.toPrecision(2) ?? '–'}` } },
         },
         scales: {
-          x: { type: 'linear', ticks: { maxRotation: 0, autoSkip: false, callback: (v) => this.time(v, 0) }, afterBuildTicks: (axis) => this.placeTicks(axis) },
+          x: { type: 'linear', ticks: { maxRotation: 0, autoSkip: false, callback: (v) => this.time(v, this.decimals) }, afterBuildTicks: (axis) => this.placeTicks(axis) },
           y: { title: { display: true, text: title }, ticks: { maxTicksLimit: 6 } },
         },
       },
@@ -62,7 +62,9 @@ export class EchoChart {
 
   placeTicks(axis) {
     const shift = secondOfDay(this.epoch);
-    axis.ticks = timeTicks(axis.min + shift, axis.max + shift, axis.width, 90).values.map((value) => ({ value: value - shift }));
+    const { values, step } = timeTicks(axis.min + shift, axis.max + shift, axis.width, 90);
+    this.decimals = Math.min(decimalsOf(step), 1);
+    axis.ticks = values.map((value) => ({ value: value - shift }));
   }
 
   recolour() {

@@ -60,7 +60,7 @@ export function showHealth(list, status, page) {
 const titles = {
   code_type: 'Code', n_chips: 'Chips', n_samples: 'Samples N', period_s: 'Period Tr', chip_rate_hz: 'Chip rate', rate_hz: 'Sample rate',
   resolution_m: 'Resolution', unambiguous_m: 'Unambiguous', dwell_periods: 'Periods a dwell', combine: 'Combined', gain_db: 'Gain of a period',
-  carrier_hz: 'Carrier', wavelength_m: 'Wavelength', speed_mps: 'Wave speed', min_range_m: 'Gate from', max_range_m: 'Gate to', path: 'Path',
+  carrier_hz: 'Carrier', wavelength_m: 'Wavelength', speed_mps: 'Speed', min_range_m: 'Gate from', max_range_m: 'Gate to', path: 'Path',
   zero: 'Zero range', zero_delay_s: 'Zero delay', zero_alarm_m: 'Zero alarm', pfa: 'False alarms', max_echoes: 'Most echoes', oversample: 'Cells a sample',
   pulse: 'Pulse', tune_hz: 'Tuned by', pack: 'Results a message',
 };

@@ -199,8 +199,8 @@ function takeResults(data) {
 }
 
 function takeLines(data) {
-  if (data.run !== stream?.run)
-    return;
+  if (data.run !== stream?.run || linkView !== viewOfLines())
+    return; // of other ranges than the picture: the next link begins with the past
   for (const [from, to, cells] of data.lines) {
     rti.noteEnd(to);
     rti.addLine(from, to, bytes(cells));
@@ -218,7 +218,7 @@ function askPast() {
 async function askPastNow() {
   if (!stream)
     return;
-  const turn = ++pastTurn, run = stream.run, [r0, r1] = shownRange();
+  const asked = ++pastTurn, turn = rti.turn, run = stream.run, [r0, r1] = shownRange();
   const first = rti.firstColumn(), s = rti.columnS;
   const shown = { stream: stream.stream, from: first * s, to: (first + rti.columns) * s, from_m: r0, to_m: r1 };
   try {
@@ -226,7 +226,7 @@ async function askPastNow() {
       ask('past', { ...shown, width: rti.rows, height: rti.columns }),
       ask('echoes', { ...shown, width: 512, height: rti.columns }),
     ]);
-    if (turn !== pastTurn || run !== past.run || run !== stream?.run)
+    if (asked !== pastTurn || turn !== rti.turn || run !== past.run || run !== stream?.run)
       return;
     rti.losses = mergeLosses(past.losses, rti.losses);
     rti.echoes = merge(echoesOf(echoes.results), rti.echoes, shown.from, shown.to);
@@ -253,10 +253,15 @@ function mergeLosses(past, here) {
 }
 
 // Follows the stream with lines as high as the picture.
-let isNewLink = false;
+let isNewLink = false, linkView = '';
+function viewOfLines() {
+  return `${rti.rows} ${state.r0} ${state.r1}`;
+}
+
 function connect() {
   live?.close();
   isNewLink = true;
+  linkView = viewOfLines();
   const [r0, r1] = shownRange();
   live = follow({ stream: stream?.stream ?? state.stream, width: rti.rows, from_m: state.r0 === null ? null : r0, to_m: state.r1 === null ? null : r1 }, {
     streams: unlessFrozen(takeStreams),

@@ -18,6 +18,7 @@ export class Rti {
     this.echoes = [];
     this.losses = [];
     this.cleared = 0;
+    this.turn = 0;          // changes when the columns are emptied: what was asked for before does not fit
     this.gate = null;       // { first, most, rate, dwell, epoch }: metres, seconds
     this.endS = 0;
     this.endAt = 0;         // performance.now() when endS arrived
@@ -47,6 +48,7 @@ export class Rti {
 
   // Empties the columns, but keeps the echoes.
   clear() {
+    this.turn++;
     this.cells = new Uint8Array(this.ring * this.rows);
     this.owner = new Float64Array(this.ring).fill(-1);
     this.cleared = this.firstColumn() - spare / 2 + this.ring - 1;
