@@ -3,13 +3,14 @@
 #include "engine/reference/state.h"
 
 #include "base/format.h"
+#include "base/multiversion.h"
 #include "engine/plan.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 512 }; /* lags whose sums stay in the first-level cache */
+enum { BLOCK = 256 }; /* lags whose sums stay in the first-level cache */
 
 /* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from samples n = first .. of a look. */
 static void remove_echoes(const pnr_plan *plan, const pnr_slot_dwell *task, size_t first,
@@ -75,20 +76,27 @@ void pnr_reference_read(const pnr_engine *engine, const pnr_slot_dwell *task, si
                       flags);
 }
 
+/* x conj(a) = x Re a - j x Im a: both products have real factors, which all vector widths round
+ * alike. */
+PNR_MULTIVERSION
 void pnr_reference_correlate(const double complex *x, const double complex *a, size_t n_samples,
                              size_t n_lags, size_t step, double complex *c)
 {
     for (size_t first = 0; first < n_lags; first += BLOCK) {
         const size_t count = n_lags - first < BLOCK ? n_lags - first : BLOCK;
-        double complex sum[BLOCK] = {0};
+        double by_re[2 * BLOCK] = {0}, by_im[2 * BLOCK] = {0}; /* [count][2] */
 
         for (size_t n = 0; n < n_samples; n++) {
-            const double complex factor = conj(a[n]), *from = x + n + first;
+            const double re = creal(a[n]), im = cimag(a[n]);
+            const double *from = (const double *)(x + n + first);
 
-            for (size_t k = 0; k < count; k++)
-                sum[k] += from[k] * factor;
+            for (size_t i = 0; i < 2 * count; i++) {
+                by_re[i] += from[i] * re;
+                by_im[i] += from[i] * im;
+            }
         }
         for (size_t k = 0; k < count; k++)
-            c[(first + k) * step] = sum[k];
+            c[(first + k) * step] =
+                CMPLX(by_re[2 * k] + by_im[2 * k + 1], by_re[2 * k + 1] - by_im[2 * k]);
     }
 }
