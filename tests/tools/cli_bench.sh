@@ -31,7 +31,8 @@ all_positive() {
     column "$1" "$2" | awk '!($1 > 0) { bad = 1 } END { exit !(NR > 0 && !bad) }'
 }
 
-reference="-s engine.name=reference -s engine.batch=2"
+# A small ring, which is processed soon after the end of its time
+reference="-s engine.name=reference -s engine.batch=2 -s ring.bytes=64K --runs 10"
 
 bad=0
 status 64 "$bench" || bad=1
@@ -54,7 +55,7 @@ status 64 "$bench" stream -n 256 --seconds 0 || bad=1
 report $bad "wrong parts, sizes, runs and seconds are refused"
 
 # shellcheck disable=SC2086 # the lists of options are meant to be split
-status 0 "$bench" --csv chain -n 2^7-1,100,2^7 --runs 10 $reference
+status 0 "$bench" --csv chain -n 2^7-1,100,2^7 $reference
 report $? "chain runs"
 csv 6 "$work/out" && [ "$(column N "$work/out" | tr '\n' ' ')" = "127 127 100 100 128 128 " ] &&
     [ "$(column stat "$work/out" | sort | uniq -c | tr -s ' \n' ' ')" = " 3 median 3 p99 " ]
@@ -68,12 +69,12 @@ report $? "chain: the stages explain no more than the total"
 grep -q '^# machine: ..*, [0-9][0-9]* core' "$work/out" && grep -q '^# engine reference: ' "$work/out"
 report $? "the machine and its engines are named first"
 # shellcheck disable=SC2086
-status 0 "$bench" chain -n 127 --runs 10 $reference && grep -q '^  *N  *batch' "$work/out" &&
+status 0 "$bench" chain -n 127 $reference && grep -q '^  *N  *batch' "$work/out" &&
     grep -q 'reference/' "$work/out"
 report $? "chain as a table"
 
 # shellcheck disable=SC2086
-status 0 "$bench" --csv methods -n 2^7-1,100 --points 2^9 --check 2^12 --runs 10 --verbose $reference
+status 0 "$bench" --csv methods -n 2^7-1,100 --points 2^9 --check 2^12 --verbose $reference
 report $? "methods runs"
 csv 4 "$work/out" && [ "$(column load "$work/out" | tr '\n' ' ')" = "one full one full " ] &&
     [ "$(column batch "$work/out" | tr '\n' ' ')" = "1 4 1 4 " ] &&
@@ -83,7 +84,7 @@ all_positive median_us "$work/out" && all_positive min_us "$work/out" && all_pos
     column checked "$work/out" | awk '{ if (!($1 >= (NR % 2 ? 400 : 4000))) bad = 1 } END { exit bad }'
 report $? "methods: every time is there, and so many samples were checked"
 # shellcheck disable=SC2086
-status 0 "$bench" --csv methods -n 63 --points 2^8 --runs 10 $reference -s source.format=i8 \
+status 0 "$bench" --csv methods -n 63 --points 2^8 $reference -s source.format=i8 \
     -s dwell.periods=2 -s dwell.combine=incoherent && csv 2 "$work/out" &&
     [ "$(column batch "$work/out" | tr '\n' ' ')" = "1 2 " ]
 report $? "methods: real samples, dwells of two periods"
@@ -98,7 +99,7 @@ report $? "serve: one time and three lags for each line read"
 report $? "serve: the code and the samples are dumped"
 
 # shellcheck disable=SC2086
-status 0 "$bench" --csv stream -s publisher.high_water=1000000 -n 256 --seconds 0.4 --pace 4 -s ring.bytes=16K $reference
+status 0 "$bench" --csv stream -s publisher.high_water=1000000 -n 256 --seconds 0.4 --pace 4 $reference
 report $? "stream runs"
 csv 2 "$work/out" && [ "$(column way "$work/out" | tr '\n' ' ')" = "fast live " ] &&
     [ "$(column account "$work/out" | sort -u)" = closes ]
@@ -120,7 +121,7 @@ status 0 "$bench" --csv stream -n 63 --seconds 0.2 $reference -s dwell.periods=1
 report $? "stream: dwells of 16 periods, packed"
 
 # shellcheck disable=SC2086
-status 0 "$bench" --csv latency -n 2^7-1,100 --every 2ms --seconds 0.4 --runs 10 $reference
+status 0 "$bench" --csv latency -n 2^7-1,100 --every 2ms --seconds 0.4 $reference
 report $? "latency runs"
 part "latency" "$work/out" && csv 2 "$work/part" && [ "$(column every_us "$work/part" | sort -u)" = 2000 ] &&
     all_positive p50_us "$work/part" && all_positive max_us "$work/part" &&
@@ -136,7 +137,7 @@ part "histogram" "$work/out" && [ "$(column windows "$work/part" | awk '{ n += $
 report $? "latency: the histogram holds every window"
 port=$(awk -v seed=$$ 'BEGIN { srand(seed); print 20000 + int(rand() * 10000) }')
 # shellcheck disable=SC2086
-status 0 "$bench" --csv latency -n 127 --every 2ms --seconds 0.2 --runs 10 --endpoint "tcp://127.0.0.1:$port" $reference &&
+status 0 "$bench" --csv latency -n 127 --every 2ms --seconds 0.2 --endpoint "tcp://127.0.0.1:$port" $reference &&
     part "latency" "$work/out" && [ "$(column way "$work/part")" = tcp ]
 report $? "latency over loopback TCP"
 
@@ -168,7 +169,7 @@ report $? "publish: eight echoes, or as many as there is room for or are asked f
 no_cpu=$(grep -c '^# engine cpu: no: ' "$work/out")
 # shellcheck disable=SC2086
 status 0 "$bench" --strict stream -s publisher.high_water=1000000 -n 256 --seconds 0.1 $reference &&
-    status 3 "$bench" --strict stream -n 256 --seconds 0.4 --pace 4 -s ring.bytes=16K $reference
+    status 3 "$bench" --strict stream -n 256 --seconds 0.4 --pace 4 $reference
 report $? "stream: --strict tells a loss by status 3"
 
 if [ "$no_cpu" -ne 0 ]; then
@@ -217,20 +218,20 @@ PATH=$work/empty status 69 "$bench" chain -n 127 --plot "$work/a.png" $reference
 report $? "a missing gnuplot is named before anything is measured"
 if command -v gnuplot >/dev/null 2>&1; then
     # shellcheck disable=SC2086
-    status 0 "$bench" chain -n 64,127 --runs 10 --plot "$work/it's.png" $reference &&
+    status 0 "$bench" chain -n 64,127 --plot "$work/it's.png" $reference &&
         [ "$(head -c 4 "$work/it's.png" | tail -c 3)" = PNG ]
     report $? "a picture is drawn"
     # shellcheck disable=SC2086
-    status 0 "$bench" latency -n 63 --every 2ms --seconds 0.1 --runs 10 --plot "$work/latency.png" $reference &&
+    status 0 "$bench" latency -n 63 --every 2ms --seconds 0.1 --plot "$work/latency.png" $reference &&
         [ "$(head -c 4 "$work/latency.png" | tail -c 3)" = PNG ]
     report $? "a histogram is drawn"
     # shellcheck disable=SC2086
-    status 74 "$bench" chain -n 64 --runs 10 --plot "$work/no/a.png" $reference &&
-        status 64 "$bench" maps -n 64 --runs 10 --plot "$work/maps.png" $reference && grep -q 'no picture' "$work/err"
+    status 74 "$bench" chain -n 64 --plot "$work/no/a.png" $reference &&
+        status 64 "$bench" maps -n 64 --plot "$work/maps.png" $reference && grep -q 'no picture' "$work/err"
     report $? "a picture that cannot be written is an error, and so is one that does not exist"
     bad=0
     # shellcheck disable=SC2086
-    for part in "chain -n 64,127 --runs 10" "publish -n 63 --seconds 0.1" "chain -n 64 --runs 10" "soak -n 63 --seconds 0.4 --pace 0.2" \
+    for part in "chain -n 64,127" "publish -n 63 --seconds 0.1" "chain -n 64" "soak -n 63 --seconds 0.4 --pace 0.2" \
         "stream -n 63,256 --seconds 0.1" "latency -n 63 --every 2ms --seconds 0.1"; do
         status 0 "$bench" $part --plot "$work/part-${part%% *}.svg" $reference && ! grep -q '^Warning' "$work/err" || bad=1
     done

@@ -18,10 +18,10 @@ examples() {
 
 # shorten: less time for the same options; a pipe in place of a terminal, no GPU, no other machine
 shorten() {
-    sed -e 's/--seconds [0-9]*/--seconds 0.5/; s/2^28/2^12/; s/2^20/2^12/; s/engine.name=cuda/engine.name=cpu/' \
+    sed -e 's/--seconds [0-9]*/--seconds 0.2 -s ring.bytes=256K/; s/2^28/2^12/; s/2^20/2^12/; s/engine.name=cuda/engine.name=cpu/' \
         -e 's/--live //; /10\.0\.0\.7/d; s/62ms/1ms/; s/hf-sounder\(.*\)pace=real-time/hf-sounder\1pace=fast/' \
         -e 's/-n 2^10-1 accuracy/-n 63 accuracy/; s/-n 127 \(.*\)periods=8/-n 15 \1periods=2 -s engine.batch=64/; s/-bench/& --runs 10/' \
-        -e 's/ methods\| stream\| seed / -n 2^10&/; s/ scene -n 8/ scene --seconds 0.05 -n 1/; s/ latency/& --seconds 0.1/'
+        -e 's/ methods\| stream\| seed / -n 2^10&/; s/ scene -n 8\(.* complex\)/ scene --seconds 0.05 -n 1\1 white/; s/ latency/& --seconds 0.1/'
 }
 
 # The configurations publish at an address of this test.

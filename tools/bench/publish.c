@@ -18,7 +18,7 @@
 #include <string.h>
 
 static const size_t packs[] = {1, 16, 256, 4096};
-enum { N_PACKS = sizeof packs / sizeof packs[0], DWELLS = 256, COPIES = 64, BLOCKS = 200 };
+enum { N_PACKS = sizeof packs / sizeof packs[0], DWELLS = 256, COPIES = 64 };
 static const double patience_s = 5.0;
 
 static const char columns[] =
@@ -123,15 +123,16 @@ static void detect_next(work *w)
 
 /* Measures the time to detect one result and the time to publish one result without a subscriber.
  * Both times are medians over blocks of results, in ns. */
-static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error *error)
+static int time_alone(work *w, size_t n_blocks, double *detect_ns, double *publish_ns,
+                      pnr_error *error)
 {
     double *const out[] = {detect_ns, publish_ns};
-    double *ns = calloc(BLOCKS, sizeof *ns);
+    double *ns = calloc(n_blocks, sizeof *ns);
 
     if (ns == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %d times", BLOCKS);
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu times", n_blocks);
     for (int what = 0; what < 2; what++) {
-        for (size_t block = 0; block < BLOCKS; block++) {
+        for (size_t block = 0; block < n_blocks; block++) {
             const uint64_t start_ns = pnr_clock_ns();
 
             for (size_t d = 0; d < DWELLS; d++) {
@@ -142,7 +143,7 @@ static int time_alone(work *w, double *detect_ns, double *publish_ns, pnr_error 
             }
             ns[block] = (double)(pnr_clock_ns() - start_ns) / DWELLS;
         }
-        *out[what] = pnr_median(ns, BLOCKS);
+        *out[what] = pnr_median(ns, n_blocks);
     }
     free(ns);
     return PNR_OK;
@@ -179,7 +180,7 @@ static int measure_pack(const bench *b, size_t n_samples, size_t pack, work *w, 
     int rc;
 
     if ((rc = create_work(b, n_samples, pack, w, error)) != PNR_OK ||
-        (rc = time_alone(w, &detect_ns, &publish_ns, error)) != PNR_OK)
+        (rc = time_alone(w, b->runs, &detect_ns, &publish_ns, error)) != PNR_OK)
         return rc;
     (void)pnr_publisher_flush(w->publisher);
     rc = bench_subscriber_start(pnr_publisher_endpoint(w->publisher), false, NULL, NULL,

@@ -26,8 +26,8 @@
  * packed array takes less time. */
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20, SUBMITS_BEHIND = 16, MIN_BATCHES = 8 };
-static const double file_seconds = 1.0; /* length of the file at the rate of the ring; the file
-                                         * source is slower */
+static const double most_file_seconds = 1.0; /* length of the file at the rate of the ring; the
+                                              * file source is slower */
 static const double most_file_bytes = 2e9;
 static const double space_share = 0.5; /* share of the free space that the file may fill */
 static const uint64_t patience_ns = 20000000;
@@ -360,7 +360,9 @@ static int measure_ways(const bench *b, const stream_subject *s, bool *open, ben
         return rc;
     bytes_per_s = (double)fast.outcome.account.used * s->sample_bytes / fast.seconds;
     rc = stream_file_rate(
-        s, (uint64_t)(fmin(bytes_per_s * file_seconds, most_file_bytes) / s->sample_bytes),
+        s,
+        (uint64_t)(fmin(bytes_per_s * fmin(b->seconds, most_file_seconds), most_file_bytes) /
+                   s->sample_bytes),
         &file_rate, error);
     if (rc != PNR_OK)
         return rc;
