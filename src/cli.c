@@ -362,6 +362,7 @@ static int apply_options(reading *r, pnr_config *config)
         printf("%s %s\n", r->cli->program, PNR_VERSION);
         return finish_printing(r->error);
     }
+    code = pnr_log_check(r->error);
     for (int i = 0; code == PNR_OK && i < r->n_files; i++)
         code = pnr_config_read(config, r->files[i], r->error);
     for (int i = 0; code == PNR_OK && i < r->n_settings; i++)

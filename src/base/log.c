@@ -19,15 +19,41 @@ static const char *const prefixes[] = {
     [PNR_LOG_DEBUG] = "",
 };
 
-static pnr_log_level most_talkative(void)
+/* The words of PNR_LOG, each with the last level that is printed. */
+static const struct {
+    const char *word;
+    pnr_log_level level;
+} choices[] = {
+    {"quiet", PNR_LOG_ERROR}, {"info", PNR_LOG_INFO}, {"debug", PNR_LOG_DEBUG}, {"", PNR_LOG_INFO}};
+enum { N_CHOICES = sizeof choices / sizeof choices[0], DEFAULT = N_CHOICES - 1 };
+
+/* Returns the place of PNR_LOG among the choices. N_CHOICES: the word is unknown. */
+static size_t find_choice(void)
 {
     const char *wanted = getenv("PNR_LOG");
+    size_t i = 0;
 
-    if (wanted && strcmp(wanted, "quiet") == 0)
-        return PNR_LOG_ERROR;
-    if (wanted && strcmp(wanted, "debug") == 0)
-        return PNR_LOG_DEBUG;
-    return PNR_LOG_INFO;
+    if (wanted == NULL)
+        return DEFAULT;
+    while (i < N_CHOICES && strcmp(wanted, choices[i].word) != 0)
+        i++;
+    return i;
+}
+
+static pnr_log_level most_talkative(void)
+{
+    const size_t i = find_choice();
+
+    return choices[i < N_CHOICES ? i : DEFAULT].level;
+}
+
+int pnr_log_check(pnr_error *error)
+{
+    if (find_choice() < N_CHOICES)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_EUSAGE,
+                         "PNR_LOG=%s in the environment: want quiet, info or debug",
+                         getenv("PNR_LOG"));
 }
 
 /* Repeats write(): one call may accept only a part of the data, and a signal may interrupt it. */

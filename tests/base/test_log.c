@@ -92,6 +92,23 @@ TEST(the_environment_chooses)
     assert_int_equal(levels_printed("debug"), error | warn | info | debug);
 }
 
+TEST(an_unknown_word_is_refused)
+{
+    static const char *const known[] = {"", "quiet", "info", "debug"};
+    pnr_error error = {0};
+
+    for (size_t i = 0; i < COUNT(known); i++) {
+        setenv("PNR_LOG", known[i], 1);
+        assert_int_equal(pnr_log_check(&error), PNR_OK);
+    }
+    setenv("PNR_LOG", "error", 1);
+    assert_int_equal(pnr_log_check(&error), PNR_EUSAGE);
+    assert_non_null(strstr(error.text, "PNR_LOG=error"));
+    assert_non_null(strstr(error.text, "want quiet, info or debug"));
+    unsetenv("PNR_LOG");
+    assert_int_equal(pnr_log_check(&error), PNR_OK);
+}
+
 TEST(an_event_is_one_line)
 {
     char line[128];

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/tap.sh"
 top=$(cd "$here/../.." && pwd)
 PATH=$bin:$PATH
-export PNR_LOG=error
+export PNR_LOG=quiet
 cd "$work" || exit 1
 
 cat >base.conf <<'END'
@@ -374,6 +374,9 @@ done <<'END'
 78|[target.1]~[target.2]~without a gap|[source]\nrate_hz = 1e6\n[target.2]\nrange_m = 1\n
 78|mistake.conf:2~publisher.high_water = "many"~whole number|[publisher]\nhigh_water = many\n
 END
+export PNR_LOG=loud
+mistake 64 'PNR_LOG=loud~quiet, info or debug' 'pnradar -c base.conf in.ci16 # in the environment'
+export PNR_LOG=quiet
 echo "# $((n - 1)) mistakes"
 [ $((n - 1)) -ge 155 ]
 report $? "the tables have at least 155 mistakes"

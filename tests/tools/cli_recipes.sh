@@ -101,7 +101,7 @@ pnradar-plan -c my.conf >out 2>err && grep -q unambiguous out
 report $? "its plan is printed"
 block 'Your first recording' '' 2 >shown
 sed -n 's/^\$ //p' shown >commands
-PNR_LOG=error sh commands >out 2>err
+PNR_LOG=quiet sh commands >out 2>err
 grep '^pnradar: error' err >message
 tail -n 1 shown | cmp -s - message
 report $? "the refused rate is refused in these words"
