@@ -35,58 +35,30 @@ const pnr_number_form *pnr_number_form_of(pnr_format format)
     return NULL;
 }
 
-static void convert_2(const pnr_number *c, unsigned char *data, size_t n)
-{
-    const uint16_t flip = c->is_unsigned ? 0x8000 : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        uint16_t v;
-
-        memcpy(&v, data + 2 * i, sizeof v);
-        v = (uint16_t)((c->is_big_endian ? __builtin_bswap16(v) : v) ^ flip);
-        memcpy(data + 2 * i, &v, sizeof v);
-    }
-}
-
-static void convert_4(const pnr_number *c, unsigned char *data, size_t n)
-{
-    const uint32_t flip = c->is_unsigned ? UINT32_C(0x80000000) : 0;
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t v;
-
-        memcpy(&v, data + 4 * i, sizeof v);
-        v = (c->is_big_endian ? __builtin_bswap32(v) : v) ^ flip;
-        if (c->is_wide) {
-            int32_t whole;
-            float value;
-
-            memcpy(&whole, &v, sizeof whole);
-            value = (float)whole * 0x1p-31F;
-            memcpy(&v, &value, sizeof v);
-        }
-        memcpy(data + 4 * i, &v, sizeof v);
-    }
-}
-
-static void convert_8(const pnr_number *c, unsigned char *data, size_t n)
+/* The callers give `bytes` as a constant, for which the compiler makes a loop of its own. Each number
+ * lies at the top of 64 bits, where all widths have the same sign and the same full scale. */
+static inline void convert(const pnr_number *c, size_t bytes, unsigned char *data, size_t n)
 {
     const uint64_t flip = c->is_unsigned ? UINT64_C(1) << 63 : 0;
+    const size_t gap = sizeof(uint64_t) - bytes;
 
-    for (size_t i = 0; i < n; i++) {
-        uint64_t v;
+    for (size_t i = 0; i < n; i++, data += bytes) {
+        uint64_t v = 0;
 
-        memcpy(&v, data + 8 * i, sizeof v);
-        v = (c->is_big_endian ? __builtin_bswap64(v) : v) ^ flip;
-        if (c->is_wide) {
-            int64_t whole;
-            double value;
-
-            memcpy(&whole, &v, sizeof whole);
-            value = (double)whole * 0x1p-63;
-            memcpy(&v, &value, sizeof v);
+        memcpy((unsigned char *)&v + gap, data, bytes);
+        v = (c->is_big_endian ? __builtin_bswap64(v) << 8 * gap : v) ^ flip;
+        if (!c->is_wide) {
+            memcpy(data, (unsigned char *)&v + gap, bytes);
+            continue;
         }
-        memcpy(data + 8 * i, &v, sizeof v);
+
+        int64_t whole;
+
+        memcpy(&whole, &v, sizeof whole);
+        if (bytes == sizeof(float))
+            memcpy(data, &(float){(float)((double)whole * 0x1p-63)}, bytes);
+        else
+            memcpy(data, &(double){(double)whole * 0x1p-63}, bytes);
     }
 }
 
@@ -95,9 +67,9 @@ void pnr_number_convert(const pnr_number *number, void *data, size_t n)
     if (number->bytes == 1 || (!number->is_big_endian && !number->is_unsigned && !number->is_wide))
         return;
     if (number->bytes == 2)
-        convert_2(number, data, n);
+        convert(number, 2, data, n);
     else if (number->bytes == 4)
-        convert_4(number, data, n);
+        convert(number, 4, data, n);
     else
-        convert_8(number, data, n);
+        convert(number, 8, data, n);
 }
