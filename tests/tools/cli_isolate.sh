@@ -11,41 +11,14 @@ unset PNR_LOG PNR_FAULT
 
 engine=reference
 works cpu && engine=cpu
-cat >"$work/radar.conf" <<END
-[source]
-rate_hz = 1000000
-format = ci16
-[code]
-type = m-sequence
-degree = 7
-[engine]
-name = $engine
-isolate = yes
-[ring]
-seconds = 1
-[publisher]
-endpoint =
-[echo]
-periods = 100
-noise_rms = 0.05
-[target.1]
-range_m = 6000
-amplitude = 0.1
-END
+{
+    radar_station
+    printf '[ring]\nseconds = 1\n[engine]\nisolate = yes\nname = %s\n' $engine
+} >"$work/radar.conf"
 "$echo_" -c "$work/radar.conf" "$work/echo.sc16" 2>/dev/null || exit 1
 
 program() {
     "$pnradar" -c "$work/radar.conf" "$@"
-}
-
-# await FILE LINES: until it has them, five minutes at most
-await() {
-    tries=0
-    until [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 3000 ] || { echo "# $1 never had $2 lines"; return 1; }
-        sleep 0.1
-    done
 }
 
 # gone PID: the process ends, within five minutes

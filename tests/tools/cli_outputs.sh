@@ -37,16 +37,6 @@ account() {
     grep ' samples = ' "$work/err" | awk -v RS=' *[=+;] *|\n' -v name="$1" '$2 == name { print $1 }'
 }
 
-# await FILE LINES: until it has them, five minutes at most
-await() {
-    tries=0
-    until [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 3000 ] || { echo "# $1 never had $2 lines"; return 1; }
-        sleep 0.1
-    done
-}
-
 # A pipe has 64 KiB, and the ring a second: 2.5 s are more than both hold.
 mkfifo "$work/stopped"
 { sleep 2.5; cat; } <"$work/stopped" >"$work/out" &

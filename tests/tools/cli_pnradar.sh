@@ -36,38 +36,12 @@ bits() {
         { for (i = 1; i <= NF; i++) if (left[i]) $i = ""; print }'
 }
 
-# await FILE LINES: until it has them, five minutes at most
-await() {
-    tries=0
-    until [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 3000 ] || { echo "# $1 never had $2 lines"; return 1; }
-        sleep 0.1
-    done
-}
-
 engine=reference
-"$pnradar" --list-engines | grep -q '^cpu *works' && engine=cpu
-cat >"$work/radar.conf" <<END
-[source]
-rate_hz = 1000000
-format = ci16
-[code]
-type = m-sequence
-degree = 7
-[engine]
-name = $engine
-[ring]
-bytes = 64K
-[publisher]
-endpoint =
-[echo]
-periods = 100
-noise_rms = 0.05
-[target.1]
-range_m = 6000
-amplitude = 0.1
-END
+works cpu && engine=cpu
+{
+    radar_station
+    printf '[ring]\nbytes = 64K\n[engine]\nname = %s\n' $engine
+} >"$work/radar.conf"
 "$echo_" -c "$work/radar.conf" "$work/echo.sc16" 2>/dev/null || exit 1
 # The signal tests need a stream that ends only when they say so.
 endless="-c $work/radar.conf -s echo.periods=0"

@@ -103,6 +103,37 @@ echoes() {
         END { exit !(good > 0 && bad == 0) }' "$1"
 }
 
+# await FILE LINES: until it has them, five minutes at most
+await() {
+    tries=0
+    until [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 3000 ] || { echo "# $1 never had $2 lines"; return 1; }
+        sleep 0.1
+    done
+}
+
+# radar_station: prints the configuration of a radar of 127 samples that publishes nothing, with 100 periods of an
+# echo; a ring and an engine may follow
+radar_station() {
+    cat <<END
+[source]
+rate_hz = 1000000
+format = ci16
+[code]
+type = m-sequence
+degree = 7
+[publisher]
+endpoint =
+[echo]
+periods = 100
+noise_rms = 0.05
+[target.1]
+range_m = 6000
+amplitude = 0.1
+END
+}
+
 # sonar_station: prints the configuration of a small sonar that publishes nothing; its rate is that of the input
 sonar_station() {
     cat <<END
