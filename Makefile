@@ -351,7 +351,8 @@ install: all ## copy programs, library, modules, manuals, completion, unit and c
 	install -m 644 src/library/pnradar.h $(DESTDIR)$(PREFIX)/include
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' src/library/libpnradar.pc \
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/libpnradar.pc
-	install -m 644 $(wildcard config/*.conf) tools/embed.c $(wildcard tools/clients/echoes.*) $(SHARE)/pnradar
+	install -m 644 $(wildcard config/*.conf) tools/embed.c tools/clients/echoes.m $(SHARE)/pnradar
+	install tools/clients/echoes.py tools/clients/echoes.sh $(SHARE)/pnradar
 	install -d $(SHARE)/pnradar/archive
 	install -m 644 $(ARCHIVE) $(SHARE)/pnradar/archive
 	sed 's|/usr/local/|$(PREFIX)/|' config/pnradar.service >$(UNIT)
