@@ -227,7 +227,5 @@ int bench_publish(const bench *b, pnr_error *error)
     static const bench_sweep sweep = {
         .columns = columns, .picture = &picture, .measure = measure_size};
 
-    return bench_sweep_run(b, &sweep, NULL, error,
-                           "publish: ipc, by publisher.pack; the two times are "
-                           "of one thread, the first without a subscriber");
+    return bench_sweep_run(b, &sweep, NULL, error, "publish: ipc, by publisher.pack");
 }
