@@ -382,7 +382,7 @@ clean: ## remove build/
 	rm -rf build
 
 help: ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 .PHONY: all detected check setup test test-fresh interop build-tests demo view bench asan tsan fuzz coverage fuzz-coverage faults docs lint fmt gpu-test install \
     uninstall deb clean help $(FUZZERS:%=fuzz_%)

@@ -61,7 +61,7 @@ static void code_section(plan_sheet *sheet, const pnr_setup *setup)
     plan_sheet_section(sheet, "code", "code");
     plan_sheet_text(sheet, "name", "code", setup->codes[0].code->name);
     if (setup->n_codes > 1)
-        plan_sheet_count(sheet, "n_codes", "codes, that being the first", setup->n_codes);
+        plan_sheet_count(sheet, "n_codes", "codes in all, the first is shown", setup->n_codes);
     plan_sheet_count(sheet, "n_chips", "chips a period", radar->n_chips);
     plan_sheet_count(sheet, "n_samples", "samples a period N", radar->n_samples);
     plan_sheet_number(sheet, "rate_hz", "sample rate", pnr_rational_double(radar->rate_hz), "Hz");
