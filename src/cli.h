@@ -63,9 +63,9 @@ void pnr_cli_catch_signals(void);
 /* 1 after a SIGUSR1 that follows pnr_cli_catch_trigger. */
 extern volatile int pnr_trigger_signal;
 void pnr_cli_catch_trigger(void);
-/* 1 after a SIGHUP that follows pnr_cli_catch_reload. If the terminal of this process has gone since
- * that call, SIGHUP sets the stop flag, as before it. Call it after pnr_cli_catch_signals. A SIGHUP
- * that is ignored, as by nohup, stays ignored. */
+/* 1 after a SIGHUP that follows pnr_cli_catch_reload. If the terminal of this process has gone
+ * since that call, SIGHUP sets the stop flag, as before it. Call it after pnr_cli_catch_signals. A
+ * SIGHUP that is ignored, as by nohup, stays ignored. */
 extern volatile int pnr_reload_signal;
 void pnr_cli_catch_reload(void);
 

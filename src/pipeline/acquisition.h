@@ -20,8 +20,9 @@ typedef struct pnr_acquisition {
     bool is_loss_event;            /* the recorder is told of losses */
     size_t chunk;                  /* greatest number of samples in one read */
     uint64_t first_sample;         /* position of the first sample that the source reads */
-    /* Samples of a dwell, and where one begins: a live read stops at the end of a dwell, so that the
-     * dwell is ready at once. 0: reads have no such limit. Another configuration changes them. */
+    /* Samples of a dwell, and where one begins: a live read stops at the end of a dwell, so that
+     * the dwell is ready at once. 0: reads have no such limit. Another configuration changes
+     * them. */
     _Atomic uint64_t first_window;
     _Atomic size_t dwell;
     void *spare; /* [chunk] for samples of a live source when the ring is full */

@@ -35,8 +35,9 @@ const pnr_number_form *pnr_number_form_of(pnr_format format)
     return NULL;
 }
 
-/* The callers give `bytes` as a constant, for which the compiler makes a loop of its own. Each number
- * lies at the top of 64 bits, where all widths have the same sign and the same full scale. */
+/* The callers give `bytes` as a constant, for which the compiler makes a loop of its own. Each
+ * number lies at the top of 64 bits, where all widths have the same sign and the same full
+ * scale. */
 static inline void convert(const pnr_number *c, size_t bytes, unsigned char *data, size_t n)
 {
     const uint64_t flip = c->is_unsigned ? UINT64_C(1) << 63 : 0;
