@@ -260,9 +260,10 @@ export PNR_ONLY
 VIEW_FUZZERS := history http
 FUZZERS := $(filter-out $(if $(HAVE_VIEW),,$(VIEW_FUZZERS)),$(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZ_SECONDS ?= 10
-fuzz: ## run each libFuzzer target for FUZZ_SECONDS (10; the web server 60)
+fuzz: ## run the libFuzzer targets (FUZZERS=NAME: this one), each for FUZZ_SECONDS (10), one on each processor
 	@tools/setup lint
-	@$(MAKE) --no-print-directory VARIANT=fuzz CC=clang $(FUZZERS:%=fuzz_%)
+	@$(MAKE) --no-print-directory $(JOBS) VARIANT=fuzz CC=clang $(FUZZERS:%=build/fuzz/bin/fuzz_%)
+	@tests/fuzz/run build/fuzz $(FUZZ_SECONDS) $(FUZZERS)
 
 # Some targets are parts of the listener.
 $(B)/bin/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/listen/*.c)) $(COMMON) $(LIB)
@@ -272,14 +273,6 @@ $(B)/bin/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(patsubst %.c,$(B)/obj/%.o,$(wild
 
 $(VIEW_FUZZERS:%=$(B)/bin/fuzz_%): $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/view/*.c)) $(B)/assets.o
 $(VIEW_FUZZERS:%=$(B)/bin/fuzz_%): LDLIBS += $(shell pkg-config --libs libmicrohttpd 2>/dev/null)
-
-# Each execution is a connection, which takes a millisecond.
-fuzz_http: FUZZ_SECONDS = 60
-$(FUZZERS:%=fuzz_%): fuzz_%: $(B)/bin/fuzz_%
-	@mkdir -p $(B)/corpus_$*
-	@echo "fuzz $* for $(FUZZ_SECONDS) s"
-	@$< -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=1 \
-	    -artifact_prefix=$(B)/ $(patsubst %,-dict=%,$(wildcard tests/fuzz/dict_$*)) $(B)/corpus_$* tests/fuzz/corpus_$*
 
 fuzz-coverage: ## line coverage of each libFuzzer target over its corpus, of the files that tests/fuzz/README.md names
 	@tools/setup lint
@@ -315,7 +308,7 @@ docs: $(KEYS) ## print config/pnradar.conf and the keys in src/pnradar.conf.5 fr
 	@sed -i -e '/^\.\\" keys: begin$$/r $(KEYS).mdoc' \
 	    -e '/^\.\\" keys: begin$$/,/^\.\\" keys: end$$/{/^\.\\" keys: /!d}' src/pnradar.conf.5
 
-SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tools/clients/echoes.sh tests/run tests/fresh tests/coverage tests/fuzz/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
+SHELL_FILES := tools/debian/build tools/debian/try tools/setup tools/demo tools/complete/complete tools/complete/completion.bash tools/clients/echoes.sh tests/run tests/fresh tests/coverage tests/fuzz/run tests/fuzz/coverage tests/layers tests/prose .ci/run $(shell find tests -name '*.sh')
 C_FILES := $(shell find src cuda tools tests -name '*.[ch]' -o -name '*.cu')
 lint: ## check includes, format, code, scripts and manuals
 	@tools/setup lint
@@ -385,6 +378,6 @@ help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 .PHONY: all detected check setup test test-fresh interop build-tests demo view bench asan tsan fuzz coverage fuzz-coverage faults docs lint fmt gpu-test install \
-    uninstall deb clean help $(FUZZERS:%=fuzz_%)
+    uninstall deb clean help
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
