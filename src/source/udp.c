@@ -6,6 +6,7 @@
 #include "source/kind.h"
 #include "source/reorder.h"
 #include "source/sequence.h"
+#include "source/udp_sender.h"
 #include "source/udp_socket.h"
 
 #include "base/clock.h"
@@ -30,7 +31,7 @@ enum {
     BATCH = 64,             /* datagrams of one system call */
     MAX_DATAGRAM = 1 << 16, /* bytes */
     FIRST_PAYLOAD = 1024,   /* expected bytes of a datagram before the first one has arrived */
-    MAX_ASTRAY = 256,       /* datagrams in a row that are not new, or a day ahead */
+    MAX_ASTRAY = 256,       /* datagrams of a silent sender in a row that do not go on */
     MAX_GAP_S = 24 * 3600,  /* a longer gap is taken for a broken count or time */
     N_GAPS = 64,            /* gaps that are remembered */
     N_PARTS = 3,
@@ -44,6 +45,7 @@ static const char udp_prefix[] = "udp:", vrt_prefix[] = "vrt:";
 typedef struct slot {
     unsigned char header[PNR_SEQUENCE_MAX_HEADER];
     struct iovec parts[N_PARTS];
+    struct sockaddr_storage from;
     _Alignas(struct cmsghdr) char control[CONTROL_BYTES];
 } slot;
 
@@ -52,6 +54,7 @@ typedef struct udp {
     const pnr_config *config;
     pnr_address address;
     pnr_sequence sequence;
+    pnr_udp_sender sender;
     pnr_reorder *early; /* datagrams that came before their turn */
     size_t sample_bytes, value_bytes;
     double rate_hz;
@@ -162,10 +165,12 @@ static void count_stale(udp *u, const pnr_datagram *d)
     *(is_late ? &u->n_late : &u->n_twice) += 1;
 }
 
-/* PNR_EAGAIN, or PNR_EDATA after too many datagrams in a row that do not continue the stream. */
+/* PNR_EAGAIN, or PNR_EDATA after too many datagrams in a row that do not continue a stream whose
+ * sender is silent. */
 static int count_astray(udp *u, const pnr_datagram *d, pnr_error *error)
 {
-    if (++u->n_astray < MAX_ASTRAY)
+    u->n_astray += u->n_astray < MAX_ASTRAY;
+    if (u->n_astray < MAX_ASTRAY || !pnr_udp_sender_is_silent(&u->sender))
         return PNR_EAGAIN;
     return pnr_error_set(error, PNR_EDATA,
                          "%.200s: the sender has restarted: its samples go on at %" PRIu64
@@ -228,16 +233,23 @@ static void take_datagram(udp *u, const slot *from, const pnr_datagram *d, bool 
 }
 
 /* Takes a datagram of n_bytes. PNR_OK, also when it is refused; or an error that ends the run. */
-static int receive_datagram(udp *u, const slot *from, size_t n_bytes, pnr_error *error)
+static int receive_datagram(udp *u, const slot *from, size_t n_bytes, uint64_t now_ns,
+                            pnr_error *error)
 {
+    const struct msghdr *message = &u->messages[from - u->slots].msg_hdr;
     const bool is_in_parts =
         n_bytes >= u->header_bytes &&
         pnr_sequence_header_bytes(&u->sequence, from->header) == u->header_bytes;
     const unsigned char *bytes = is_in_parts ? from->header : u->whole;
     pnr_error reason = {0};
+    char other[PNR_UDP_REASON_LEN];
     pnr_datagram d;
     int code;
 
+    if (!pnr_udp_sender_admits(&u->sender, message)) {
+        pnr_source_refuse(u->input, pnr_udp_sender_reason(&u->sender, message, other));
+        return PNR_OK;
+    }
     if (!is_in_parts)
         gather_datagram(u, from, n_bytes);
     code = pnr_sequence_place(&u->sequence, bytes, is_in_parts ? u->header_bytes : n_bytes, n_bytes,
@@ -250,6 +262,7 @@ static int receive_datagram(udp *u, const slot *from, size_t n_bytes, pnr_error 
         return PNR_OK;
     if (code != PNR_OK)
         return code;
+    pnr_udp_sender_hear(&u->sender, message, now_ns);
     u->n_swapped += u->sequence.has_begun && d.first < u->sequence.latest.first;
     if (d.has_time) {
         u->has_time = true;
@@ -277,7 +290,9 @@ static bool prepare_slot(udp *u, size_t i)
     s->parts[1] = (struct iovec){u->data + begin,
                                  end - begin < u->payload_bytes ? end - begin : u->payload_bytes};
     s->parts[2] = (struct iovec){u->spill + i * MAX_DATAGRAM, MAX_DATAGRAM};
-    u->messages[i].msg_hdr = (struct msghdr){.msg_iov = s->parts,
+    u->messages[i].msg_hdr = (struct msghdr){.msg_name = &s->from,
+                                             .msg_namelen = sizeof s->from,
+                                             .msg_iov = s->parts,
                                              .msg_iovlen = N_PARTS,
                                              .msg_control = s->control,
                                              .msg_controllen = CONTROL_BYTES};
@@ -321,16 +336,23 @@ static int receive_batch(udp *u, pnr_error *error)
         n++;
     u->is_behind = false;
     n_received = recvmmsg(u->input->fd, u->messages, n, MSG_DONTWAIT, NULL);
+
+    const uint64_t now = pnr_clock_ns();
+
     if (n_received < 0 && errno != EAGAIN && errno != EINTR)
         return pnr_error_set(error, PNR_EIO, "%.200s: %s", u->input->name, strerror(errno));
-    if (n_received <= 0)
+    if (n_received <= 0) {
+        u->sender.empty_ns = now;
         return PNR_EAGAIN;
+    }
     u->n_quiet = 0;
     u->is_behind = (unsigned)n_received == n;
     for (int i = 0; i < n_received && code == PNR_OK; i++) {
-        code = receive_datagram(u, &u->slots[i], u->messages[i].msg_len, error);
+        code = receive_datagram(u, &u->slots[i], u->messages[i].msg_len, now, error);
         count_dropped(u, &u->messages[i].msg_hdr);
     }
+    if ((unsigned)n_received < n)
+        u->sender.empty_ns = now;
     if (u->n_dropped != n_dropped)
         warn_of_drops(u);
     if (u->sequence.has_begun) {
