@@ -42,6 +42,7 @@ static void fill_status(pnr_publishing *p, pnr_status *status)
     if (p->parts.acquisition->source != NULL) {
         status->source = p->parts.info;
         status->source_refused = pnr_source_refused(p->parts.acquisition->source);
+        status->source_dropped = pnr_source_dropped(p->parts.acquisition->source);
     }
     status->zero = &p->zero;
     status->slips = p->slip.n_slips;

@@ -218,6 +218,7 @@ typedef struct pnr_status {
     const pnr_realtime_outcome *realtime;
     const pnr_source_info *source; /* NULL: the samples are pushed */
     uint64_t source_refused;       /* messages, so far */
+    uint64_t source_dropped;       /* datagrams, so far, by the kernel */
     const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
     uint64_t slips;                /* so far (slip.h) */
     const pnr_events *events;      /* their counts; NULL: all 0 */

@@ -394,6 +394,7 @@ static void add_source(pnr_text *t, const pnr_status *status)
     add_json(t, "source", "{");
     add_string(t, "loss_visibility", pnr_loss_visibility_word(source->loss_visibility));
     add_u64(t, "refused", status->source_refused);
+    add_u64(t, "dropped", status->source_dropped);
     pnr_text_add(t, "}");
 }
 

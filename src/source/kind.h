@@ -23,6 +23,7 @@ typedef struct pnr_source_input {
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
     size_t n_head;                           /* 0 for pipes */
     _Atomic uint64_t n_refused;              /* messages, see pnr_source_refuse */
+    _Atomic uint64_t n_dropped;              /* datagrams, by the kernel */
     uint64_t refused_log_ns; /* CLOCK_MONOTONIC of the latest line in the log; 0: no line yet */
     pnr_events *events;      /* queue for the events of a kind; NULL: events are not wanted */
 } pnr_source_input;

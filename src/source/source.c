@@ -483,6 +483,11 @@ uint64_t pnr_source_refused(const pnr_source *source)
     return atomic_load(&source->input.n_refused);
 }
 
+uint64_t pnr_source_dropped(const pnr_source *source)
+{
+    return atomic_load(&source->input.n_dropped);
+}
+
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,
                     pnr_error *error)
 {

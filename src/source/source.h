@@ -70,6 +70,9 @@ void pnr_source_close(pnr_source *source);
 const pnr_source_info *pnr_source_get_info(const pnr_source *source);
 /* Returns the number of messages that were refused so far. Any thread may call it. */
 uint64_t pnr_source_refused(const pnr_source *source);
+/* Returns the number of datagrams that the kernel has dropped so far, its buffer being full; their
+ * samples are gaps. Any thread may call it. */
+uint64_t pnr_source_dropped(const pnr_source *source);
 
 /* Gives the source a queue for its events, which it borrows until close. Call before the first
  * read. */

@@ -353,8 +353,10 @@ static int receive_batch(udp *u, pnr_error *error)
     }
     if ((unsigned)n_received < n)
         u->sender.empty_ns = now;
-    if (u->n_dropped != n_dropped)
+    if (u->n_dropped != n_dropped) {
+        atomic_store(&u->input->n_dropped, u->n_dropped);
         warn_of_drops(u);
+    }
     if (u->sequence.has_begun) {
         u->header_bytes = u->sequence.latest.n_header;
         u->payload_bytes = u->sequence.latest.n_payload;

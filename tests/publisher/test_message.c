@@ -502,6 +502,7 @@ TEST(test_status)
     status.realtime = &realtime;
     status.source = &source;
     status.source_refused = 17;
+    status.source_dropped = 18;
     status.zero = &zero;
     length = pnr_message_write_status(&status, text, sizeof text);
     json = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
@@ -523,6 +524,7 @@ TEST(test_status)
     part = json_object_get(json, "source");
     assert_string_equal(json_string_value(json_object_get(part, "loss_visibility")), "flag");
     assert_int_equal(json_integer_value(json_object_get(part, "refused")), 17);
+    assert_int_equal(json_integer_value(json_object_get(part, "dropped")), 18);
     part = json_object_get(json, "latency_us");
     assert_close(json_number_value(json_object_get(part, "max")), 40.5);
     part = json_object_get(json, "zero");

@@ -397,10 +397,12 @@ TEST(test_what_the_kernel_drops_is_a_gap)
             send_packet(&w, tried[i], k);
         n = read_all(&w, &lost);
         assert_true(n > 0 && n < 3000 && lost == 0);
+        assert_true(pnr_source_dropped(w.source) == 0); /* the next datagram tells */
         for (uint64_t k = 300; k < 303; k++)
             send_packet(&w, tried[i], k);
         n += read_all(&w, &lost);
         assert_int_equal(n + lost, 3030);
+        assert_true(pnr_source_dropped(w.source) * 10 == lost);
         expect_refused(&w, 0);
         close_wire(&w);
     }
