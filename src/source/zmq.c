@@ -16,8 +16,10 @@
 
 enum {
     PATIENCE_MS = 50,
-    MAX_MESSAGE_BYTES = 1 << 26,
-    MAX_ASTRAY = 16,      /* refused messages in a row whose offsets do not follow */
+    MAX_MESSAGE_BYTES = 1 << 24,
+    MOST_WAITING =
+        16,          /* messages of a sender that libzmq keeps: 256 MiB; the sender keeps others */
+    MAX_ASTRAY = 16, /* refused messages in a row whose offsets do not follow */
     MAX_GAP_S = 24 * 3600 /* a longer gap is taken for a broken offset or time */
 };
 static const char sub_prefix[] = "zmq-sub:", pull_prefix[] = "zmq-pull:", bind_word[] = "bind:";
@@ -276,7 +278,7 @@ static int reach_sender(const stream *s, pnr_error *error)
 static int stream_open(void *state, pnr_error *error)
 {
     const int64_t max_bytes = MAX_MESSAGE_BYTES;
-    const int linger_ms = 0;
+    const int linger_ms = 0, high_water = MOST_WAITING;
     stream *s = state;
     int code;
 
@@ -284,6 +286,7 @@ static int stream_open(void *state, pnr_error *error)
     s->socket = s->context != NULL ? zmq_socket(s->context, s->is_sub ? ZMQ_SUB : ZMQ_PULL) : NULL;
     if (s->socket == NULL ||
         zmq_setsockopt(s->socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) != 0 ||
+        zmq_setsockopt(s->socket, ZMQ_RCVHWM, &high_water, sizeof high_water) != 0 ||
         zmq_setsockopt(s->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms) != 0 ||
         (s->is_sub && zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, s->key, strlen(s->key)) != 0))
         return pnr_error_set(error, PNR_EUNAVAILABLE, "%.200s: %s", s->input->name,

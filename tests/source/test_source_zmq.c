@@ -230,6 +230,20 @@ TEST(test_keys_and_further_parts)
     close_wire(&l);
 }
 
+/* Opens a source that is bound to an endpoint. */
+static void open_bound(wire *l, const char *kind, char endpoint[64])
+{
+    pnr_error error = {0};
+
+    *l = (wire){.context = zmq_ctx_new()};
+    pnr_config_init(&l->config);
+    l->config.source.rate_hz = (pnr_rational){RATE, 1};
+    snprintf(endpoint, 64, "ipc://@pnr_test_zmq_%d", (int)getpid());
+    snprintf(l->config.source.input, sizeof l->config.source.input, "%s:bind:%s", kind, endpoint);
+    if (pnr_source_open(&l->config, &l->source, &error) != PNR_OK)
+        fail_msg("%s", error.text);
+}
+
 TEST(test_a_source_that_is_bound)
 {
     static const struct {
@@ -244,15 +258,9 @@ TEST(test_a_source_that_is_bound)
         uint64_t data[8];
         pnr_source_block block;
         unsigned char byte;
-        wire l = {.context = zmq_ctx_new()};
+        wire l;
 
-        pnr_config_init(&l.config);
-        l.config.source.rate_hz = (pnr_rational){RATE, 1};
-        snprintf(endpoint, sizeof endpoint, "ipc://@pnr_test_zmq_%d", (int)getpid());
-        snprintf(l.config.source.input, sizeof l.config.source.input, "%s:bind:%s", kinds[k].kind,
-                 endpoint);
-        if (pnr_source_open(&l.config, &l.source, &error) != PNR_OK)
-            fail_msg("%s", error.text);
+        open_bound(&l, kinds[k].kind, endpoint);
         for (uint64_t sender = 0; sender < 2; sender++) { /* a flow graph starts again */
             l.socket = zmq_socket(l.context, kinds[k].peer);
             assert_int_equal(zmq_connect(l.socket, endpoint), 0);
@@ -273,6 +281,27 @@ TEST(test_a_source_that_is_bound)
         }
         close_wire(&l);
     }
+}
+
+/* A source that does not read keeps few messages of a sender, and so little memory. */
+TEST(test_few_messages_wait)
+{
+    enum { BYTES = 1 << 20, MOST_WAITING = 32 };
+    static unsigned char bytes[BYTES];
+    const int at_once = 1, patience_ms = 500;
+    char endpoint[64];
+    int n = 0;
+    wire l;
+
+    open_bound(&l, "zmq-pull", endpoint);
+    l.socket = zmq_socket(l.context, ZMQ_PUSH);
+    zmq_setsockopt(l.socket, ZMQ_SNDHWM, &at_once, sizeof at_once);
+    zmq_setsockopt(l.socket, ZMQ_SNDTIMEO, &patience_ms, sizeof patience_ms);
+    assert_int_equal(zmq_connect(l.socket, endpoint), 0);
+    while (n <= MOST_WAITING && zmq_send(l.socket, bytes, BYTES, 0) == BYTES)
+        n++;
+    assert_in_range(n, 1, MOST_WAITING);
+    close_wire(&l);
 }
 
 /* --- tags --- */
