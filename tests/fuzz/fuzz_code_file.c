@@ -2,17 +2,10 @@
 /* libFuzzer: any bytes as a file of chips. The first byte chooses the kind of the file. */
 #include "code/family.h"
 #include "memory_file.h"
+#include "require.h"
 
 #include <math.h>
 #include <stdbool.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {

@@ -2,18 +2,11 @@
 /* libFuzzer: any bytes as datagrams, each after its length; one that is placed has whole samples
  * within it, and leads to no number out of range. */
 #include "base/format.h"
+#include "require.h"
 #include "source/sequence.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void place(pnr_sequence *s, const uint8_t *bytes, size_t n_bytes)
 {

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* libFuzzer: any values as the properties, the index and the names of a Digital RF recording; what
  * is accepted is consistent. */
+#include "require.h"
 #include "source/drf_layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { N_VALUES = 8, MAX_ROWS = 64 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void try_names(const uint8_t *data, size_t n_bytes)
 {

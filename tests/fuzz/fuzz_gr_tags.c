@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* libFuzzer: any bytes as a message of GNU Radio; a header that is accepted lies in the message. */
+#include "require.h"
 #include "source/gr_tags.h"
 
 #include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {

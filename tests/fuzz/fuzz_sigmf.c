@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* libFuzzer: any bytes as the metadata of a SigMF recording or collection; what is accepted is
  * consistent. */
+#include "require.h"
 #include "source/sigmf_meta.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {

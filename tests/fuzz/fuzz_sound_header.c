@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* libFuzzer: any bytes as a sound file's head; what is accepted must fit into the file. */
+#include "require.h"
 #include "source/sound_header.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* The first n_bytes of a file of file_bytes. */
 static void check(const uint8_t *data, size_t n_bytes, uint64_t file_bytes)

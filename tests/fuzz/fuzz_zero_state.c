@@ -3,18 +3,11 @@
  * becomes the hash of the configuration, and NOW the present time. */
 #include "detector/zero_state.h"
 #include "memory_file.h"
+#include "require.h"
 #include "setup/radar.h"
 
 #include <math.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
-
-static void require(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 enum { STATE_LEN = PNR_ZERO_STATE_LEN + 64 };
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* libFuzzer: any bytes as raw samples of any format, in a file or a pipe. The first byte chooses the
+ * format, the second one the channels and the way. */
+#include "memory_file.h"
+#include "read_source.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* Makes a pipe with these bytes our standard input. */
+static void fill_pipe(const uint8_t *data, size_t n_bytes)
+{
+    int ends[2];
+
+    require(pipe(ends) == 0);
+    (void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    (void)!write(ends[1], data, n_bytes);
+    close(ends[1]);
+    require(dup2(ends[0], STDIN_FILENO) == STDIN_FILENO);
+    close(ends[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    enum { IS_PIPE = 1, CHANNELS = 6, HAS_LOST = 8 };
+    static char path[64];
+    static int fd = -1;
+    pnr_config config;
+
+    if (n_bytes < 2)
+        return 0;
+    if (fd < 0) {
+        setenv("PNR_LOG", "quiet", 1);
+        fd = memory_file_create();
+        memory_file_name(fd, ".raw", path, sizeof path);
+    }
+    pnr_config_init(&config);
+    config.source.format = (pnr_format)(data[0] % PNR_FORMAT_COUNT);
+    config.source.channels = 1 + (data[1] & CHANNELS) / 2;
+    if ((data[1] & HAS_LOST) != 0)
+        require(pnr_config_set(&config, "source.lost=3+2,9+1", NULL) == PNR_OK);
+    if ((data[1] & IS_PIPE) != 0)
+        fill_pipe(data + 2, n_bytes - 2);
+    else
+        memory_file_fill(fd, data + 2, n_bytes - 2);
+    strcpy(config.source.input, data[1] & IS_PIPE ? "-" : path);
+    read_source(&config);
+    return 0;
+}
