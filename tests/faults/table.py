@@ -544,7 +544,7 @@ def hostile_peers():
               walk=(peers.free_port(),), during=peers.hostile_subscriber(10000), after=peers.memory_is_bounded)
     yield Row("peers: 10000 hostile messages to a listener",
               "pnradar-listen --timeout 5 --strict --stream demo tcp://127.0.0.1:{n}", (3, 69),
-              "[0-9]{4,5} messages could not be read", walk=(peers.free_port(),), during=peers.hostile_publisher(10000),
+              "10000 messages could not be read", walk=(peers.free_port(),), during=peers.hostile_publisher(10000),
               after=peers.memory_is_bounded, account="none", results="any", speaks=False)
 
 
