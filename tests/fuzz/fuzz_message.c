@@ -57,37 +57,70 @@ static void check_map(const pnr_map_info *map, size_t bytes)
     require(isfinite(pnr_map_doppler_hz(map, map->n_rows - 1)));
 }
 
-/* The input is a text, a line feed, and records or cells. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check_cells(const char *text, size_t header, size_t n_bytes)
 {
     static pnr_report report;
     static pnr_map_info map;
-    static pnr_pack pack;
-    pnr_end_summary end;
-    pnr_event_summary event;
     pnr_profile_info info;
     pnr_error error;
 
-    const char *text = (const char *)data;
-    const size_t length = size;
-    const size_t header = text_size(data, size);
-
-    if (pnr_message_read_range(text, length, &report, &error) == PNR_OK)
-        check_report(&report);
-    (void)pnr_message_read_status(text, length, &end, &error);
-    (void)pnr_message_read_end(text, length, &end, &error);
-    (void)pnr_message_read_event(text, length, &event, &error);
-    if (pnr_message_read_profile(text, header, length - header, &report, &info, &error) == PNR_OK)
-        require(info.n_cells * (info.is_complex ? 8 : 4) == length - header &&
+    if (pnr_message_read_profile(text, header, n_bytes, &report, &info, &error) == PNR_OK)
+        require(info.n_cells * (info.is_complex ? 8 : 4) == n_bytes &&
                 info.first_cell < info.n_cells && info.n_gate <= info.n_cells);
-    if (pnr_message_read_map(text, header, length - header, &report, &map, &error) == PNR_OK)
-        check_map(&map, length - header);
-    if (pnr_message_open_pack(text, header, text + header, length - header, &pack, &error) ==
-        PNR_OK)
-        while (pnr_message_next_dwell(&pack, &report)) {
-            require(pack.at <= (length - header) / sizeof(pnr_record));
+    if (pnr_message_read_map(text, header, n_bytes, &report, &map, &error) == PNR_OK)
+        check_map(&map, n_bytes);
+}
+
+static void check_pack(const char *text, size_t header, size_t n_bytes)
+{
+    static pnr_report report;
+    static pnr_pack pack;
+    pnr_error error;
+
+    if (pnr_message_open_pack(text, header, text + header, n_bytes, &pack, &error) != PNR_OK)
+        return;
+    while (pnr_message_next_dwell(&pack, &report)) {
+        require(pack.at <= n_bytes / sizeof(pnr_record));
+        check_report(&report);
+    }
+}
+
+/* The input is the first letter of a topic, as a listener knows it, or K for a pack; then a text, a
+ * line feed, and records or cells. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static pnr_report report;
+    pnr_end_summary end;
+    pnr_event_summary event;
+    pnr_error error;
+
+    if (size == 0)
+        return 0;
+
+    const char *text = (const char *)data + 1;
+    const size_t length = size - 1;
+    const size_t header = text_size(data + 1, length);
+
+    switch (data[0]) {
+    case 'r':
+        if (pnr_message_read_range(text, length, &report, &error) == PNR_OK)
             check_report(&report);
-        }
+        break;
+    case 's':
+        (void)pnr_message_read_status(text, length, &end, &error);
+        break;
+    case 'e':
+        (void)pnr_message_read_end(text, length, &end, &error);
+        break;
+    case 'v':
+        (void)pnr_message_read_event(text, length, &event, &error);
+        break;
+    case 'K':
+        check_pack(text, header, length - header);
+        break;
+    default:
+        check_cells(text, header, length - header);
+    }
     return 0;
 }
 
@@ -236,20 +269,31 @@ static size_t mend_count(uint8_t *data, size_t size, size_t max_size)
     return splice(data, size, max_size, at, n, number, strlen(number));
 }
 
+/* Changes a message in one way. Returns its new size. */
+static size_t change_message(uint8_t *data, size_t size, size_t max_size, unsigned *state)
+{
+    const unsigned choice = draw(state, 16);
+
+    if (choice < 5 || size == 0)
+        return LLVMFuzzerMutate(data, size, max_size);
+    if (choice < 10)
+        return change_member(data, size, max_size, state);
+    size = change_record(data, size, max_size, state);
+    return choice < 15 ? mend_count(data, size, max_size) : size;
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
+    static const char topics[] = "rsevpmK";
     unsigned state = seed;
-    const unsigned choice = draw(&state, 16);
+    const unsigned choice = draw(&state, 32);
+    const size_t made = choice == 0 ? make_pack(data + 1, max_size - 1, &state) : 0;
 
-    if (choice < 4 || size == 0)
-        return LLVMFuzzerMutate(data, size, max_size);
-    if (choice == 4) {
-        const size_t made = make_pack(data, max_size, &state);
-
-        return made > 0 ? made : size;
-    }
-    if (choice < 10)
-        return change_member(data, size, max_size, &state);
-    size = change_record(data, size, max_size, &state);
-    return choice < 15 ? mend_count(data, size, max_size) : size;
+    if (made > 0)
+        data[0] = 'K';
+    else if (choice == 1 || size == 0)
+        data[0] = (uint8_t)topics[draw(&state, sizeof topics - 1)];
+    if (made > 0 || size == 0)
+        return 1 + made;
+    return 1 + change_message(data + 1, size - 1, max_size - 1, &state);
 }

@@ -6,16 +6,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
-/* libFuzzer reports the stack. */
-static inline void require(bool holds)
+static inline void fuzz_require(bool holds, int line, const char *what)
 {
-    if (!holds)
-        abort();
+    if (holds)
+        return;
+    fprintf(stderr, "line %d: %s\n", line, what);
+    abort(); /* libFuzzer prints the stack */
 }
+#define require(what) fuzz_require(what, __LINE__, #what)
 
 /* Takes the next bytes of an input; 0 after its end. */
 typedef struct fuzz_input {
