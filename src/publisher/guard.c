@@ -218,19 +218,23 @@ static bool is_from(const connection *c, const char *address)
     return c->port == 0 || strstr(address, c->address) != NULL;
 }
 
-/* Counts the messages that came before their connection was known. */
-static void count_early(pnr_guard *g, uint64_t serial)
+/* Counts the messages that came before their connection was known. The last messages of the former
+ * connection with this descriptor may be among them, so that the first bad one ends the connection,
+ * and the others are dropped: a peer that follows a bad one is refused once, not once a message. */
+static void count_early(pnr_guard *g, int handle, uint64_t serial)
 {
     for (size_t i = 0; i < EARLY; i++) {
         early_message *m = &g->early[(g->n_early + i) % EARLY]; /* the oldest first */
         connection *c = find_serial(g, serial);
 
-        if (c == NULL)
-            return; /* an earlier message has ended it */
-        if (m->handle != c->handle || m->came_ns + early_ns < c->seen_ns || !is_from(c, m->address))
+        if (m->handle != handle)
             continue;
-        m->handle = -1;
-        count_message(g, c, m->is_sound, m->subscribes);
+        if (c == NULL) {
+            m->handle = -1;
+        } else if (m->came_ns + early_ns >= c->seen_ns && is_from(c, m->address)) {
+            m->handle = -1;
+            count_message(g, c, m->is_sound, m->subscribes);
+        }
     }
 }
 
@@ -259,7 +263,7 @@ static void accept_peer(pnr_guard *g, int handle)
             refuse_peer(g, &g->connections[g->n - 1], "this address sent too much a moment ago");
         else if (epoll_ctl(g->bytes, EPOLL_CTL_ADD, new.own, &event) != 0)
             refuse_peer(g, &g->connections[g->n - 1], "it cannot be watched");
-        count_early(g, new.serial);
+        count_early(g, handle, new.serial);
         return;
     }
     (void)shutdown(new.own, SHUT_RDWR);

@@ -352,6 +352,47 @@ TEST_BETWEEN(no_subscription, set_up, tear_down)
     }
 }
 
+/* The last messages of a peer that has left may be taken for those of the next peers, whose
+ * descriptors have the same number; for those of two or three, not of one peer a message. */
+TEST_BETWEEN(messages_of_a_peer_that_has_left, set_up, tear_down)
+{
+    enum { MESSAGES = 40, TRIES = 8, RESULT = 100 };
+    const size_t before = open_files();
+    const int hostile = join_publisher();
+    char bytes[4096];
+    int tries = 0, handle;
+
+    for (int i = 0; i < MESSAGES; i++)
+        (void)say(hostile, "\0\x04\x07xyz", 6);
+    expect_refusal("no subscription");
+    for (int i = 0; i < 50; i++) {
+        (void)pnr_publisher_subscribers(publisher);
+        usleep(1000);
+    }
+    await_hangup(hostile);
+    close(hostile);
+    await_files(before); /* the next peers have the same descriptors */
+    for (size_t n_heard = 0; n_heard < RESULT; tries++) {
+        ssize_t n = 1;
+
+        assert_true(tries < TRIES);
+        n_heard = 0;
+        handle = shake_hands();
+        if (handle < 0 || !say(handle, "\0\x0b\x01range/demo", 13))
+            n = 0;
+        while (n_heard < RESULT && (n > 0 || (n < 0 && errno == EAGAIN))) {
+            (void)pnr_publisher_subscribers(publisher);
+            publish(1);
+            n = recv(handle, bytes, sizeof bytes, MSG_DONTWAIT);
+            n_heard += n > 0 ? (size_t)n : 0;
+        }
+        if (handle >= 0)
+            close(handle);
+        await_files(before);
+    }
+    print_message("# %d peers until one was served\n", tries);
+}
+
 /* A message of 400 bytes is below libzmq's limit and above ours. */
 TEST_BETWEEN(long_subscription, set_up, tear_down)
 {
