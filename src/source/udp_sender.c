@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who sends a stream of datagrams, and whether it still does. */
+/* The sender of a stream of datagrams: which datagrams are its own, and whether it has stopped. */
 #include "source/udp_sender.h"
 
 #include "base/clock.h"

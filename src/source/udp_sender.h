@@ -17,8 +17,8 @@ typedef struct pnr_udp_sender {
     uint64_t empty_ns; /* when no datagram was left in the kernel the last time */
 } pnr_udp_sender;
 
-/* True if nothing that waited in the kernel was new for a second: the sender has ended, restarted or
- * moved. Time in which we did not read is no silence. */
+/* True if nothing that waited in the kernel was new for a second: the sender has stopped, restarted
+ * or moved. Time in which we did not read is no silence. */
 bool pnr_udp_sender_is_silent(const pnr_udp_sender *sender);
 /* True if a datagram from this address may belong to the stream: it is the sender's, or the sender
  * is silent, or there is none yet. */

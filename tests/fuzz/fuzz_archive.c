@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: any bytes as a SigMF archive, which is read to its end. The mutator mends the checksums
- * of the headers of tar, which random bytes never hit. */
+/* libFuzzer: any bytes as a SigMF archive, which is read to its end. The mutator mends the
+ * checksums of the headers of tar, which random bytes never hit. */
 #include "memory_file.h"
 #include "read_source.h"
 

@@ -29,8 +29,8 @@ static void open_socket(char folder[32])
     require(zmq_connect(asker, "inproc://zeromq.zap.01") == 0);
 }
 
-/* Asks with up to PARTS parts; each has its length before it, 255 is the key of the file, and 254 is
- * longer than any part should be. */
+/* Asks with up to PARTS parts. Each has its length before it; 255 is the key of the file, and 254
+ * is a part that is too long. */
 static void ask(fuzz_input *input, const unsigned char key[32])
 {
     require(zmq_send(asker, "", 0, ZMQ_SNDMORE) == 0);

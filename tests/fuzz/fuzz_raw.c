@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: any bytes as raw samples of any format, in a file or a pipe. The first byte chooses the
- * format, the second one the channels and the way. */
+/* libFuzzer: any bytes as raw samples of any format, in a file or a pipe. The first byte chooses
+ * the format, the second one the channels and the way. */
 #include "memory_file.h"
 #include "read_source.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: any bytes that a peer sends to the publisher: frames after a handshake, or all from the
- * first byte on. Afterwards a good subscriber gets an event. */
+/* libFuzzer: any bytes that a peer sends to the publisher: frames after a handshake, or all from
+ * the first byte on. Afterwards a good subscriber gets an event. */
 #include "publisher/publisher.h"
 #include "require.h"
 
@@ -101,8 +101,9 @@ static void await_end(int fd)
     close(fd);
 }
 
-/* Subscribes to events. False: the publisher hangs up, which it may if it takes the last message of a
- * peer that has left for one of the next peer. A subscriber then connects again, as libzmq does. */
+/* Subscribes to events. False: the publisher hangs up, which it may if it takes the last message of
+ * a peer that has left for one of the next peer. Then a subscriber connects again, as libzmq
+ * does. */
 static bool hear_event(void)
 {
     static const pnr_event event = {.kind = PNR_EVENT_SUBSCRIBER_REFUSED, .text = "fuzz"};
