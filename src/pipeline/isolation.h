@@ -32,9 +32,8 @@ bool pnr_isolation_is_wanted(const pnr_config *config, bool is_live);
 /* Starts the first worker and waits until it is ready. PNR_OK; PNR_ENOMEMORY; PNR_EUNAVAILABLE: no
  * process can be started; PNR_EEND: *stop was set; or the error of the worker. */
 int pnr_isolation_create(const pnr_isolation_parts *parts, pnr_isolation **out, pnr_error *error);
-/* Continues a run with the worker of another configuration, when all views of the earlier one
- * have their results: `to` takes over the memory of the samples, and what the run knows of lost
- * workers. */
+/* Continues a run with the worker of another configuration, when all views of the earlier one have
+ * their results. `to` takes over the memory of the samples and the times of the lost workers. */
 void pnr_isolation_hand_over(pnr_isolation *from, pnr_isolation *to);
 /* Ends all workers. */
 void pnr_isolation_destroy(pnr_isolation *isolation);

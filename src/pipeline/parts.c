@@ -481,8 +481,8 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Checks what a run cannot change for this configuration: the part of a recording, and the number
- * of cells while somebody gets them. */
+/* Refuses what a run cannot change: the dwells of a part of a recording, and the number of cells
+ * while somebody gets them. */
 static int check_next(const pnr_pipeline *p, pnr_error *error)
 {
     const size_t bytes = pnr_plan_profile_bytes(&p->setup->plan);

@@ -73,8 +73,8 @@ typedef struct pnr_pipeline_options {
     void *watch_context;
     const pnr_notify *service; /* the service manager gets READY, the watchdog's messages and
                                 * STOPPING; may be NULL */
-    /* non-zero: the configuration is read again, which sets it to zero. When it is right, the
-     * stream goes on with it at the edge of a window; when it is wrong, as before. May be NULL */
+    /* non-zero: the configuration is read again, which sets it to zero. The stream goes on with
+     * it at the edge of a window, or as before if it is wrong. May be NULL */
     volatile int *reload;
     pnr_pipeline_configure configure; /* not NULL if reload is not */
     void *configure_context;

@@ -154,8 +154,8 @@ static void wait_for_record(pnr_publishing *p)
         pnr_queue_wait(p->queue, patience_ns);
 }
 
-/* Reports the signals of the user, if there were some: to the recorder of samples, and to the
- * thread that reads the configuration. */
+/* Reports the signals of the user to the recorder of samples and to the thread that reads the
+ * configuration. */
 static void take_signals(const pnr_publishing *p)
 {
     volatile int *reload = p->parts.options->reload;

@@ -82,10 +82,9 @@ bool pnr_publishing_wants_account(pnr_publishing *publishing);
  * are not full are sent. */
 void pnr_publishing_wake(pnr_publishing *publishing, bool is_idle);
 
-/* The next results are those of *next, which prepare has made, from `sample` on; the samples
- * before it that no window has are `skipped`. When all results before are published, the thread
- * begins a new run and exchanges its parts with *next. has_taken: this has happened; any thread
- * may call it. */
+/* The next results are those of *next, which prepare has made, from `sample` on; `skipped` samples
+ * before it are in no window. When all earlier results are published, the thread begins a new run
+ * and exchanges its parts with *next. has_taken: this has happened; any thread may call it. */
 void pnr_publishing_change(pnr_publishing *publishing, pnr_publishing *next, uint64_t sample,
                            uint64_t skipped);
 bool pnr_publishing_has_taken(const pnr_publishing *next);

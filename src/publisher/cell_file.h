@@ -22,8 +22,8 @@ int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error
  * PNR_OK, PNR_EIO. */
 int pnr_cell_file_write(pnr_cell_file *file, const pnr_report *report, const pnr_map_info *info,
                         const float *cells, pnr_error *error);
-/* wants_empty: creates an array without results if there was no result. PNR_OK, or PNR_EIO: the
- * file system has lost data. file: may be NULL. */
+/* wants_empty: creates an array of no result if there was none. PNR_OK, or PNR_EIO: the file system
+ * has lost data. file: may be NULL. */
 int pnr_cell_file_close(pnr_cell_file *file, bool wants_empty, pnr_error *error);
 
 #endif

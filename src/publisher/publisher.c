@@ -400,10 +400,12 @@ static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *
     p->pack = config->publisher.pack;
     if (p->pack <= 1)
         return PNR_OK;
-    /* One result of any configuration has space. */
-    p->max_records =
-        p->pack * a_result > PNR_MAX_CANDIDATES ? p->pack * a_result : (size_t)PNR_MAX_CANDIDATES;
-    p->records = calloc(p->max_records, sizeof *p->records);
+    if (p->pack <= SIZE_MAX / sizeof *p->records / PNR_MAX_CANDIDATES) {
+        p->max_records = p->pack * a_result;
+        if (p->max_records < PNR_MAX_CANDIDATES) /* one result of any configuration has space */
+            p->max_records = PNR_MAX_CANDIDATES;
+        p->records = calloc(p->max_records, sizeof *p->records);
+    }
     if (p->records == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "publisher.pack = %zu: no memory for it",
                              p->pack);

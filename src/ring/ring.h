@@ -82,13 +82,15 @@ int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
  * peek(at_least) instead of acquire. PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
-/* Divides the stream into other dwells while the acquisition goes on. prepare allocates, in any
+/*
+ * Divides the stream into other dwells while the acquisition goes on. prepare allocates, in any
  * thread: of `shape` it takes n_samples, n_behind, n_periods, max_dwells, depth and first_window.
  * PNR_OK; PNR_ECONFIG: the ring is too short for these dwells, or for their number; PNR_ENOMEMORY.
  * divide exchanges the memory of the ring and of *division, when no view is lent. Windows then
  * begin at first_window + i n_samples: the first one at or after the last dwell that was shown or
- * refused. The samples between both are skipped: *skipped, lost ones too. Returns the first sample
- * of that window. */
+ * refused. *skipped samples lie between both, lost ones too. Returns the first sample of that
+ * window.
+ */
 typedef struct pnr_ring_division pnr_ring_division;
 int pnr_ring_prepare(const pnr_ring *ring, const pnr_ring_shape *shape, pnr_ring_division **out,
                      pnr_error *error);

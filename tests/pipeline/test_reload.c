@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration is read again during a run. Each part of the run gives the results of a run
- * with that configuration from that sample on, and no sample is lost. */
+/* The configuration is read again during a run. Each part gives the results of a run with that
+ * configuration from that sample on, and no sample is lost. */
 #include "tests/fixture/pipeline_fixture.h"
 #include "tests/fixture/random.h"
 
@@ -104,8 +104,7 @@ static void write_samples(station *t, int fd, size_t n)
     }
 }
 
-/* Writes some samples, asks for a change, and writes until it has its first result or is
- * refused. */
+/* Asks for each change amid samples, and writes until it has its first result or is refused. */
 static void *write_stream(void *argument)
 {
     station *t = argument;
