@@ -72,7 +72,6 @@ SHARED := $(B)/lib/libpnradar.so.0
 COMPLETIONS := $(B)/complete/bash $(B)/complete/zsh
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.SECONDARY:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
@@ -265,6 +264,9 @@ fuzz: ## run the libFuzzer targets (FUZZERS=NAME: this one), each for FUZZ_SECON
 	@$(MAKE) --no-print-directory $(JOBS) VARIANT=fuzz CC=clang $(FUZZERS:%=build/fuzz/bin/fuzz_%)
 	@tests/fuzz/run build/fuzz $(FUZZ_SECONDS) $(FUZZERS)
 
+# Only a pattern leads to these objects: make would remove them. Without their names here, all files would be
+# secondary: a program that is missing would not make the completion anew.
+.SECONDARY: $(FUZZERS:%=$(B)/obj/tests/fuzz/fuzz_%.o)
 # Some targets are parts of the listener.
 $(B)/bin/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/listen/*.c)) $(COMMON) $(LIB)
 	@mkdir -p $(@D)

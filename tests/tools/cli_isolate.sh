@@ -33,7 +33,7 @@ gone() {
 
 # worker: the process of the only worker of $pid
 worker() {
-    ps -o pid= --ppid "$pid" | tr -d ' '
+    cat "/proc/$pid/task"/*/children | tr -d ' '
 }
 
 # begin NAME OPTION...: pnradar on an endless pipe as $pid, its csv in $work/NAME

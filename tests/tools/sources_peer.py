@@ -110,11 +110,11 @@ if what == "sigmf":
 elif what == "rtl_tcp":
     header, n_commands = sys.argv[3].encode(), int(sys.argv[4])
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(20)
+        server.settimeout(300)
         publish_port(server.getsockname()[1])
         client, _ = server.accept()
     with client:
-        client.settimeout(20)
+        client.settimeout(300)
         for byte in header + bytes([0, 0, 0, 5, 0, 0, 0, 29]):  # in pieces
             client.sendall(bytes([byte]))
         commands = b""

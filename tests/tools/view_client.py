@@ -17,7 +17,7 @@ host = (url.hostname, url.port)
 
 
 def ask(path, method="GET", headers=None, limit=None):
-    connection = http.client.HTTPConnection(*host, timeout=20)
+    connection = http.client.HTTPConnection(*host, timeout=300)
     connection.request(method, path, headers=headers or {})
     answer = connection.getresponse()
     body = answer.read(limit) if limit else answer.read()
@@ -244,7 +244,7 @@ def case_hoard():
     for _ in range(9):
         s = socket.socket()
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        s.settimeout(20)
+        s.settimeout(300)
         s.connect(host)
         s.sendall(b"GET /api/past?width=4096&height=4096&from=0&to=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         kept.append(b" 200 " in s.recv(20))
@@ -274,7 +274,7 @@ def open_live(receive_bytes=None):
     s = socket.socket()
     if receive_bytes:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-    s.settimeout(20)
+    s.settimeout(300)
     s.connect(host)
     s.sendall(f"GET /api/live?width=64 HTTP/1.0\r\nHost: {host[0]}:{host[1]}\r\n\r\n".encode())
     return s
