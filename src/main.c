@@ -32,6 +32,17 @@ static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
         printf("%-10s would not   %s\n", ops->name, error.text);
 }
 
+/* Prints the devices of an engine that has several. */
+static void print_devices(const pnr_engine_ops *ops)
+{
+    const size_t n = ops->count != NULL ? ops->count() : 1;
+    char text[256];
+
+    for (size_t d = 0; n > 1 && d < n; d++)
+        printf("%-10s device %-4zu %s%s\n", ops->name, d,
+               ops->probe(d, text, sizeof text) == PNR_OK ? "" : "does not work: ", text);
+}
+
 /* Prints which engines work here, best first, and why the others do not. With a configuration, also
  * prints the method that each engine chooses. The sample format is ci16 if neither source.format
  * nor the extension of the input gives one. */
@@ -51,13 +62,15 @@ static int list_engines(const pnr_config *config, pnr_error *error)
             return pnr_cli_fail(error);
     }
     for (const char *const *name = pnr_engine_names(); *name != NULL; name++) {
+        const size_t device = config->engine.device.index[0];
         const pnr_engine_ops *ops;
         pnr_error reason = {0};
         char text[256];
 
-        if (pnr_engine_find(*name, config->engine.device, &ops, &reason) == PNR_OK) {
-            (void)ops->probe(config->engine.device, text, sizeof text);
+        if (pnr_engine_find(*name, device, &ops, &reason) == PNR_OK) {
+            (void)ops->probe(device, text, sizeof text);
             printf("%-10s works       %s: %s\n", *name, ops->title, text);
+            print_devices(ops);
             if (setup != NULL)
                 print_choice(ops, setup);
         } else {

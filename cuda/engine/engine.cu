@@ -48,6 +48,21 @@ static int check_device(size_t device, cudaDeviceProp *properties, pnr_error *er
     return PNR_OK;
 }
 
+static size_t count_devices(void)
+{
+    int n_devices = 0;
+
+    if (cudaGetDeviceCount(&n_devices) != cudaSuccess)
+        (void)cudaGetLastError();
+    return n_devices > 0 ? (size_t)n_devices : 0;
+}
+
+/* Makes later calls of this thread go to a device: one thread may use several engines. */
+static int select_device(size_t device, pnr_error *error)
+{
+    return pnr_cuda_check(cudaSetDevice((int)device), "selecting the GPU", error);
+}
+
 static int probe(size_t device, char *text, size_t text_size)
 {
     cudaDeviceProp properties;
@@ -97,7 +112,7 @@ static int pin_memory(void *memory, size_t bytes, pnr_error *error)
 static int choose_method(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choice *choice,
                          pnr_error *error)
 {
-    const int code = pnr_plan_check(plan, "cuda", error);
+    int code = pnr_plan_check(plan, "cuda", error);
 
     if (code != PNR_OK)
         return code;
@@ -105,6 +120,8 @@ static int choose_method(const pnr_plan *plan, pnr_cuda_common *common, pnr_engi
         return pnr_error_set(error, PNR_EUNSUPPORTED,
                              "engine cuda: %zu dwells of %zu periods at once", plan->batch,
                              pnr_plan_windows(plan));
+    if ((code = select_device(plan->device, error)) != PNR_OK)
+        return code; /* a method depends on the limits of the device */
     return pnr_cuda_method_choose(plan, common, choice, error);
 }
 
@@ -252,8 +269,7 @@ static int submit(pnr_engine *engine, const pnr_job *job)
                       job->windows->n_dwells, job->windows->n_periods);
         return report_failure(engine, &error);
     }
-    if (pnr_cuda_check(cudaSetDevice((int)common->plan.device), "selecting the GPU", &error) !=
-            PNR_OK ||
+    if (select_device(common->plan.device, &error) != PNR_OK ||
         pnr_cuda_slot_start(common, slot, job, &error) != PNR_OK)
         return report_failure(engine, &error);
     engine->in_flight++;
@@ -268,7 +284,8 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
 
     if (engine->in_flight == 0)
         return engine->is_lost ? PNR_ELOST : PNR_EAGAIN;
-    code = pnr_cuda_slot_await(&engine->common, slot, wait, &error);
+    if ((code = select_device(engine->common.plan.device, &error)) == PNR_OK)
+        code = pnr_cuda_slot_await(&engine->common, slot, wait, &error);
     if (code == PNR_EAGAIN)
         return code;
     engine->first = (engine->first + 1) % engine->common.plan.depth;
@@ -291,7 +308,8 @@ static int upload_ahead(pnr_engine *engine, const pnr_windows *windows)
     if (engine->in_flight == common->plan.depth)
         return PNR_EAGAIN;
     /* Samples that were not uploaded ahead are uploaded with their submit. */
-    return pnr_cuda_slot_advance(common, slot, windows, &error) == PNR_OK ||
+    return (select_device(common->plan.device, &error) == PNR_OK &&
+            pnr_cuda_slot_advance(common, slot, windows, &error) == PNR_OK) ||
                    report_failure(engine, &error) != PNR_ELOST
                ? PNR_OK
                : PNR_ELOST;
@@ -314,8 +332,7 @@ static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t
                       windows->n_dwells);
         return report_failure(engine, &error);
     }
-    if (pnr_cuda_check(cudaSetDevice((int)common->plan.device), "selecting the GPU", &error) !=
-            PNR_OK ||
+    if (select_device(common->plan.device, &error) != PNR_OK ||
         (without->slot == NULL && create_without(engine, &error) != PNR_OK) ||
         pnr_cuda_without_prepare(common, without, windows, dwell, removals, n_removals, &view,
                                  &error) != PNR_OK)
@@ -341,11 +358,11 @@ pnr_cuda_slot *pnr_cuda_engine_slot(pnr_engine *engine, const pnr_cuda_common **
 extern "C" __attribute__((visibility("default"))) const pnr_engine_ops *pnr_engine_module(void)
 {
     static const pnr_engine_ops ops = {
-        PNR_ENGINE_ABI, "cuda",         "NVIDIA GPUs through CUDA, single precision",
-        probe,          alloc_pinned,   free_pinned,
-        pin_memory,     describe,       create,
-        destroy,        submit,         collect,
-        upload_ahead,   search_without,
+        PNR_ENGINE_ABI, "cuda",       "NVIDIA GPUs through CUDA, single precision",
+        count_devices,  probe,        alloc_pinned,
+        free_pinned,    pin_memory,   describe,
+        create,         destroy,      submit,
+        collect,        upload_ahead, search_without,
     };
 
     return &ops;

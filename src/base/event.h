@@ -23,6 +23,7 @@
     X(ZERO_ALARM_ENDS, "zero-alarm-ends", INFO, "moved_m", "limit_m")                              \
     X(ZERO_STATE_DROPPED, "zero-state-dropped", WARN, "delay_s", "")                               \
     X(ENGINE_FAILED, "engine-failed", WARN, "windows", "")                                         \
+    X(DEVICE_LOST, "device-lost", WARN, "device", "left")                                          \
     X(ENGINE_HANGS, "engine-hangs", WARN, "seconds", "")                                           \
     X(RESULTS_UNSENT, "results-unsent", WARN, "results", "")                                       \
     X(OVERRUN, "overrun", WARN, "", "")                                                            \

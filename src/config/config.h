@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/rational.h"
+#include "engine/devices.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -224,7 +225,7 @@ typedef struct pnr_config {
     struct {
         char name[PNR_TEXT_LEN];
         char method[PNR_TEXT_LEN];
-        size_t device;
+        pnr_devices device;   /* the GPUs; n = 0: all */
         size_t depth;         /* greatest number of submits in flight */
         size_t batch;         /* greatest number of dwells in a submit; 0: chosen by the program */
         size_t threads;       /* threads of the cpu engine; 0: one for each core */

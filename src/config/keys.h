@@ -21,6 +21,7 @@ typedef enum {
     PNR_KEY_YES_NO,   /* bool */
     PNR_KEY_FORMAT,   /* pnr_format; "auto" is PNR_FORMAT_NONE */
     PNR_KEY_EPOCH,    /* pnr_epoch */
+    PNR_KEY_DEVICES,  /* pnr_devices */
     PNR_KEY_RUNS      /* pnr_run *; the number of runs is a size_t at the offset `also` */
 } pnr_key_type;
 

@@ -434,6 +434,35 @@ static int parse_runs(const member *to, const char *text)
     return PNR_OK;
 }
 
+/* Reads "all", or different whole numbers as "0,1,2". */
+static int parse_devices(const member *to, const char *text)
+{
+    pnr_devices devices = {0};
+    bool is_more = strcmp(text, "all") != 0;
+
+    while (is_more) {
+        const char *at = skip_space(text);
+        const size_t n = devices.n;
+        uint64_t index = 0;
+
+        if (parse_digits(at, &text, &index, to->why) != PNR_OK)
+            return refuse_whole(to, at);
+        if (!in_range(to->key, (double)index))
+            return refuse_range(to->key, to->why);
+        pnr_devices_add(&devices, (size_t)index);
+        if (devices.n == n)
+            return refuse_value(to->why, "must name at most %d devices, each once",
+                                PNR_MAX_DEVICES);
+        text = skip_space(text);
+        is_more = *text == ',';
+        text += is_more;
+        if (!is_more && *text)
+            return refuse_value(to->why, "must be all, or whole numbers as 0,1,2");
+    }
+    *(pnr_devices *)to->field = devices;
+    return PNR_OK;
+}
+
 typedef int parse_fn(const member *to, const char *text);
 
 static parse_fn *const parsers[] = {
@@ -443,6 +472,7 @@ static parse_fn *const parsers[] = {
     [PNR_KEY_RATIONAL] = parse_rational, [PNR_KEY_CHOICE] = parse_choice,
     [PNR_KEY_YES_NO] = parse_yes_no,     [PNR_KEY_FORMAT] = parse_choice,
     [PNR_KEY_EPOCH] = parse_epoch,       [PNR_KEY_RUNS] = parse_runs,
+    [PNR_KEY_DEVICES] = parse_devices,
 };
 
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN])
@@ -547,6 +577,9 @@ char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_
             pnr_time_format(((const pnr_epoch *)field)->utc_ns, out);
         else
             snprintf(out, PNR_VALUE_MAX, "%" PRId64, ((const pnr_epoch *)field)->sample);
+        break;
+    case PNR_KEY_DEVICES:
+        pnr_devices_format(field, out);
         break;
     case PNR_KEY_RUNS:
         format_runs(*(pnr_run *const *)field, *(const size_t *)also, out);

@@ -1,105 +1,355 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlator: one engine, and the headers of the windows that are in flight. */
+/* The correlator: an engine on each device, and the queue of the jobs in flight. Jobs go to the
+ * devices in turn, so their results come back in turn. When a device is lost, the jobs of all
+ * devices are taken back and dealt out again in order: so each engine's own order stays that of the
+ * queue. */
 #include "correlator/correlator.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FAILED = 16 }; /* failures in a row after which a device is given up */
+
+typedef struct member {
+    pnr_engine *engine;
+    size_t device;
+    bool is_lost;
+    size_t n_in_flight;
+    unsigned n_failed; /* failures in a row */
+} member;
+
+typedef struct job {
+    pnr_windows windows;
+    uint64_t tag;
+    member *of;    /* the device that has it */
+    int code;      /* of its submit */
+    bool is_again; /* it has failed on another device */
+} job;
 
 struct pnr_correlator {
     const pnr_engine_ops *ops;
-    pnr_engine *engine;
     char name[48];
-    size_t depth;
-    pnr_windows in_flight[PNR_MAX_DEPTH]; /* queue; the oldest is in_flight[first] */
-    size_t first, n_in_flight;
+    size_t depth; /* most submits in flight on a device */
+    member members[PNR_MAX_DEVICES];
+    size_t n_members, n_left;
+    size_t next;                  /* the member that gets the next job, unless it is lost */
+    member *last;                 /* gave the last result */
+    pnr_devices lost;             /* devices */
+    char reason[160];             /* why the last one of them was lost */
+    job queue[PNR_MAX_IN_FLIGHT]; /* the oldest is queue[first] */
+    size_t first, n_queued;
+    size_t n_dealt; /* the first so many have been given to a device */
     uint64_t next_tag;
 };
 
-int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan,
-                          const pnr_engine_choice *choice, pnr_correlator **out, pnr_error *error)
+static job *get_job(pnr_correlator *c, size_t i)
 {
-    pnr_correlator *correlator = calloc(1, sizeof *correlator);
+    return &c->queue[(c->first + i) % PNR_MAX_IN_FLIGHT];
+}
+
+/* --- devices that are lost --- */
+
+static void mark_lost(pnr_correlator *c, member *m, const char *why)
+{
+    m->is_lost = true;
+    c->n_left--;
+    pnr_devices_add(&c->lost, m->device);
+    snprintf(c->reason, sizeof c->reason, "%s", why);
+    if (c->n_left > 0)
+        pnr_log(PNR_LOG_WARN, "engine %s: device %zu is lost (%s): its work goes to the other %zu",
+                c->name, m->device, why, c->n_left);
+}
+
+/* Returns PNR_ELOST for a code that no engine may return. Writes why a device is lost. */
+static int check_code(int code, char why[64])
+{
+    if (code <= PNR_OK && strcmp(pnr_error_name(code), "EUNKNOWN") != 0) {
+        snprintf(why, 64, "the GPU is lost");
+        return code;
+    }
+    snprintf(why, 64, "it returned the unknown status %d", code);
+    return PNR_ELOST;
+}
+
+/* Takes all jobs back: devices that are left first finish theirs, for nothing. */
+static void take_back(pnr_correlator *c)
+{
+    for (member *m = c->members; m < c->members + c->n_members; m++)
+        while (!m->is_lost && m->n_in_flight > 0) {
+            pnr_result ignored;
+            char why[64];
+            const int code = check_code(c->ops->collect(m->engine, true, &ignored), why);
+
+            if (code == PNR_ELOST || code == PNR_EAGAIN)
+                mark_lost(c, m, code == PNR_EAGAIN ? "it lost a submit" : why);
+            m->n_in_flight--;
+        }
+    c->n_dealt = 0;
+}
+
+static void lose_device(pnr_correlator *c, member *m, const char *why)
+{
+    mark_lost(c, m, why);
+    take_back(c);
+}
+
+/* --- jobs to devices --- */
+
+/* Returns the device whose turn it is. NULL: all are lost. */
+static member *next_member(pnr_correlator *c)
+{
+    if (c->n_left == 0)
+        return NULL;
+    while (c->members[c->next].is_lost)
+        c->next = (c->next + 1) % c->n_members;
+    return &c->members[c->next];
+}
+
+/* Gives the next jobs of the queue to devices that have room. PNR_OK, PNR_ELOST. */
+static int deal_jobs(pnr_correlator *c)
+{
+    while (c->n_dealt < c->n_queued) {
+        job *j = get_job(c, c->n_dealt);
+        member *m = next_member(c);
+        char why[64];
+
+        if (m == NULL)
+            return PNR_ELOST;
+        if (m->n_in_flight == c->depth)
+            return PNR_OK;
+
+        const pnr_job submit = {.windows = &j->windows, .tag = j->tag};
+
+        j->windows.submitted_ns = pnr_clock_ns();
+        j->of = m;
+        j->code = check_code(c->ops->submit(m->engine, &submit), why);
+        if (j->code == PNR_ELOST) {
+            lose_device(c, m, why);
+            continue;
+        }
+        if (j->code == PNR_EAGAIN) /* it had room */
+            j->code = PNR_EENGINE;
+        m->n_in_flight += j->code == PNR_OK;
+        c->n_dealt++;
+        c->next = (c->next + 1) % c->n_members;
+    }
+    return c->n_left > 0 ? PNR_OK : PNR_ELOST;
+}
+
+bool pnr_correlator_has_room(const pnr_correlator *c)
+{
+    return c->n_queued < c->n_left * c->depth;
+}
+
+int pnr_correlator_submit(pnr_correlator *c, const pnr_windows *windows)
+{
+    int code = deal_jobs(c);
+
+    if (code != PNR_OK)
+        return code;
+    if (!pnr_correlator_has_room(c))
+        return PNR_EAGAIN;
+    *get_job(c, c->n_queued++) = (job){.windows = *windows, .tag = c->next_tag++};
+    return deal_jobs(c);
+}
+
+int pnr_correlator_upload_ahead(pnr_correlator *c, const pnr_windows *windows)
+{
+    member *m = next_member(c);
+    char why[64];
+
+    if (m == NULL)
+        return PNR_ELOST;
+    if (c->ops->upload_ahead == NULL || c->n_dealt < c->n_queued || m->n_in_flight == c->depth)
+        return PNR_EAGAIN;
+
+    const int code = check_code(c->ops->upload_ahead(m->engine, windows), why);
+
+    if (code != PNR_ELOST)
+        return code;
+    lose_device(c, m, why);
+    return c->n_left > 0 ? PNR_OK : PNR_ELOST;
+}
+
+/* --- results --- */
+
+/* Asks the device of a job for its result. PNR_EAGAIN: not ready. */
+static int collect_job(pnr_correlator *c, job *j, bool wait, pnr_result *result)
+{
+    member *m = j->of;
+    char why[64];
+    int code;
+
+    if (j->code != PNR_OK)
+        return j->code;
+    code = check_code(c->ops->collect(m->engine, wait, result), why);
+    if (code == PNR_EAGAIN && !wait)
+        return code;
+    if (code == PNR_EAGAIN || (code == PNR_OK && result->tag != j->tag)) {
+        snprintf(why, sizeof why, "it lost a submit");
+        code = PNR_ELOST;
+    }
+    m->n_in_flight--;
+    if (code == PNR_ELOST)
+        lose_device(c, m, why);
+    return code;
+}
+
+/* Counts the failure of a job. True: the job is done again, or no device is left for it. */
+static bool is_taken_back(pnr_correlator *c, job *j, int code)
+{
+    member *m = j->of;
+    char why[160];
+
+    if (++m->n_failed == MOST_FAILED) {
+        snprintf(why, sizeof why, "%d failures in a row, the last: %.100s", MOST_FAILED,
+                 pnr_error_text(code));
+        lose_device(c, m, why);
+        return true;
+    }
+    if (c->n_left == 1 || j->is_again)
+        return false;
+    pnr_log(PNR_LOG_WARN, "engine %s: device %zu failed on a submit (%s): it goes to another one",
+            c->name, m->device, pnr_error_text(code));
+    j->is_again = true;
+    c->next = ((size_t)(m - c->members) + 1) % c->n_members;
+    take_back(c);
+    return true;
+}
+
+int pnr_correlator_collect(pnr_correlator *c, bool wait, pnr_windows *windows, pnr_result *result)
+{
+    job *j;
+    int code;
+
+    do {
+        if (c->n_queued == 0)
+            return PNR_EAGAIN;
+        if (deal_jobs(c) == PNR_ELOST)
+            return PNR_ELOST;
+        j = get_job(c, 0);
+        code = collect_job(c, j, wait, result);
+        if (code == PNR_EAGAIN)
+            return code;
+    } while (code == PNR_ELOST || (code != PNR_OK && is_taken_back(c, j, code)));
+    if (code == PNR_OK)
+        j->of->n_failed = 0;
+    c->last = j->of;
+    *windows = j->windows;
+    windows->collected_ns = pnr_clock_ns();
+    c->first = (c->first + 1) % PNR_MAX_IN_FLIGHT;
+    c->n_queued--;
+    c->n_dealt--;
+    return code;
+}
+
+int pnr_correlator_search_without(pnr_correlator *c, const pnr_windows *windows, size_t dwell,
+                                  const pnr_removal *removals, size_t n_removals,
+                                  pnr_result *result)
+{
+    member *m = c->last;
+    char why[64];
+    int code;
+
+    if (c->ops->search_without == NULL)
+        return PNR_EUNSUPPORTED;
+    do { /* any device can do this: it has the samples */
+        if (m == NULL || m->is_lost)
+            m = next_member(c);
+        if (m == NULL)
+            return PNR_ELOST;
+        code = check_code(
+            c->ops->search_without(m->engine, windows, dwell, removals, n_removals, result), why);
+        if (code == PNR_ELOST)
+            lose_device(c, m, why);
+    } while (code == PNR_ELOST);
+    return code;
+}
+
+const char *pnr_correlator_name(const pnr_correlator *c)
+{
+    return c->name;
+}
+
+pnr_device_state pnr_correlator_devices(const pnr_correlator *c)
+{
+    pnr_device_state state = {0};
+
+    if (c->n_members + c->lost.n < 2)
+        return state;
+    state.lost = c->lost;
+    for (size_t i = 0; i < c->n_members; i++)
+        if (!c->members[i].is_lost)
+            pnr_devices_add(&state.used, c->members[i].device);
+    return state;
+}
+
+const char *pnr_correlator_reason(const pnr_correlator *c)
+{
+    return c->reason;
+}
+
+/* --- create and destroy --- */
+
+/* Creates the engine of each device. A device without one is lost, unless each must work. */
+static int create_engines(pnr_correlator *c, const pnr_plan *plan, const pnr_devices *devices,
+                          bool must, pnr_error *error)
+{
+    const size_t n = c->ops->count != NULL ? devices->n : 1;
+    pnr_plan own = *plan;
+    int code = PNR_OK;
+
+    while (c->n_members < n && (code == PNR_OK || !must)) {
+        member *m = &c->members[c->n_members];
+
+        m->device = own.device = devices->index[c->n_members++];
+        c->n_left++;
+        code = c->ops->create(&own, &m->engine, error);
+        if (code != PNR_OK && !must) {
+            pnr_log(PNR_LOG_WARN, "engine %s: device %zu is not used: %s", c->name, m->device,
+                    pnr_error_text(code));
+            mark_lost(c, m, "no engine could be created there");
+        }
+    }
+    return c->n_left > 0 && !must ? PNR_OK : code;
+}
+
+int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan,
+                          const pnr_engine_choice *choice, const pnr_devices *devices,
+                          const pnr_devices *lost, pnr_correlator **out, pnr_error *error)
+{
+    pnr_correlator *c = calloc(1, sizeof *c);
+    char list[PNR_DEVICES_LEN];
     int code;
 
     *out = NULL;
-    if (correlator == NULL)
+    if (c == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "correlator: out of memory");
-    correlator->ops = ops;
-    correlator->depth = plan->depth;
-    snprintf(correlator->name, sizeof correlator->name, "%.15s/%.31s", ops->name, choice->method);
-    if ((code = ops->create(plan, &correlator->engine, error)) != PNR_OK) {
-        pnr_correlator_destroy(correlator);
+    c->ops = ops;
+    c->depth = plan->depth;
+    if (lost != NULL)
+        c->lost = *lost;
+    snprintf(c->name, sizeof c->name, "%.15s/%.31s", ops->name, choice->method);
+    if ((code = create_engines(c, plan, devices, lost == NULL, error)) != PNR_OK) {
+        pnr_correlator_destroy(c);
         return code;
     }
-    *out = correlator;
+    if (c->n_members > 1)
+        pnr_log(PNR_LOG_INFO, "engine %s: the work is dealt out to the devices %s", c->name,
+                pnr_devices_format(devices, list));
+    *out = c;
     return PNR_OK;
 }
 
-void pnr_correlator_destroy(pnr_correlator *correlator)
+void pnr_correlator_destroy(pnr_correlator *c)
 {
-    if (correlator == NULL)
+    if (c == NULL)
         return;
-    correlator->ops->destroy(correlator->engine);
-    free(correlator);
-}
-
-int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows)
-{
-    if (correlator->n_in_flight == correlator->depth)
-        return PNR_EAGAIN;
-
-    const pnr_job job = {.windows = windows, .tag = correlator->next_tag};
-    const uint64_t now_ns = pnr_clock_ns();
-    const int code = correlator->ops->submit(correlator->engine, &job);
-
-    if (code == PNR_OK) {
-        const size_t last = (correlator->first + correlator->n_in_flight) % correlator->depth;
-
-        correlator->in_flight[last] = *windows;
-        correlator->in_flight[last].submitted_ns = now_ns;
-        correlator->n_in_flight++;
-        correlator->next_tag++;
-    }
-    return code;
-}
-
-int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *windows)
-{
-    if (correlator->ops->upload_ahead == NULL || correlator->n_in_flight == correlator->depth)
-        return PNR_EAGAIN;
-    return correlator->ops->upload_ahead(correlator->engine, windows);
-}
-
-int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
-                           pnr_result *result)
-{
-    if (correlator->n_in_flight == 0)
-        return PNR_EAGAIN;
-
-    const int code = correlator->ops->collect(correlator->engine, wait, result);
-
-    if (code != PNR_EAGAIN) {
-        *windows = correlator->in_flight[correlator->first];
-        windows->collected_ns = pnr_clock_ns();
-        correlator->first = (correlator->first + 1) % correlator->depth;
-        correlator->n_in_flight--;
-    }
-    return code;
-}
-
-int pnr_correlator_search_without(pnr_correlator *correlator, const pnr_windows *windows,
-                                  size_t dwell, const pnr_removal *removals, size_t n_removals,
-                                  pnr_result *result)
-{
-    if (correlator->ops->search_without == NULL)
-        return PNR_EUNSUPPORTED;
-    return correlator->ops->search_without(correlator->engine, windows, dwell, removals, n_removals,
-                                           result);
-}
-
-const char *pnr_correlator_name(const pnr_correlator *correlator)
-{
-    return correlator->name;
+    for (size_t i = 0; i < c->n_members; i++)
+        c->ops->destroy(c->members[i].engine);
+    free(c);
 }

@@ -17,7 +17,8 @@ const char *const *pnr_engine_names(void)
     return names;
 }
 
-int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error)
+/* Loads the module of an engine, and asks for no device. */
+static int load_engine(const char *name, const pnr_engine_ops **ops, pnr_error *error)
 {
     *ops = NULL;
     if (strcmp(name, "reference") == 0) {
@@ -43,13 +44,81 @@ int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops,
         return pnr_error_set(error, PNR_EUNAVAILABLE,
                              "engine %s: its module is of interface %d, this program needs %d",
                              name, found != NULL ? found->abi : 0, PNR_ENGINE_ABI);
-
-    char text[256] = "";
-
-    if (found->probe(device, text, sizeof text) != PNR_OK)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: %s", name, text);
     *ops = found;
     return PNR_OK;
+}
+
+int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error)
+{
+    char text[256] = "";
+    const int code = load_engine(name, ops, error);
+
+    if (code != PNR_OK || (*ops)->probe(device, text, sizeof text) == PNR_OK)
+        return code;
+    *ops = NULL;
+    return pnr_error_set(error, PNR_EUNAVAILABLE, "engine %s: %s", name, text);
+}
+
+/* --- several devices --- */
+
+/* Tells whether two texts of `probe` name the same model. */
+static bool is_same_model(const char *a, const char *b)
+{
+    const size_t n = strcspn(a, ",");
+
+    return strcspn(b, ",") == n && strncmp(a, b, n) == 0;
+}
+
+/* Moves the devices that work, and are of the model of the first one, from `wanted` to `devices`.
+ * The others go to `lost`; if it is NULL, one of them is an error. */
+static int sort_devices(const pnr_engine_ops *ops, const pnr_devices *wanted, pnr_devices *devices,
+                        pnr_devices *lost, pnr_error *error)
+{
+    char first[256] = "", text[256], why[640];
+
+    for (size_t i = 0; i < wanted->n; i++) {
+        const size_t device = wanted->index[i];
+        const bool works = ops->probe(device, text, sizeof text) == PNR_OK;
+
+        if (works && (devices->n == 0 || is_same_model(text, first))) {
+            if (devices->n == 0)
+                memcpy(first, text, sizeof first);
+            pnr_devices_add(devices, device);
+            continue;
+        }
+        snprintf(why, sizeof why, "engine %s: device %zu: %.200s%s%.200s", ops->name, device, text,
+                 works ? ", which may give other bits than " : "", works ? first : "");
+        if (lost == NULL)
+            return pnr_error_set(error, PNR_EUNAVAILABLE, "%s", why);
+        pnr_log(PNR_LOG_WARN, "not used: %s", why);
+        pnr_devices_add(lost, device);
+    }
+    return PNR_OK;
+}
+
+int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices *lost,
+                            pnr_error *error)
+{
+    const bool is_auto = strcmp(name, "auto") == 0, is_all = devices->n == 0;
+    const pnr_engine_ops *ops;
+    pnr_devices wanted = *devices, left_out = {0};
+    const int code = load_engine(is_auto ? names[0] : name, &ops, is_auto ? NULL : error);
+
+    if (is_all)
+        *devices = (pnr_devices){.n = 1};
+    if (code != PNR_OK)
+        return is_auto ? PNR_OK : code;
+    if (ops->count == NULL || (is_auto && ops->count() == 0))
+        return PNR_OK;
+    for (size_t d = 0; is_all && d < ops->count(); d++)
+        pnr_devices_add(&wanted, d);
+
+    pnr_devices works = {0};
+    const int sorted = sort_devices(ops, &wanted, &works, is_all ? &left_out : lost, error);
+
+    if (sorted == PNR_OK && works.n > 0)
+        *devices = works;
+    return sorted;
 }
 
 int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,

@@ -4,6 +4,7 @@
 #define PNR_ENGINES_H
 
 #include "engine/bench.h"
+#include "engine/devices.h"
 #include "engine/engine.h"
 
 /*
@@ -13,6 +14,16 @@
  * or the text of `probe`). Modules stay loaded until exit.
  */
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
+
+/*
+ * Leaves in the list the devices that work and are of the model of the first of these. An empty
+ * list stands for all devices of the engine, of which the others are logged. Of a list that names
+ * devices, the others are appended to `lost`; if `lost` is NULL, they are an error. The name "auto"
+ * means cuda. The list stays as it is, or becomes device 0 if it is empty, where the engine ignores
+ * devices or none works: pnr_engine_choose then gives the reason. PNR_OK; PNR_EUNAVAILABLE.
+ */
+int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices *lost,
+                            pnr_error *error);
 
 /* Finds the engine for a plan, and fills *choice as describe of that engine does. The name "auto"
  * means cuda, or cpu if cuda does not work for the plan, but never reference. The choice is logged,

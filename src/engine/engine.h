@@ -6,7 +6,7 @@
 #include "engine/plan.h"
 
 /* A program and the modules that it loads must be built with the same number. */
-enum { PNR_ENGINE_ABI = 7 };
+enum { PNR_ENGINE_ABI = 8 };
 
 /* The stages of a submit, in the order in which `pnradar-bench chain` names them. */
 enum {
@@ -95,11 +95,15 @@ typedef struct pnr_engine_ops {
     int abi;           /* PNR_ENGINE_ABI */
     const char *name;  /* such as "cuda" */
     const char *title; /* one phrase for --list-engines */
+    /* Returns the number of devices here, whether they work or not. NULL in an engine that ignores
+     * plan.device. */
+    size_t (*count)(void);
     /* PNR_OK: the engine works here, and `text` describes the device ("NVIDIA H200, 143771 MiB,
-     * driver 13.0"). PNR_EUNAVAILABLE: `text` gives the reason in one line. */
+     * driver 13.0"), with the model before the first comma: devices of one model give the same
+     * bits. PNR_EUNAVAILABLE: `text` gives the reason in one line. */
     int (*probe)(size_t device, char *text, size_t text_size);
-    /* Returns sample memory that the engine reads fastest (pinned), aligned to 64 bytes and zeroed.
-     * NULL: out of memory. */
+    /* Returns sample memory that the engine reads fastest (pinned for all devices), aligned to 64
+     * bytes and zeroed. NULL: out of memory. */
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
     /* Prepares sample memory that another process shares, so that the engine reads it as fast as

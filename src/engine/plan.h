@@ -181,7 +181,7 @@ typedef struct pnr_plan {
     pnr_want want_profile; /* the result also has every lag of every dwell */
     bool measure;          /* fill stage_ns; the engine may be slower */
     bool spin;             /* `collect` polls and never sleeps */
-    size_t device;         /* index of the GPU */
+    size_t device;         /* index of the GPU; several have an engine each, see devices.h */
     size_t threads;        /* threads of the cpu engine; 0: one for each core */
     const char *method;    /* "auto" or a method of the engine */
     bool will_subtract;    /* search_without will be called. true: create allocates the memory for

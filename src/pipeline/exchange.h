@@ -7,6 +7,7 @@
 #include "base/account.h"
 #include "detector/detector.h"
 #include "engine/block.h"
+#include "engine/devices.h"
 #include "engine/engine.h"
 
 #include <stdbool.h>
@@ -49,7 +50,8 @@ typedef struct pnr_counted {
     pnr_account account;
     uint64_t unreported; /* samples from the last result to the end of this view, which gave no
                           * result */
-    int failure;         /* code of the last submit or collect that failed */
+    int failure;         /* code of the last submit that failed */
+    pnr_device_state devices;
 } pnr_counted;
 
 /* `of` is the first argument of each function. */

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_VIEWS = PNR_MAX_DEPTH + 1 + PNR_MOST_PENDING, MANY_DEATHS = 5, TWO = 2 };
+enum { MOST_VIEWS = PNR_MAX_IN_FLIGHT + 1 + PNR_MOST_PENDING, MANY_DEATHS = 5, TWO = 2 };
 
 static const uint64_t patience_ns = 10 * 1000 * 1000; /* between two looks at the worker */
 static const uint64_t look_ns = 1000 * 1000;
@@ -68,7 +68,7 @@ size_t pnr_isolation_views(const pnr_setup *setup)
 {
     const pnr_plan *plan = &setup->plan;
 
-    return plan->depth + 1 + (pnr_plan_rows(plan) > 1 ? PNR_MOST_PENDING : 0);
+    return pnr_setup_in_flight(setup) + 1 + (pnr_plan_rows(plan) > 1 ? PNR_MOST_PENDING : 0);
 }
 
 void *pnr_isolation_memory(const pnr_isolation *i)
@@ -180,7 +180,7 @@ static const char *engine_name(const pnr_isolation *i, bool is_degraded)
  * once. */
 static void start_worker(pnr_isolation *i, pnr_worker_process *w, bool is_degraded)
 {
-    pnr_worker_start(w, engine_name(i, is_degraded), i->unreported);
+    pnr_worker_start(w, engine_name(i, is_degraded), pnr_isolation_deaths(i) > 0, i->unreported);
 }
 
 /* Counts a death. Returns true if it is the fifth in a minute. */
@@ -264,7 +264,7 @@ static void send_part(pnr_isolation *i, bool *is_any)
     pnr_windows part;
 
     if (!i->now->is_ready || i->next != NULL || ahead == 0 || i->n_sent < i->n_taken ||
-        i->n_taken - i->n_done >= i->parts.setup->plan.depth ||
+        i->n_taken - i->n_done >= pnr_setup_in_flight(i->parts.setup) ||
         i->exchange->peek(i->exchange->of, ahead, &part) != PNR_OK)
         return;
     *is_any |= pnr_worker_send(i->now, PNR_VIEW_PART, &part);

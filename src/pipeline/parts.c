@@ -5,6 +5,7 @@
 #include "base/available.h"
 #include "base/log.h"
 #include "engine/plan.h"
+#include "pipeline/worker_process.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -56,7 +57,8 @@ static int fit_to_ring(pnr_pipeline *p, pnr_error *error)
     const size_t sample_bytes = pnr_plan_sample_bytes(plan);
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t behind = pnr_plan_view_samples(plan, 0);
-    const size_t views = plan->depth + 1; /* one more for the source to write into */
+    const size_t views =
+        pnr_setup_in_flight(p->setup) + 1; /* one more for the source to write into */
     const size_t whole = p->capacity > behind ? (p->capacity - behind) / dwell : 0;
 
     if (whole < 2)
@@ -84,6 +86,22 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
         p->capacity = bridging_samples(p);
     fit_to_recording(p, pnr_plan_dwell_samples(plan), pnr_plan_view_samples(plan, 0));
     return PNR_OK;
+}
+
+/* Lists the devices of engine.device, since each needs samples in the ring. */
+static int open_devices(pnr_pipeline *p, pnr_error *error)
+{
+    const char *engine = p->config->engine.name;
+    pnr_devices *devices = &p->setup->devices;
+    int code = PNR_OK;
+
+    if (may_isolate(p) && p->options->can_isolate)
+        code = devices->n > 0 ? PNR_OK
+                              : pnr_worker_list_devices(engine, p->options->stop, devices, error);
+    else if (devices->n != 1)
+        code = pnr_engine_list_devices(engine, devices, NULL, error);
+    p->processing.devices = *devices;
+    return code;
 }
 
 /* Opens the engine in this process, and its memory for the samples. */
@@ -188,7 +206,8 @@ static pnr_ring_shape ring_shape(pnr_pipeline *p)
         .first_window = first_window_of(p),
         .end = p->part.end,
         .zero_byte = plan->format == PNR_FORMAT_CU8 || plan->format == PNR_FORMAT_U8 ? 0x80 : 0,
-        .depth = p->isolation != NULL ? pnr_isolation_views(p->setup) : plan->depth,
+        .depth =
+            p->isolation != NULL ? pnr_isolation_views(p->setup) : pnr_setup_in_flight(p->setup),
         .events = &p->events,
         .memory = p->memory,
     };
@@ -471,9 +490,10 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     pnr_events_begin(&p->events);
     if ((code = open_source(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
         (code = make_setup(p, error)) != PNR_OK || (code = open_part(p, error)) != PNR_OK ||
-        (code = check_length(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
-        (code = open_engine(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
-        (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
+        (code = check_length(p, error)) != PNR_OK || (code = open_devices(p, error)) != PNR_OK ||
+        (code = shape_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
+        (code = check_stop(p)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
+        (code = open_acquisition(p, error)) != PNR_OK ||
         (code = open_recorder(p, error)) != PNR_OK || (code = open_reload(p, error)) != PNR_OK ||
         (code = open_publishing(p, error)) != PNR_OK)
         return code;
@@ -515,8 +535,8 @@ int pnr_pipeline_open_next(pnr_pipeline *p, pnr_error *error)
     if ((code = make_setup(p, error)) != PNR_OK || (code = check_next(p, error)) != PNR_OK)
         return code;
     p->max_dwells = p->setup->plan.batch;
-    if ((code = fit_to_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
-        (code = open_publishing(p, error)) != PNR_OK)
+    if ((code = open_devices(p, error)) != PNR_OK || (code = fit_to_ring(p, error)) != PNR_OK ||
+        (code = open_engine(p, error)) != PNR_OK || (code = open_publishing(p, error)) != PNR_OK)
         return code;
     shape = ring_shape(p);
     shape.first_window = p->setup->radar.first_window;

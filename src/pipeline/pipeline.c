@@ -50,6 +50,7 @@ static void release_view(void *of, const pnr_counted *counted)
 
     pnr_account_add(&p->account, &counted->account);
     p->failure = counted->failure;
+    p->devices = counted->devices;
     pnr_ring_release(p->ring);
 }
 
@@ -82,7 +83,7 @@ static void post_account(pnr_pipeline *p, bool must)
     if (!must && !pnr_publishing_wants_account(p->publishing))
         return;
     pnr_ring_account(p->ring, &account);
-    pnr_publishing_account(p->publishing, &account, p->failure, must);
+    pnr_publishing_account(p->publishing, &account, p->failure, &p->devices, must);
 }
 
 static void begin_turn(void *of)
@@ -122,7 +123,7 @@ static void drop_stream(pnr_pipeline *p)
     while (p->isolation != NULL && pnr_isolation_drop(p->isolation, &windows))
         pnr_processing_drop(processing, &windows, offsetof(pnr_account, dropped_engine_error));
     while (processing->n_back < processing->n_fed)
-        pnr_processing_drop(processing, &processing->fed[processing->n_back++ % PNR_MAX_DEPTH],
+        pnr_processing_drop(processing, &processing->fed[processing->n_back++ % PNR_MAX_IN_FLIGHT],
                             offsetof(pnr_account, dropped_engine_error));
     while ((code = pnr_ring_acquire(p->ring, p->max_dwells, &windows)) != PNR_EEND) {
         if (code == PNR_OK)
@@ -155,8 +156,9 @@ static int stream_error(const pnr_pipeline *p, int code, pnr_error *error)
 
     if (code == PNR_ELOST)
         return pnr_error_set(error, code, "engine %s: %s: restart the program", engine,
-                             p->isolation != NULL ? "no worker could finish the last views"
-                                                  : pnr_processing_reason(&p->processing));
+                             p->isolation != NULL
+                                 ? "no worker could finish the last views"
+                                 : pnr_correlator_reason(p->processing.correlator));
     if (p->acquisition.code != PNR_OK) {
         if (error != NULL)
             *error = p->acquisition.error;

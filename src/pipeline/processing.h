@@ -21,6 +21,9 @@ typedef struct pnr_processing {
     bool is_live;      /* samples arrive at a fixed rate and cannot wait */
     size_t max_dwells; /* most dwells of a submit */
     const pnr_exchange *exchange;
+    pnr_devices devices; /* engine.device, of which `choose` leaves those that work */
+    bool may_lack;       /* devices may be missing, since an earlier worker was lost */
+    pnr_devices lost;    /* the missing ones */
     const pnr_engine_ops *ops;
     pnr_engine_choice choice;
     pnr_correlator *correlator;
@@ -35,18 +38,16 @@ typedef struct pnr_processing {
     pnr_clean *clean;     /* NULL: detector.subtract is 0 */
     size_t ahead;         /* smallest part of a dwell to upload ahead, in samples; 0: none */
 
-    /* The views in the engine are n_back .. n_fed - 1. View i is at fed[i mod PNR_MAX_DEPTH]. */
-    pnr_windows fed[PNR_MAX_DEPTH];
+    /* The views in the engine are n_back .. n_fed - 1. View i is at fed[i mod PNR_MAX_IN_FLIGHT]. */
+    pnr_windows fed[PNR_MAX_IN_FLIGHT];
     uint64_t n_fed, n_back; /* number of views given to the engine; number of finished ones */
-    unsigned n_failed;      /* submits and collects that failed since the last result */
-    int failure;            /* code of the last failed submit or collect */
-    char given_up[128];     /* why the engine was given up; "": it returned PNR_ELOST itself */
+    int failure;            /* code of the last failed submit */
     uint64_t unreported;    /* samples since the last result, lost ones too; none gave a result */
 } pnr_processing;
 
 /* Chooses the engine of this name for views of up to max_dwells dwells, and begins to open the
- * detector in another thread; the caller has set config, setup, is_live and max_dwells. Errors:
- * those of pnr_engine_choose. */
+ * detector in another thread; the caller has set config, setup, devices, is_live and max_dwells.
+ * Errors: those of pnr_engine_list_devices and pnr_engine_choose. */
 int pnr_processing_choose(pnr_processing *p, const char *engine, pnr_error *error);
 /* Refuses a plan that, with a ring of n_samples, needs more memory than there is: the system would
  * grant the memory and later kill the program. Before choose it counts no memory of the engine.
@@ -58,12 +59,11 @@ int pnr_processing_open(pnr_processing *p, pnr_error *error);
 void pnr_processing_close(pnr_processing *p);
 
 /* Runs until the stream ends. PNR_EEND: every result is committed. PNR_ELOST: the engine is lost or
- * given up; the views n_back .. n_fed - 1 have no result, and all results of earlier views are
+ * given up on all devices; the views n_back .. n_fed - 1 have no result, and all results of earlier views are
  * committed. */
 int pnr_processing_run(pnr_processing *p);
-/* Why the engine is lost. */
-const char *pnr_processing_reason(const pnr_processing *p);
-
+/* Makes the record of a view with this account. */
+pnr_counted pnr_processing_counted(const pnr_processing *p, const pnr_account *account);
 /* Releases and finishes windows that give no result. reason: offset of the member of pnr_account
  * that counts them. */
 void pnr_processing_drop(pnr_processing *p, const pnr_windows *windows, size_t reason);

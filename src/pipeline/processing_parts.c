@@ -14,12 +14,13 @@
 /* The most detection threads that the program starts unless the user asks for more. */
 enum { MAX_DETECTION_THREADS = 16 };
 
-/* The plan with the batch that the ring has space for. */
+/* The plan with the batch that the ring has space for, on the first device. */
 static pnr_plan engine_plan(const pnr_processing *p)
 {
     pnr_plan plan = p->setup->plan;
 
     plan.batch = p->max_dwells;
+    plan.device = p->devices.index[0];
     return plan;
 }
 
@@ -30,7 +31,7 @@ int pnr_processing_check_memory(const pnr_processing *p, size_t n_samples, bool 
     const double there = pnr_memory_available();
     const double ring = (double)n_samples * (double)pnr_plan_sample_bytes(plan);
     const double queue = (double)pnr_publishing_bytes(p->setup, p->is_live);
-    const double engine = (double)p->choice.host_bytes;
+    const double engine = (double)(p->devices.n * p->choice.host_bytes);
 
     if ((has_ring ? 0 : ring + queue) + engine <= there)
         return PNR_OK;
@@ -100,12 +101,24 @@ static int join_detector(pnr_processing *p, pnr_error *error)
 
 int pnr_processing_choose(pnr_processing *p, const char *engine, pnr_error *error)
 {
-    const pnr_plan plan = engine_plan(p);
+    const bool is_list = p->devices.n > 1;
+    int code = PNR_OK;
 
     p->is_opening = pthread_create(&p->opening, NULL, open_detector_thread, p) == 0;
     if (!p->is_opening)
         open_detector_thread(p);
-    return pnr_engine_choose(engine, &plan, &p->ops, &p->choice, error);
+    if (is_list)
+        code = pnr_engine_list_devices(engine, &p->devices, p->may_lack ? &p->lost : NULL, error);
+    if (code != PNR_OK)
+        return code;
+
+    const pnr_plan plan = engine_plan(p);
+
+    code = pnr_engine_choose(engine, &plan, &p->ops, &p->choice, error);
+    if (code == PNR_OK && is_list && p->ops->count == NULL)
+        pnr_log(PNR_LOG_WARN, "engine.device: the engine %s has no devices to choose from",
+                p->ops->name);
+    return code;
 }
 
 static int open_clean(pnr_processing *p, pnr_error *error)
@@ -139,7 +152,8 @@ int pnr_processing_open(pnr_processing *p, pnr_error *error)
     const pnr_plan plan = engine_plan(p);
     int code;
 
-    if ((code = pnr_correlator_create(p->ops, &plan, &p->choice, &p->correlator, error)) !=
+    if ((code = pnr_correlator_create(p->ops, &plan, &p->choice, &p->devices,
+                                      p->may_lack ? &p->lost : NULL, &p->correlator, error)) !=
             PNR_OK ||
         (code = join_detector(p, error)) != PNR_OK || (code = open_clean(p, error)) != PNR_OK)
         return code;

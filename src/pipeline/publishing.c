@@ -26,6 +26,7 @@ typedef struct account_record {
     pnr_made_head head;
     pnr_account account;
     int failure;
+    pnr_device_state devices;
 } account_record;
 
 /* --- the processing thread --- */
@@ -76,7 +77,8 @@ void pnr_publishing_commit(pnr_publishing *p, const float *cells)
     pnr_queue_commit(p->to, pnr_made_finish(made, p->has_cells ? cells : NULL, p->cells_bytes));
 }
 
-void pnr_publishing_account(pnr_publishing *p, const pnr_account *account, int failure, bool must)
+void pnr_publishing_account(pnr_publishing *p, const pnr_account *account, int failure,
+                            const pnr_device_state *devices, bool must)
 {
     account_record *record = reserve_record(p, sizeof *record, must);
 
@@ -85,6 +87,7 @@ void pnr_publishing_account(pnr_publishing *p, const pnr_account *account, int f
     record->head = (pnr_made_head){.kind = PNR_MADE_ACCOUNT, .n_unsent = p->n_unsent};
     record->account = *account;
     record->failure = failure;
+    record->devices = *devices;
     p->n_unsent = 0;
     pnr_queue_commit(p->to, sizeof *record);
 }
@@ -132,6 +135,7 @@ static void take_record(pnr_publishing *p, const void *record)
 
         p->samples = made->account;
         p->failure = made->failure;
+        p->devices = made->devices;
     } else {
         pnr_publishing_report(p, record);
     }

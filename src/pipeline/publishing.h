@@ -71,10 +71,10 @@ pnr_made *pnr_publishing_reserve(pnr_publishing *publishing);
 /* Appends the lent result with its cells (NULL: none), or counts it as unsent. A live stream passes
  * over cells that find no space. */
 void pnr_publishing_commit(pnr_publishing *publishing, const float *cells);
-/* Appends the present account of samples and windows. failure: the code of the last failed submit
- * or collect. must: waits for space; otherwise nothing is appended to a full queue. */
+/* Appends the present account of samples and windows. failure: the code of the last submit that
+ * failed. must: waits for space; otherwise nothing is appended to a full queue. */
 void pnr_publishing_account(pnr_publishing *publishing, const pnr_account *account, int failure,
-                            bool must);
+                            const pnr_device_state *devices, bool must);
 /* True when a tenth of a second has passed since the last time that this was true. The processing
  * thread calls it all the time: a pause of engine.deadline_hang is reported as an event. */
 bool pnr_publishing_wants_account(pnr_publishing *publishing);

@@ -47,12 +47,14 @@ struct pnr_publishing {
     size_t gate_first_cell;
     pnr_zero_tracker zero;
     pnr_slip_tracker slip;
-    bool is_zero_kept;      /* the zero delay is kept in radar.zero_state_path */
-    bool is_zero_refused;   /* a write of the state failed */
-    bool is_fresh;          /* a record was taken since the last pause */
-    pnr_account samples;    /* the last account of samples and windows */
-    pnr_account account;    /* the counts of results */
-    int failure;            /* code of the last failed submit or collect */
+    bool is_zero_kept;    /* the zero delay is kept in radar.zero_state_path */
+    bool is_zero_refused; /* a write of the state failed */
+    bool is_fresh;        /* a record was taken since the last pause */
+    pnr_account samples;  /* the last account of samples and windows */
+    pnr_account account;  /* the counts of results */
+    int failure;          /* code of the last submit that failed */
+    pnr_device_state devices;
+    pnr_devices lost_told;  /* lost devices that are logged */
     uint64_t n_told;        /* number of dropped windows that are logged */
     uint64_t n_unsent_told; /* as n_told, of results that found the queue full */
     bool does_hang;         /* the processing thread has made no turn for engine.deadline_hang */

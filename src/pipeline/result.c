@@ -115,7 +115,7 @@ static void add_result(pnr_processing *p, const pnr_pending_result *of)
 /* Finishes the view of a result whose dwells are all committed. */
 static void finish_view(pnr_processing *p, const pnr_account *account)
 {
-    const pnr_counted counted = {*account, p->unreported, p->failure};
+    const pnr_counted counted = pnr_processing_counted(p, account);
 
     p->exchange->finish(p->exchange->of, &counted);
     p->exchange->wake(p->exchange->of, false);
@@ -144,7 +144,7 @@ void pnr_processing_report(pnr_processing *p, const pnr_windows *windows, const 
 {
     const pnr_pending_result now = {&p->setup->plan, *windows, *result,
                                     count_result(p, windows, result)};
-    const pnr_counted counted = {.account = now.account, .failure = p->failure};
+    const pnr_counted counted = pnr_processing_counted(p, &now.account);
 
     pnr_team_hurry(p->team, p->is_live && p->exchange->is_half_full(p->exchange->of));
     if (p->pending != NULL) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "engine/block.h"
+#include "engine/devices.h"
 #include "pipeline/exchange.h"
 #include "pipeline/realtime.h"
 #include "ring/queue.h"
@@ -27,7 +28,9 @@ typedef struct pnr_shared_order {
     size_t most_view_bytes, cells_bytes; /* bytes of a record of a view, and of the cells of a
                                           * result */
     char engine[48];
-    uint64_t unreported; /* samples before the first view that gave no result */
+    pnr_devices devices;
+    bool may_lack_devices; /* an earlier worker was lost: those that still work go on */
+    uint64_t unreported;   /* samples before the first view that gave no result */
     size_t config_at, config_bytes, views_at, results_at; /* offsets from the begin */
 } pnr_shared_order;
 

@@ -45,7 +45,8 @@ struct pnr_pipeline {
     pnr_isolation *isolation;  /* NULL: none */
     pnr_account account;       /* account of samples and windows, without the counts that the ring
                                 * keeps */
-    int failure;               /* code of the last failed submit or collect */
+    int failure;               /* code of the last submit that failed */
+    pnr_device_state devices;
     uint64_t carried; /* samples without a result before the next view, of another configuration */
     bool is_ended;    /* the ring has ended */
 };

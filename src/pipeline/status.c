@@ -47,6 +47,7 @@ static void fill_status(pnr_publishing *p, pnr_status *status)
     status->zero = &p->zero;
     status->slips = p->slip.n_slips;
     status->events = p->parts.events;
+    status->devices = p->devices;
     if (p->parts.isolation != NULL) {
         status->has_worker = true;
         status->worker_deaths = pnr_isolation_deaths(p->parts.isolation);
@@ -112,6 +113,25 @@ static void tell_failures(pnr_publishing *p)
     p->n_told = n_dropped;
 }
 
+/* Reports each device that is lost since the last call, as an event. */
+static void tell_devices(pnr_publishing *p)
+{
+    const pnr_devices *lost = &p->devices.lost;
+    pnr_devices told = p->lost_told;
+
+    for (size_t i = 0; i < lost->n; i++) {
+        const size_t n_before = told.n;
+
+        pnr_devices_add(&told, lost->index[i]);
+        if (told.n > n_before)
+            pnr_event_post(p->parts.events, PNR_EVENT_DEVICE_LOST, PNR_EVENT_NO_SAMPLE,
+                           lost->index[i], (double)p->devices.used.n,
+                           "engine %s: device %u is lost, the other %zu do its work",
+                           p->report.engine, lost->index[i], p->devices.used.n);
+    }
+    p->lost_told = *lost; /* a new worker may have them again */
+}
+
 /* Reports how many results found the queue full since the last call, as one event. */
 static void tell_unsent(pnr_publishing *p)
 {
@@ -150,6 +170,7 @@ static void tell_all(pnr_publishing *p)
     tell_hang(p);
     pnr_deadline_tell(&p->deadline, p->parts.events);
     tell_failures(p);
+    tell_devices(p);
     tell_unsent(p);
     pnr_publishing_tell_events(p);
     pnr_event_log_rest(p->parts.events);
@@ -244,6 +265,7 @@ int pnr_publishing_close_account(pnr_publishing *p, uint64_t positions, int code
         code = options->finish(options->tap_context, code, error);
     pnr_sample_recorder_finish(p->parts.acquisition->recorder);
     pnr_result_recorder_finish(p->recorder);
+    tell_devices(p);
     pnr_publishing_tell_events(p);
     *account = p->account;
     pnr_account_add(account, &p->samples);

@@ -32,9 +32,9 @@ typedef struct worker {
     pnr_processing processing;
     pnr_exchange exchange;
     pnr_realtime realtime;
-    /* Copies of the views that the engine has, a queue of `depth`, and of the last part. */
-    pnr_shared_view *lent[PNR_MAX_DEPTH], *part;
-    size_t first_lent, n_lent;
+    /* Copies of the views that the engine has, a queue, and of the last part. */
+    pnr_shared_view *lent[PNR_MAX_IN_FLIGHT], *part;
+    size_t n_copies, first_lent, n_lent;
     pnr_made *made;
 } worker;
 
@@ -60,14 +60,13 @@ static bool take_view(worker *w, int kind, pnr_shared_view *to, pnr_windows *out
 static int acquire_view(void *of, size_t max_dwells, pnr_windows *out)
 {
     worker *w = of;
-    const size_t depth = w->setup->plan.depth;
     const pnr_shared_view *oldest = pnr_queue_front(w->views);
 
     (void)max_dwells; /* the run has made views that are small enough */
     if (oldest != NULL && oldest->kind == PNR_VIEW_END)
         return PNR_EEND;
-    if (w->n_lent == depth ||
-        !take_view(w, PNR_VIEW_WHOLE, w->lent[(w->first_lent + w->n_lent) % depth], out))
+    if (w->n_lent == w->n_copies ||
+        !take_view(w, PNR_VIEW_WHOLE, w->lent[(w->first_lent + w->n_lent) % w->n_copies], out))
         return PNR_EAGAIN;
     w->n_lent++;
     return PNR_OK;
@@ -97,7 +96,7 @@ static void release_view(void *of, const pnr_counted *counted)
     worker *w = of;
 
     (void)counted; /* passed on when the results of the view are committed */
-    w->first_lent = (w->first_lent + 1) % w->setup->plan.depth;
+    w->first_lent = (w->first_lent + 1) % w->n_copies;
     w->n_lent--;
 }
 
@@ -211,10 +210,12 @@ static int open_setup(worker *w, pnr_error *error)
         return code;
     if (order->wants_power && w->setup->plan.want_profile == PNR_WANT_NONE)
         pnr_setup_want_power(w->setup, &w->config);
-    for (size_t i = 0; i <= w->setup->plan.depth; i++) {
+    w->setup->devices = order->devices;
+    w->n_copies = pnr_setup_in_flight(w->setup);
+    for (size_t i = 0; i <= w->n_copies; i++) {
         pnr_shared_view *copy = calloc(1, order->most_view_bytes);
 
-        *(i < w->setup->plan.depth ? &w->lent[i] : &w->part) = copy;
+        *(i < w->n_copies ? &w->lent[i] : &w->part) = copy;
         if (copy == NULL)
             return pnr_error_set(error, PNR_ENOMEMORY, "worker: out of memory");
     }
@@ -232,6 +233,8 @@ static int open_worker(worker *w, pnr_error *error)
     w->exchange = exchange_of(w);
     p->config = &w->config;
     p->setup = w->setup;
+    p->devices = order->devices;
+    p->may_lack = order->may_lack_devices;
     p->is_live = order->is_live;
     p->max_dwells = order->max_dwells;
     p->exchange = &w->exchange;
@@ -281,7 +284,21 @@ static int run_worker(worker *w, pnr_error *error)
     pnr_queue_wake(w->results);
     return code == PNR_EEND ? PNR_OK
                             : pnr_error_set(error, code, "engine %s: %s", w->shared->engine,
-                                            pnr_processing_reason(&w->processing));
+                                            pnr_correlator_reason(w->processing.correlator));
+}
+
+/* Writes all devices of an engine to standard output. */
+static void write_devices(const char *engine)
+{
+    pnr_devices devices = {0};
+    pnr_error error = {0};
+    const int code = pnr_engine_list_devices(engine, &devices, NULL, &error);
+
+    if (code != PNR_OK)
+        pnr_log(PNR_LOG_ERROR, "%s", error.text);
+    else if (write(STDOUT_FILENO, &devices, sizeof devices) != (ssize_t)sizeof devices)
+        _exit(pnr_error_exit(PNR_EIO));
+    _exit(pnr_error_exit(code));
 }
 
 void pnr_worker_main(int argc, char **argv)
@@ -290,9 +307,11 @@ void pnr_worker_main(int argc, char **argv)
     pnr_error error = {0};
     int code;
 
-    if (argc != 3 || strcmp(argv[1], PNR_WORKER_OPTION) != 0)
+    if (argc < 3 || argc > 4 || strcmp(argv[1], PNR_WORKER_OPTION) != 0)
         return;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (argc == 4 && strcmp(argv[2], PNR_WORKER_DEVICES) == 0)
+        write_devices(argv[3]);
     (void)signal(SIGINT, SIG_IGN); /* the run drains its ring first */
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -21,7 +22,7 @@
 
 extern char **environ;
 
-enum { LINE = 64, RESULT_BYTES = 1 << 20, MORE_VIEWS = 2 };
+enum { LINE = 64, RESULT_BYTES = 1 << 20, MORE_VIEWS = 2, POLL_MS = 50 };
 
 static const uint64_t end_patience_ns = PNR_NS_PER_S, nap_ns = 1000 * 1000;
 
@@ -59,6 +60,7 @@ static size_t fill_order(pnr_shared_order *order, const pnr_isolation_parts *par
         .sample_bytes = pnr_plan_sample_bytes(plan),
         .format = parts->info->format,
         .n_channels = parts->info->n_channels,
+        .devices = parts->setup->devices,
         .is_live = parts->is_live,
         .wants_power = plan->want_profile == PNR_WANT_POWER,
         .max_dwells = parts->max_dwells,
@@ -126,8 +128,9 @@ void pnr_worker_close(pnr_worker_process *w)
 /* --- the process --- */
 
 /* Clears what an earlier worker left: its state and the queues. Keeps the configuration and the
- * order, and sets the engine and `unreported` in the order. */
-static void reset_memory(pnr_worker_process *w, const char *engine, uint64_t unreported)
+ * order, and sets the members of the order that the arguments name. */
+static void reset_memory(pnr_worker_process *w, const char *engine, bool may_lack_devices,
+                         uint64_t unreported)
 {
     pnr_shared_order *order = &w->shared->order;
     char *begin = (char *)w->shared;
@@ -135,50 +138,107 @@ static void reset_memory(pnr_worker_process *w, const char *engine, uint64_t unr
     memset((char *)order + sizeof *order, 0, sizeof *w->shared - sizeof *order);
     memset(begin + order->views_at, 0, w->bytes - order->views_at);
     snprintf(order->engine, sizeof order->engine, "%s", engine);
+    order->may_lack_devices = may_lack_devices;
     order->unreported = unreported;
     w->views = pnr_queue_init(begin + order->views_at, w->views_capacity, order->most_view_bytes);
     w->results = pnr_queue_init(begin + order->results_at, results_capacity(order),
                                 pnr_made_most_bytes(order->cells_bytes));
 }
 
-/* Gives the worker standard error and the two memories, and no priority: it asks for its own. */
-static int spawn_self(pnr_worker_process *w)
+/* Starts this program again, without priority: it asks for its own. The process gets standard error
+ * and the descriptors that `files` duplicates; `files` is destroyed. */
+static int spawn_self(pid_t *pid, posix_spawn_file_actions_t *files, char *const arguments[])
 {
-    const int samples_fd = w->shared->order.samples_fd;
     const struct sched_param plain = {.sched_priority = 0};
-    posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
-    char number[16];
-    char *const arguments[] = {program_invocation_name, (char[]){PNR_WORKER_OPTION}, number, NULL};
     int code;
 
-    snprintf(number, sizeof number, "%d", w->fd);
-    posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSCHEDULER);
     posix_spawnattr_setschedpolicy(&attributes, SCHED_OTHER);
     posix_spawnattr_setschedparam(&attributes, &plain);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    code = posix_spawn(pid, "/proc/self/exe", files, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(files);
+    return code;
+}
+
+static int spawn_worker(pnr_worker_process *w)
+{
+    const int samples_fd = w->shared->order.samples_fd;
+    posix_spawn_file_actions_t files;
+    char number[16];
+    char *const arguments[] = {program_invocation_name, (char[]){PNR_WORKER_OPTION}, number, NULL};
+
+    snprintf(number, sizeof number, "%d", w->fd);
+    posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     /* A descriptor that is duplicated to itself stays open. */
     posix_spawn_file_actions_adddup2(&files, w->fd, w->fd);
     posix_spawn_file_actions_adddup2(&files, samples_fd, samples_fd);
-    code = posix_spawn(&w->pid, "/proc/self/exe", &files, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return code;
+    return spawn_self(&w->pid, &files, arguments);
 }
 
-void pnr_worker_start(pnr_worker_process *w, const char *engine, uint64_t unreported)
+/* Reads the list that another process writes. PNR_OK; PNR_EUNAVAILABLE: it has ended without;
+ * PNR_EEND. */
+static int read_devices(int fd, const volatile int *stop, pnr_devices *out)
+{
+    struct pollfd item = {.fd = fd, .events = POLLIN};
+
+    while (stop == NULL || __atomic_load_n(stop, __ATOMIC_RELAXED) == 0)
+        if (poll(&item, 1, POLL_MS) > 0)
+            return read(fd, out, sizeof *out) == (ssize_t)sizeof *out && out->n >= 1 &&
+                           out->n <= PNR_MAX_DEVICES
+                       ? PNR_OK
+                       : PNR_EUNAVAILABLE;
+    return PNR_EEND;
+}
+
+int pnr_worker_list_devices(const char *engine, const volatile int *stop, pnr_devices *out,
+                            pnr_error *error)
+{
+    char name[PNR_TEXT_LEN];
+    char *const arguments[] = {program_invocation_name, (char[]){PNR_WORKER_OPTION},
+                               (char[]){PNR_WORKER_DEVICES}, name, NULL};
+    posix_spawn_file_actions_t files;
+    pid_t pid;
+    int ends[2], code;
+
+    snprintf(name, sizeof name, "%s", engine);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return pnr_error_set(error, PNR_EUNAVAILABLE, "no pipe: %s", strerror(errno));
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
+    code = spawn_self(&pid, &files, arguments);
+    close(ends[1]);
+    if (code == 0) {
+        code = read_devices(ends[0], stop, out);
+        (void)kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    } else {
+        code = PNR_EUNAVAILABLE;
+    }
+    close(ends[0]);
+    return code == PNR_EUNAVAILABLE ? pnr_error_set(error, code,
+                                                    "engine.device = all: no process could list "
+                                                    "the devices of the engine %s",
+                                                    engine)
+                                    : code;
+}
+
+void pnr_worker_start(pnr_worker_process *w, const char *engine, bool may_lack_devices,
+                      uint64_t unreported)
 {
     int code;
 
-    reset_memory(w, engine, unreported);
+    reset_memory(w, engine, may_lack_devices, unreported);
     w->is_started = true;
     w->is_ready = false;
     w->turns = 0;
     w->started_ns = w->moved_ns = pnr_clock_ns();
-    if ((code = spawn_self(w)) == 0)
+    if ((code = spawn_worker(w)) == 0)
         return;
     w->pid = 0;
     pnr_error_set(&w->shared->error, PNR_EUNAVAILABLE, "no worker can be started: %s",

@@ -21,6 +21,11 @@ typedef struct pnr_worker_process {
     uint64_t turns;                /* of its loop, at that time */
 } pnr_worker_process;
 
+/* Lists all devices of an engine, as pnr_engine_list_devices does, in a process of its own, since
+ * this one never touches a GPU. PNR_OK; PNR_EUNAVAILABLE; PNR_EEND: *stop (may be NULL) was set. */
+int pnr_worker_list_devices(const char *engine, const volatile int *stop, pnr_devices *out,
+                            pnr_error *error);
+
 /* Makes the memory. samples_fd: memory of the samples. PNR_OK, PNR_ENOMEMORY. Call close also after
  * an error. */
 int pnr_worker_open(pnr_worker_process *w, const pnr_isolation_parts *parts, int samples_fd,
@@ -28,9 +33,10 @@ int pnr_worker_open(pnr_worker_process *w, const pnr_isolation_parts *parts, int
 /* Kills the worker unless it ends within a second, and frees the memory. */
 void pnr_worker_close(pnr_worker_process *w);
 
-/* Starts a worker of this engine with empty queues. unreported: as in pnr_shared_order. If that
- * fails, pnr_worker_is_lost says so. */
-void pnr_worker_start(pnr_worker_process *w, const char *engine, uint64_t unreported);
+/* Starts a worker of this engine with empty queues. may_lack_devices, unreported: as in
+ * pnr_shared_order. If that fails, pnr_worker_is_lost says so. */
+void pnr_worker_start(pnr_worker_process *w, const char *engine, bool may_lack_devices,
+                      uint64_t unreported);
 /* Kills the worker, and waits until it is gone. What it has written stays readable. */
 void pnr_worker_kill(pnr_worker_process *w);
 /* Returns true if a started worker has ended, has failed, or hangs, with the reason in words. Sets

@@ -12,6 +12,7 @@
 #include "detector/detector.h"
 #include "detector/zero.h"
 #include "engine/block.h"
+#include "engine/devices.h"
 #include "setup/radar.h"
 #include "source/source.h"
 
@@ -222,6 +223,7 @@ typedef struct pnr_status {
     const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
     uint64_t slips;                /* so far (slip.h) */
     const pnr_events *events;      /* their counts; NULL: all 0 */
+    pnr_device_state devices;      /* lists of several devices, or empty */
     bool has_worker;               /* the engine is in a worker; the next two count */
     uint64_t worker_deaths;        /* so far */
     bool is_degraded;              /* cpu stands in for the wanted engine */

@@ -387,6 +387,23 @@ static void add_worker(pnr_text *t, const pnr_status *status)
     pnr_text_add(t, "}");
 }
 
+static void add_device_list(pnr_text *t, const char *name, const pnr_devices *devices)
+{
+    char list[PNR_DEVICES_LEN];
+
+    add_json(t, name, "[");
+    pnr_text_add(t, devices->n > 0 ? pnr_devices_format(devices, list) : "");
+    pnr_text_add(t, "]");
+}
+
+static void add_devices(pnr_text *t, const pnr_device_state *devices)
+{
+    add_json(t, "devices", "{");
+    add_device_list(t, "used", &devices->used);
+    add_device_list(t, "lost", &devices->lost);
+    pnr_text_add(t, "}");
+}
+
 static void add_source(pnr_text *t, const pnr_status *status)
 {
     const pnr_source_info *source = status->source;
@@ -461,6 +478,8 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
     add_events(&t, status->events);
     if (status->has_worker)
         add_worker(&t, status);
+    if (status->devices.used.n + status->devices.lost.n > 0)
+        add_devices(&t, &status->devices);
     if (status->source != NULL)
         add_source(&t, status);
     if (status->realtime != NULL)

@@ -448,6 +448,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
                                setup->codes[0].removed == 0 &&
                                config->code.pulse == PNR_PULSE_BAND_LIMITED;
 
+    setup->devices = config->engine.device;
     setup->max_echoes = echoes < PNR_MAX_CANDIDATES ? echoes : PNR_MAX_CANDIDATES;
     setup->plan = (pnr_plan){
         .n_samples = setup->radar.n_samples,
@@ -472,7 +473,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         .depth = config->engine.depth,
         .want_profile = want_of[config->publisher.profile],
         .spin = config->engine.wait == PNR_WAIT_SPIN,
-        .device = config->engine.device,
+        .device = config->engine.device.index[0],
         .threads = config->engine.threads,
         .method = config->engine.method,
         .will_subtract = config->detector.subtract > 0,
@@ -565,6 +566,17 @@ void pnr_setup_destroy(pnr_setup *setup)
     free(setup);
 }
 
+/* Returns the number of devices. One stands for all of them until they are counted. */
+static size_t n_devices(const pnr_setup *setup)
+{
+    return setup->devices.n > 0 ? setup->devices.n : 1;
+}
+
+size_t pnr_setup_in_flight(const pnr_setup *setup)
+{
+    return n_devices(setup) * setup->plan.depth;
+}
+
 size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;
@@ -576,6 +588,7 @@ size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
     /* The ring also has memory for one more submit, which the source fills. Published maps make
      * submits smaller. They do not make the ring smaller, because the ring bridges pauses of the
      * system. */
-    return (config->engine.depth + 1) * batch_of(config, plan) * pnr_plan_dwell_samples(plan) +
+    return (n_devices(setup) * config->engine.depth + 1) * batch_of(config, plan) *
+               pnr_plan_dwell_samples(plan) +
            pnr_plan_view_samples(plan, 0);
 }

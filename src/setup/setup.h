@@ -7,6 +7,7 @@
 #include "code/code.h"
 #include "code/waveform.h"
 #include "config/config.h"
+#include "engine/devices.h"
 #include "engine/engine.h"
 #include "setup/least_squares.h"
 #include "setup/radar.h"
@@ -50,6 +51,7 @@ typedef struct pnr_setup {
     double *taper;              /* [plan.n_periods] weights; NULL: no taper */
     double *cfar_factor;        /* [n_looks][training + 1][training + 1]; NULL: no CFAR */
     pnr_least_squares *least_squares; /* NULL: the filter is matched */
+    pnr_devices devices;              /* engine.device; the pipeline replaces `all` */
     pnr_plan plan;
 } pnr_setup;
 
@@ -76,6 +78,9 @@ void pnr_setup_destroy(pnr_setup *setup);
 /* Makes the plan return |c|^2 of all cells even if publisher.profile is off. The submits become as
  * small as with publisher.profile = power. Call it before the engine is created. */
 void pnr_setup_want_power(pnr_setup *setup, const pnr_config *config);
+
+/* Returns the most submits in flight on all devices. */
+size_t pnr_setup_in_flight(const pnr_setup *setup);
 
 /* Returns the number of samples of the ring. ring.bytes or ring.seconds sets this number. If
  * neither is given, the ring has space for the submits in flight and one more. */

@@ -241,6 +241,9 @@ done <<'END'
 78|engine.device = "gpu"~a whole number; did you mean engine.name = cuda|pnradar -c base.conf -s engine.device=gpu in.ci16
 78|engine.device = "GeForce RTX"~did you mean engine.name = cuda|pnradar -c base.conf -s 'engine.device=GeForce RTX' in.ci16
 78|engine.device = "-1"~0 to 255|pnradar -c base.conf -s engine.device=-1 in.ci16
+78|engine.device = "0,1,0"~each once|pnradar -c base.conf -s engine.device=0,1,0 in.ci16
+78|engine.device = "0-3"~all, or whole numbers as 0,1,2|pnradar -c base.conf -s engine.device=0-3 in.ci16
+78|engine.device = "1,300"~0 to 255|pnradar -c base.conf -s engine.device=1,300 in.ci16
 78|engine.depth = "9"~1 to 4|pnradar -c base.conf -s engine.depth=9 in.ci16
 78|engine.threads = "-2"~0 to 1024|pnradar -c base.conf -s engine.threads=-2 in.ci16
 78|engine.wait = "poll"~sleep~spin|pnradar -c base.conf -s engine.wait=poll in.ci16

@@ -32,8 +32,8 @@ static int find_engines(const bench *b, const char *part, bool found[N_ENGINES],
         const pnr_engine_ops *ops = NULL;
         pnr_error reason = {0};
 
-        found[e] =
-            pnr_engine_find(engine_names[e], b->config->engine.device, &ops, &reason) == PNR_OK;
+        found[e] = pnr_engine_find(engine_names[e], b->config->engine.device.index[0], &ops,
+                                   &reason) == PNR_OK;
         any |= found[e];
         if (!found[e])
             pnr_log(PNR_LOG_INFO, "engine %s is left out: %s", engine_names[e], reason.text);

@@ -105,8 +105,8 @@ static int measure_case(const bench *b, const struct map_case *own, bench_table 
         goto done;
     rc = contest_run(&c, is_auto ? all : &chosen, is_auto ? 2 : 1, RESIDENT_SETS, error);
     for (size_t i = 0; i < c.n_entries && rc == PNR_OK && !pnr_stop; i++)
-        add_row(&c, &c.entries[i], own->name, resident_copy_rate(device, config.engine.device),
-                table);
+        add_row(&c, &c.entries[i], own->name,
+                resident_copy_rate(device, config.engine.device.index[0]), table);
 done:
     contest_end(&c);
     pnr_setup_destroy(subject.setup);

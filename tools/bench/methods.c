@@ -280,7 +280,7 @@ static double measure_copy(const bench *b)
 
     if (bench_prepare(b->config, 1 << 10, 1, &subject, NULL) != PNR_OK)
         return NAN;
-    rate = resident_copy_rate(resident_device(subject.ops), b->config->engine.device);
+    rate = resident_copy_rate(resident_device(subject.ops), b->config->engine.device.index[0]);
     pnr_setup_destroy(subject.setup);
     return rate;
 }

@@ -73,7 +73,7 @@ void bench_print_machine(const bench *b)
     printf("%spnradar %s\n", comment, PNR_VERSION);
     printf("%smachine: %s\n", comment, pnr_measure_machine(text, sizeof text));
     for (const char *const *name = pnr_engine_names(); *name != NULL; name++) {
-        const size_t device = b->config->engine.device;
+        const size_t device = b->config->engine.device.index[0];
         const pnr_engine_ops *ops = NULL;
         const pnr_resident_ops *on_device;
         pnr_error reason = {0};

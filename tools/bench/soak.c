@@ -93,7 +93,8 @@ static double device_bytes(const stream_subject *s)
 {
     const pnr_resident_ops *device = resident_device(s->engine.ops);
 
-    return device != NULL ? (double)device->memory_used(s->config.engine.device) : (double)NAN;
+    return device != NULL ? (double)device->memory_used(s->config.engine.device.index[0])
+                          : (double)NAN;
 }
 
 static void add_row(const watch *w, interval *s)

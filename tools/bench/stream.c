@@ -313,7 +313,8 @@ void stream_measure_link(stream_subject *s)
     const pnr_engine_bench *link = pnr_engine_get_bench(s->engine.ops->name);
 
     s->sample_bytes = (double)pnr_plan_sample_bytes(&s->engine.setup->plan);
-    s->link_bytes_per_s = link != NULL ? link->link_rate(s->config.engine.device, LINK_BYTES) : 0.0;
+    s->link_bytes_per_s =
+        link != NULL ? link->link_rate(s->config.engine.device.index[0], LINK_BYTES) : 0.0;
 }
 
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error)

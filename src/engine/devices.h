@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The devices of a run, such as GPUs. Each device has submits of its own in flight. */
+#ifndef PNR_DEVICES_H
+#define PNR_DEVICES_H
+
+#include "engine/plan.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PNR_MAX_DEVICES = 16,
+    PNR_MAX_IN_FLIGHT = PNR_MAX_DEVICES * PNR_MAX_DEPTH, /* most submits in flight on all devices */
+    PNR_DEVICES_LEN = 4 * PNR_MAX_DEVICES + 4            /* bytes of a list as text */
+};
+
+typedef struct pnr_devices {
+    size_t n;                       /* in a configuration, 0: all devices of the engine */
+    uint8_t index[PNR_MAX_DEVICES]; /* [n] counted from 0, each once */
+} pnr_devices;
+
+/* The state of several devices; both lists are empty if there is one, or the engine ignores
+ * devices. */
+typedef struct pnr_device_state {
+    pnr_devices used, lost;
+} pnr_device_state;
+
+/* Appends a device, if there is space and the list does not have it. */
+void pnr_devices_add(pnr_devices *devices, size_t index);
+/* Writes "0,2,3", or "all" for an empty list. Returns out. */
+char *pnr_devices_format(const pnr_devices *devices, char out[PNR_DEVICES_LEN]);
+
+#endif
