@@ -68,63 +68,109 @@ int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Returns the median rate of COPY_RUNS copies in bytes a second, or 0 on failure. Events time each
- * copy. One copy before these is not timed. */
-static double time_copies(void *to, const void *from, size_t bytes, cudaEvent_t marks[2])
+/* Copies to the memory of one device, from pinned memory of the host or from its own. */
+typedef struct copies {
+    size_t device;
+    bool is_host;
+    void *to, *from;
+    cudaEvent_t marks[COPY_RUNS + 1]; /* the end of each copy; the first copy is not timed */
+} copies;
+
+static bool open_copies(copies *c, size_t bytes)
+{
+    if (cudaSetDevice((int)c->device) != cudaSuccess || cudaMalloc(&c->to, bytes) != cudaSuccess ||
+        (c->is_host ? cudaHostAlloc(&c->from, bytes, cudaHostAllocPortable)
+                    : cudaMalloc(&c->from, bytes)) != cudaSuccess)
+        return false;
+    for (cudaEvent_t &mark : c->marks)
+        if (cudaEventCreate(&mark) != cudaSuccess)
+            return false;
+    if (c->is_host)
+        memset(c->from, 0x5a, bytes);
+    else if (cudaMemset(c->from, 0x5a, bytes) != cudaSuccess)
+        return false;
+    count_cycles<<<1, 1>>>(ramp_ns, (double *)c->to);
+    return true;
+}
+
+static void close_copies(const copies *c)
+{
+    (void)cudaSetDevice((int)c->device);
+    (void)cudaFree(c->to); /* cudaFree ignores NULL */
+    (void)(c->is_host ? cudaFreeHost(c->from) : cudaFree(c->from));
+    for (cudaEvent_t mark : c->marks)
+        if (mark != NULL)
+            (void)cudaEventDestroy(mark);
+}
+
+/* Enqueues one copy to each device. */
+static bool copy_once(copies *all, size_t n, size_t bytes, int run)
+{
+    for (copies *c = all; c < all + n; c++)
+        if (cudaSetDevice((int)c->device) != cudaSuccess ||
+            cudaMemcpyAsync(c->to, c->from, bytes, cudaMemcpyDefault, 0) != cudaSuccess ||
+            cudaEventRecord(c->marks[run], 0) != cudaSuccess)
+            return false;
+    return true;
+}
+
+/* Returns the median rate of the copies in bytes a second, or 0 on failure. */
+static double median_rate(const copies *c, size_t bytes)
 {
     double rates[COPY_RUNS];
 
-    count_cycles<<<1, 1>>>(ramp_ns, (double *)to);
-    for (int run = -1; run < COPY_RUNS; run++) {
+    if (cudaEventSynchronize(c->marks[COPY_RUNS]) != cudaSuccess)
+        return 0;
+    for (int run = 0; run < COPY_RUNS; run++) {
         float ms = 0;
 
-        if (cudaEventRecord(marks[0], 0) != cudaSuccess ||
-            cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, 0) != cudaSuccess ||
-            cudaEventRecord(marks[1], 0) != cudaSuccess ||
-            cudaEventSynchronize(marks[1]) != cudaSuccess ||
-            cudaEventElapsedTime(&ms, marks[0], marks[1]) != cudaSuccess || !(ms > 0))
+        if (cudaEventElapsedTime(&ms, c->marks[run], c->marks[run + 1]) != cudaSuccess || !(ms > 0))
             return 0;
-        if (run >= 0)
-            rates[run] = (double)bytes / (ms * 1e-3);
+        rates[run] = (double)bytes / (ms * 1e-3);
     }
     std::sort(rates, rates + COPY_RUNS);
     return (rates[COPY_RUNS / 2 - 1] + rates[COPY_RUNS / 2]) / 2;
 }
 
-/* Times copies to device memory, from pinned host memory or from other device memory. */
-static double rate_from(bool is_host, size_t device, size_t bytes)
+/* Copies to n devices at one time. Returns the sum of their rates, or 0 on failure. */
+static double rate_of(copies *all, size_t n, size_t bytes)
 {
-    cudaEvent_t marks[2] = {NULL, NULL};
-    void *to = NULL, *from = NULL;
-    double rate = 0;
+    bool is_open = n > 0 && bytes >= sizeof(double);
+    double sum = 0;
 
-    if (bytes >= sizeof rate && cudaSetDevice((int)device) == cudaSuccess &&
-        cudaEventCreate(&marks[0]) == cudaSuccess && cudaEventCreate(&marks[1]) == cudaSuccess &&
-        cudaMalloc(&to, bytes) == cudaSuccess &&
-        (is_host ? cudaHostAlloc(&from, bytes, cudaHostAllocDefault) : cudaMalloc(&from, bytes)) ==
-            cudaSuccess) {
-        if (is_host)
-            memset(from, 0x5a, bytes);
-        if (is_host || cudaMemset(from, 0x5a, bytes) == cudaSuccess)
-            rate = time_copies(to, from, bytes, marks);
+    for (size_t i = 0; is_open && i < n; i++)
+        is_open = open_copies(&all[i], bytes);
+    for (int run = 0; is_open && run <= COPY_RUNS; run++)
+        is_open = copy_once(all, n, bytes, run);
+    for (size_t i = 0; is_open && i < n; i++) {
+        const double rate = median_rate(&all[i], bytes);
+
+        is_open = rate > 0;
+        sum += rate;
     }
-    (void)cudaFree(to); /* cudaFree ignores NULL */
-    (void)(is_host ? cudaFreeHost(from) : cudaFree(from));
-    for (cudaEvent_t mark : marks)
-        if (mark != NULL)
-            (void)cudaEventDestroy(mark);
+    for (size_t i = 0; i < n; i++)
+        close_copies(&all[i]);
     (void)cudaGetLastError();
-    return rate;
+    return is_open ? sum : 0;
 }
 
-double pnr_cuda_bench_link_rate(size_t device, size_t bytes)
+double pnr_cuda_bench_link_rate(const pnr_devices *devices, size_t bytes)
 {
-    return rate_from(true, device, bytes);
+    copies all[PNR_MAX_DEVICES] = {};
+
+    for (size_t i = 0; i < devices->n; i++) {
+        all[i].device = devices->index[i];
+        all[i].is_host = true;
+    }
+    return rate_of(all, devices->n, bytes);
 }
 
 double pnr_cuda_bench_copy_rate(size_t device, size_t bytes)
 {
-    return 2 * rate_from(false, device, bytes); /* a copy reads and writes each byte */
+    copies own = {};
+
+    own.device = device;
+    return 2 * rate_of(&own, 1, bytes); /* a copy reads and writes each byte */
 }
 
 uint64_t pnr_cuda_bench_memory_used(size_t device)

@@ -20,7 +20,7 @@ int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, const float2 *codes, co
                         pnr_error *error);
 
 /* These functions are described in pnr_engine_bench and pnr_resident_ops. */
-double pnr_cuda_bench_link_rate(size_t device, size_t bytes);
+double pnr_cuda_bench_link_rate(const pnr_devices *devices, size_t bytes);
 double pnr_cuda_bench_copy_rate(size_t device, size_t bytes);
 int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size);
 uint64_t pnr_cuda_bench_memory_used(size_t device);

@@ -4,6 +4,7 @@
 #ifndef PNR_ENGINE_BENCH_H
 #define PNR_ENGINE_BENCH_H
 
+#include "engine/devices.h"
 #include "engine/engine.h"
 
 #define PNR_ENGINE_BENCH_SYMBOL "pnr_engine_bench"
@@ -54,9 +55,9 @@ typedef struct pnr_resident_ops {
 
 typedef struct pnr_engine_bench {
     int abi;
-    /* Returns the median rate of >= 10 copies of `bytes` from pinned memory of the host to the
-     * device, in bytes a second. Returns 0 on failure. */
-    double (*link_rate)(size_t device, size_t bytes);
+    /* Copies `bytes` from pinned memory of the host at least 10 times to each device, to all at one
+     * time. Returns the sum of their median rates in bytes a second. Returns 0 on failure. */
+    double (*link_rate)(const pnr_devices *devices, size_t bytes);
     const pnr_resident_ops *resident;
 } pnr_engine_bench;
 

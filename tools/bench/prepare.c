@@ -48,6 +48,10 @@ int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, benc
         rc = pnr_setup_create(&sized, sized.source.format, 1, &setup, error);
     if (rc == PNR_OK)
         setup->plan.method = config->engine.method; /* `sized` does not outlive this call */
+    if (rc == PNR_OK && setup->devices.n != 1) {
+        rc = pnr_engine_list_devices(sized.engine.name, &setup->devices, NULL, error);
+        setup->plan.device = setup->devices.index[0];
+    }
     if (rc == PNR_OK)
         rc = pnr_engine_choose(sized.engine.name, &setup->plan, &out->ops, &out->choice, error);
     if (rc != PNR_OK) {

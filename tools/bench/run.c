@@ -170,12 +170,15 @@ void bench_subscriber_finish(bench_subscriber *s, double patience, bench_receive
  * dwell. Else returns more than the dwells in flight need, and still more for a live feed, since a
  * full ring would drop samples. The ring has whole dwells, so that samples committed repeatedly
  * continue without a seam. */
-static size_t ring_bytes(const pnr_config *config, const pnr_plan *plan, double rate_hz)
+static size_t ring_bytes(const pnr_config *config, const pnr_setup *setup, double rate_hz)
 {
+    const pnr_plan *plan = &setup->plan;
+    const size_t n_submits = pnr_setup_in_flight(setup) + 2;
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t dwell_bytes = dwell * pnr_format_get(plan->format)->bytes * plan->n_channels;
     const size_t in_hiccup = (size_t)(hiccup_s * rate_hz / (double)dwell);
-    size_t n_dwells = (rate_hz > 0 ? LIVE_SUBMITS : plan->depth + 2) * plan->batch;
+    size_t n_dwells =
+        (rate_hz > 0 && n_submits < LIVE_SUBMITS ? LIVE_SUBMITS : n_submits) * plan->batch;
 
     if (n_dwells < in_hiccup)
         n_dwells = in_hiccup;
@@ -201,7 +204,7 @@ int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
 
     memset(out, 0, sizeof *out);
     fed.ring.seconds = 0;
-    fed.ring.bytes = ring_bytes(config, &setup->plan, rate_hz);
+    fed.ring.bytes = ring_bytes(config, setup, rate_hz);
     if (rate_hz > 0) {
         fed.source.pace = PNR_PACE_REAL_TIME;
         /* the deadline is then the time in which the ring becomes full */

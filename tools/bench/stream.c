@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* bench stream: measures the whole pipeline up to a subscriber, first from samples in the ring,
- * then from a file. Compares the rate with the rate of the link to the device (the ceiling). */
+ * then from a file. Compares the rate with the rate of the links to the devices (the ceiling). */
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"
@@ -314,7 +314,7 @@ void stream_measure_link(stream_subject *s)
 
     s->sample_bytes = (double)pnr_plan_sample_bytes(&s->engine.setup->plan);
     s->link_bytes_per_s =
-        link != NULL ? link->link_rate(s->config.engine.device.index[0], LINK_BYTES) : 0.0;
+        link != NULL ? link->link_rate(&s->engine.setup->devices, LINK_BYTES) : 0.0;
 }
 
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error)
