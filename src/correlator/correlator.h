@@ -34,7 +34,7 @@ int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *w
  * to the header of this job, even if the job failed. While another device is left, a failed job is
  * done again there once. A device is lost if its engine returns PNR_ELOST, an unknown code or the
  * result of another job, or after 16 failures in a row. PNR_OK; PNR_EAGAIN: not ready (only when
- * !wait), or nothing in flight; PNR_ELOST: all devices are lost; any other code: this job failed. */
+ * !wait), or nothing in flight; PNR_ELOST: all devices are lost; other codes: this job failed. */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);
 /* Subtracts these echoes from one dwell of the last collected result and searches this dwell again

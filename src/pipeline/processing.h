@@ -38,7 +38,8 @@ typedef struct pnr_processing {
     pnr_clean *clean;     /* NULL: detector.subtract is 0 */
     size_t ahead;         /* smallest part of a dwell to upload ahead, in samples; 0: none */
 
-    /* The views in the engine are n_back .. n_fed - 1. View i is at fed[i mod PNR_MAX_IN_FLIGHT]. */
+    /* The views in the engine are n_back .. n_fed - 1. View i is at
+     * fed[i mod PNR_MAX_IN_FLIGHT]. */
     pnr_windows fed[PNR_MAX_IN_FLIGHT];
     uint64_t n_fed, n_back; /* number of views given to the engine; number of finished ones */
     int failure;            /* code of the last failed submit */
@@ -59,9 +60,10 @@ int pnr_processing_open(pnr_processing *p, pnr_error *error);
 void pnr_processing_close(pnr_processing *p);
 
 /* Runs until the stream ends. PNR_EEND: every result is committed. PNR_ELOST: the engine is lost or
- * given up on all devices; the views n_back .. n_fed - 1 have no result, and all results of earlier views are
- * committed. */
+ * given up on all devices; the views n_back .. n_fed - 1 have no result, and all results of earlier
+ * views are committed. */
 int pnr_processing_run(pnr_processing *p);
+
 /* Makes the record of a view with this account. */
 pnr_counted pnr_processing_counted(const pnr_processing *p, const pnr_account *account);
 /* Releases and finishes windows that give no result. reason: offset of the member of pnr_account
