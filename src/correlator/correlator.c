@@ -60,8 +60,8 @@ static void mark_lost(pnr_correlator *c, member *m, const char *why)
     pnr_devices_add(&c->lost, m->device);
     snprintf(c->reason, sizeof c->reason, "%s", why);
     if (c->n_left > 0)
-        pnr_log(PNR_LOG_WARN, "engine %s: device %zu is lost (%s): its work goes to the other %zu",
-                c->name, m->device, why, c->n_left);
+        pnr_log(PNR_LOG_WARN, "engine %s: device %zu is lost (%s); devices left: %zu", c->name,
+                m->device, why, c->n_left);
 }
 
 /* Returns PNR_ELOST for a code that no engine may return. Writes why a device is lost. */
@@ -279,7 +279,7 @@ pnr_device_state pnr_correlator_devices(const pnr_correlator *c)
 {
     pnr_device_state state = {0};
 
-    if (c->n_members + c->lost.n < 2)
+    if (c->ops->count == NULL || c->n_members + c->lost.n < 2)
         return state;
     state.lost = c->lost;
     for (size_t i = 0; i < c->n_members; i++)

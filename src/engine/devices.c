@@ -4,13 +4,28 @@
 
 #include <stdio.h>
 
-void pnr_devices_add(pnr_devices *devices, size_t index)
+static bool has_device(const pnr_devices *devices, size_t index)
 {
     for (size_t i = 0; i < devices->n; i++)
         if (devices->index[i] == index)
-            return;
-    if (devices->n < PNR_MAX_DEVICES)
+            return true;
+    return false;
+}
+
+void pnr_devices_add(pnr_devices *devices, size_t index)
+{
+    if (devices->n < PNR_MAX_DEVICES && !has_device(devices, index))
         devices->index[devices->n++] = (uint8_t)index;
+}
+
+pnr_devices pnr_devices_without(const pnr_devices *devices, const pnr_devices *others)
+{
+    pnr_devices rest = {0};
+
+    for (size_t i = 0; i < devices->n; i++)
+        if (!has_device(others, devices->index[i]))
+            pnr_devices_add(&rest, devices->index[i]);
+    return rest;
 }
 
 char *pnr_devices_format(const pnr_devices *devices, char out[PNR_DEVICES_LEN])

@@ -27,6 +27,8 @@ typedef struct pnr_device_state {
 
 /* Appends a device, if there is space and the list does not have it. */
 void pnr_devices_add(pnr_devices *devices, size_t index);
+/* Returns the devices of a list that another list does not have. */
+pnr_devices pnr_devices_without(const pnr_devices *devices, const pnr_devices *others);
 /* Writes "0,2,3", or "all" for an empty list. Returns out. */
 char *pnr_devices_format(const pnr_devices *devices, char out[PNR_DEVICES_LEN]);
 

@@ -48,9 +48,13 @@ struct pnr_isolation {
     _Atomic bool is_degraded;
     uint64_t n_recent;               /* deaths since the engine has changed */
     uint64_t deaths_ns[MANY_DEATHS]; /* times of the last of these, a ring */
-    uint64_t n_since_done;           /* deaths since the last finished view */
-    uint64_t lost_ns;                /* when the present worker's predecessor was lost */
-    uint64_t retry_ns;               /* when the wanted engine is tried again */
+    struct {
+        unsigned n;  /* workers that it has taken down, each within a minute of the last */
+        uint64_t ns; /* when it did so last */
+    } suspects[PNR_MAX_DEVICES]; /* of the devices */
+    uint64_t n_since_done;       /* deaths since the last finished view */
+    uint64_t lost_ns;            /* when the present worker's predecessor was lost */
+    uint64_t retry_ns;           /* when the wanted engine is tried again */
     uint64_t looked_ns;
 };
 
@@ -176,11 +180,42 @@ static const char *engine_name(const pnr_isolation *i, bool is_degraded)
     return is_degraded ? "cpu" : i->parts.config->engine.name;
 }
 
+/* Notes the device that has taken the present worker down. */
+static void note_suspect(pnr_isolation *i, uint64_t now)
+{
+    const size_t first_lost = atomic_load(&i->now->shared->first_lost);
+    const pnr_devices *devices = &i->parts.setup->devices;
+
+    for (size_t d = 0; d < devices->n; d++)
+        if (devices->index[d] + (size_t)1 == first_lost) {
+            i->suspects[d].n = now - i->suspects[d].ns < minute_ns ? i->suspects[d].n + 1 : 1;
+            i->suspects[d].ns = now;
+        }
+}
+
+/* Returns the devices that have taken two workers down, the last of them less than a minute ago. If
+ * no other device is left, returns none. */
+static pnr_devices broken_devices(const pnr_isolation *i, uint64_t now)
+{
+    const pnr_devices *devices = &i->parts.setup->devices;
+    pnr_devices broken = {0};
+
+    for (size_t d = 0; d < devices->n; d++)
+        if (i->suspects[d].n > 1 && now - i->suspects[d].ns < minute_ns)
+            pnr_devices_add(&broken, devices->index[d]);
+    if (broken.n == devices->n)
+        broken.n = 0;
+    return broken;
+}
+
 /* Starts a worker of the wanted engine or of cpu. A worker that cannot be started counts as lost at
  * once. */
 static void start_worker(pnr_isolation *i, pnr_worker_process *w, bool is_degraded)
 {
-    pnr_worker_start(w, engine_name(i, is_degraded), pnr_isolation_deaths(i) > 0, i->unreported);
+    const pnr_devices broken = broken_devices(i, pnr_clock_ns());
+
+    pnr_worker_start(w, engine_name(i, is_degraded), pnr_isolation_deaths(i) > 0 ? &broken : NULL,
+                     i->unreported);
 }
 
 /* Counts a death. Returns true if it is the fifth in a minute. */
@@ -221,6 +256,7 @@ static void replace_worker(pnr_isolation *i, const char *reason)
     const uint64_t now = pnr_clock_ns();
 
     pnr_worker_kill(i->now);
+    note_suspect(i, now);
     (void)take_results(i); /* those that it has finished */
     pnr_event_post(i->parts.events, PNR_EVENT_WORKER_LOST, i->next_sample,
                    (double)(pnr_isolation_deaths(i) + 1), (double)(i->n_taken - i->n_done),

@@ -29,6 +29,7 @@ typedef struct pnr_shared_order {
                                           * result */
     char engine[48];
     pnr_devices devices;
+    pnr_devices left_out;  /* these of them have taken workers down */
     bool may_lack_devices; /* an earlier worker was lost: those that still work go on */
     uint64_t unreported;   /* samples before the first view that gave no result */
     size_t config_at, config_bytes, views_at, results_at; /* offsets from the begin */
@@ -46,7 +47,8 @@ typedef struct pnr_shared {
     char engine[48];   /* "cuda/library" */
     size_t ahead;      /* smallest part to upload ahead, in samples; 0: none */
     pnr_realtime_outcome realtime;
-    _Atomic uint64_t turns; /* of its loop */
+    _Atomic uint64_t turns;    /* of its loop */
+    _Atomic size_t first_lost; /* 1 + the device that was lost first; 0: none */
 } pnr_shared;
 
 /* A record of the queue of views. The arrays of pnr_windows follow: ready_ns, lost_runs, lost. */

@@ -126,8 +126,8 @@ static void tell_devices(pnr_publishing *p)
         if (told.n > n_before)
             pnr_event_post(p->parts.events, PNR_EVENT_DEVICE_LOST, PNR_EVENT_NO_SAMPLE,
                            lost->index[i], (double)p->devices.used.n,
-                           "engine %s: device %u is lost, the other %zu do its work",
-                           p->report.engine, lost->index[i], p->devices.used.n);
+                           "engine %s: device %u is lost; devices left: %zu", p->report.engine,
+                           lost->index[i], p->devices.used.n);
     }
     p->lost_told = *lost; /* a new worker may have them again */
 }

@@ -233,7 +233,8 @@ static int open_worker(worker *w, pnr_error *error)
     w->exchange = exchange_of(w);
     p->config = &w->config;
     p->setup = w->setup;
-    p->devices = order->devices;
+    p->devices = pnr_devices_without(&order->devices, &order->left_out);
+    p->lost = order->left_out;
     p->may_lack = order->may_lack_devices;
     p->is_live = order->is_live;
     p->max_dwells = order->max_dwells;
@@ -272,6 +273,16 @@ static void report_failure(worker *w, const pnr_error *error)
     pnr_queue_wake(w->results);
 }
 
+/* Names the device that was lost first: in CUDA it takes the others of its process with it. */
+static void report_first_lost(worker *w)
+{
+    const pnr_device_state state = pnr_correlator_devices(w->processing.correlator);
+    const size_t n_before = w->processing.lost.n;
+
+    if (state.lost.n > n_before)
+        atomic_store(&w->shared->first_lost, 1 + (size_t)state.lost.index[n_before]);
+}
+
 /* Runs until the run says that its stream has ended. */
 static int run_worker(worker *w, pnr_error *error)
 {
@@ -281,6 +292,8 @@ static int run_worker(worker *w, pnr_error *error)
         return code;
     report_ready(w);
     code = pnr_processing_run(&w->processing);
+    if (code == PNR_ELOST)
+        report_first_lost(w);
     pnr_queue_wake(w->results);
     return code == PNR_EEND ? PNR_OK
                             : pnr_error_set(error, code, "engine %s: %s", w->shared->engine,

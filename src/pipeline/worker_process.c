@@ -129,7 +129,7 @@ void pnr_worker_close(pnr_worker_process *w)
 
 /* Clears what an earlier worker left: its state and the queues. Keeps the configuration and the
  * order, and sets the members of the order that the arguments name. */
-static void reset_memory(pnr_worker_process *w, const char *engine, bool may_lack_devices,
+static void reset_memory(pnr_worker_process *w, const char *engine, const pnr_devices *left_out,
                          uint64_t unreported)
 {
     pnr_shared_order *order = &w->shared->order;
@@ -138,7 +138,8 @@ static void reset_memory(pnr_worker_process *w, const char *engine, bool may_lac
     memset((char *)order + sizeof *order, 0, sizeof *w->shared - sizeof *order);
     memset(begin + order->views_at, 0, w->bytes - order->views_at);
     snprintf(order->engine, sizeof order->engine, "%s", engine);
-    order->may_lack_devices = may_lack_devices;
+    order->may_lack_devices = left_out != NULL;
+    order->left_out = left_out != NULL ? *left_out : (pnr_devices){.n = 0};
     order->unreported = unreported;
     w->views = pnr_queue_init(begin + order->views_at, w->views_capacity, order->most_view_bytes);
     w->results = pnr_queue_init(begin + order->results_at, results_capacity(order),
@@ -228,12 +229,12 @@ int pnr_worker_list_devices(const char *engine, const volatile int *stop, pnr_de
                                     : code;
 }
 
-void pnr_worker_start(pnr_worker_process *w, const char *engine, bool may_lack_devices,
+void pnr_worker_start(pnr_worker_process *w, const char *engine, const pnr_devices *left_out,
                       uint64_t unreported)
 {
     int code;
 
-    reset_memory(w, engine, may_lack_devices, unreported);
+    reset_memory(w, engine, left_out, unreported);
     w->is_started = true;
     w->is_ready = false;
     w->turns = 0;
