@@ -33,8 +33,9 @@ int pnr_worker_open(pnr_worker_process *w, const pnr_isolation_parts *parts, int
 /* Kills the worker unless it ends within a second, and frees the memory. */
 void pnr_worker_close(pnr_worker_process *w);
 
-/* Starts a worker of this engine with empty queues. left_out, unreported: as in pnr_shared_order; the
- * first worker (left_out: NULL) must have all devices. If that fails, pnr_worker_is_lost says so. */
+/* Starts a worker of this engine with empty queues. left_out, unreported: as in pnr_shared_order.
+ * left_out is NULL for the first worker, which must have all devices. If the start fails,
+ * pnr_worker_is_lost says so. */
 void pnr_worker_start(pnr_worker_process *w, const char *engine, const pnr_devices *left_out,
                       uint64_t unreported);
 /* Kills the worker, and waits until it is gone. What it has written stays readable. */
