@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "cli.h"
 #include "config/config.h"
+#include "correlator/engines.h"
 #include "setup/setup.h"
 #include "source/source.h"
 #include "tools/plan/sheet.h"
@@ -83,6 +84,10 @@ static int fill_sheet(plan_sheet *sheet, const pnr_config *config, double budget
     if ((rc = plan_recording(sheet, config, setup, error)) != PNR_OK) {
         pnr_setup_destroy(setup);
         return rc;
+    }
+    if (setup->devices.n != 1) { /* plan_engine gives the reason against a device */
+        (void)pnr_engine_list_devices(config->engine.name, &setup->devices, NULL, NULL);
+        setup->plan.device = setup->devices.index[0];
     }
     rc = plan_engine(sheet, config, setup, &ops, &choice, error);
     plan_load(sheet, config, setup, ops != NULL ? &choice : NULL);

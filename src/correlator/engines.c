@@ -104,19 +104,24 @@ int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices 
     pnr_devices wanted = *devices, left_out = {0};
     const int code = load_engine(is_auto ? names[0] : name, &ops, is_auto ? NULL : error);
 
-    if (is_all)
-        *devices = (pnr_devices){.n = 1};
-    if (code != PNR_OK)
-        return is_auto ? PNR_OK : code;
-    if (ops->count == NULL || (is_auto && ops->count() == 0))
+    if (code != PNR_OK && !is_auto)
+        return code;
+    if (code != PNR_OK || ops->count == NULL || (is_auto && ops->count() == 0)) {
+        if (code == PNR_OK && ops->count == NULL && wanted.n > 1)
+            pnr_log(PNR_LOG_WARN, "engine.device: the engine %s has no devices to choose from",
+                    name);
+        devices->n = 1;
         return PNR_OK;
+    }
     for (size_t d = 0; is_all && d < ops->count(); d++)
         pnr_devices_add(&wanted, d);
 
     pnr_devices works = {0};
     const int sorted = sort_devices(ops, &wanted, &works, is_all ? &left_out : lost, error);
 
-    if (sorted == PNR_OK && works.n > 0)
+    if (sorted == PNR_OK && works.n == 0)
+        works.n = 1; /* device 0, for the reason */
+    if (sorted == PNR_OK)
         *devices = works;
     return sorted;
 }

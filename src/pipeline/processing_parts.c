@@ -101,24 +101,19 @@ static int join_detector(pnr_processing *p, pnr_error *error)
 
 int pnr_processing_choose(pnr_processing *p, const char *engine, pnr_error *error)
 {
-    const bool is_list = p->devices.n > 1;
     int code = PNR_OK;
 
     p->is_opening = pthread_create(&p->opening, NULL, open_detector_thread, p) == 0;
     if (!p->is_opening)
         open_detector_thread(p);
-    if (is_list)
+    if (p->devices.n > 1)
         code = pnr_engine_list_devices(engine, &p->devices, p->may_lack ? &p->lost : NULL, error);
     if (code != PNR_OK)
         return code;
 
     const pnr_plan plan = engine_plan(p);
 
-    code = pnr_engine_choose(engine, &plan, &p->ops, &p->choice, error);
-    if (code == PNR_OK && is_list && p->ops->count == NULL)
-        pnr_log(PNR_LOG_WARN, "engine.device: the engine %s has no devices to choose from",
-                p->ops->name);
-    return code;
+    return pnr_engine_choose(engine, &plan, &p->ops, &p->choice, error);
 }
 
 static int open_clean(pnr_processing *p, pnr_error *error)

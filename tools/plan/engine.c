@@ -65,7 +65,7 @@ int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *se
     plan_sheet_text(sheet, "choice", "what runs", why);
     plan_sheet_count(sheet, "n_transform", "length of the transforms", choice->n_transform);
     plan_sheet_count(sheet, "batch", "dwells a submit, at most", setup->plan.batch);
-    plan_sheet_count(sheet, "depth", "submits in flight, at most", setup->plan.depth);
+    plan_sheet_count(sheet, "depth", "submits in flight, at most", pnr_setup_in_flight(setup));
     return PNR_OK;
 }
 
@@ -76,7 +76,8 @@ void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *set
     const size_t sample_bytes = pnr_plan_sample_bytes(plan);
     const double rate_hz = pnr_rational_double(setup->radar.rate_hz);
     const double ring = (double)(pnr_setup_ring_samples(setup, config) * sample_bytes);
-    const double host = choice != NULL ? (double)choice->host_bytes : 0;
+    const double n_devices = (double)(pnr_setup_in_flight(setup) / plan->depth);
+    const double host = choice != NULL ? n_devices * (double)choice->host_bytes : 0;
     const double device = choice != NULL ? (double)choice->device_bytes : 0;
 
     plan_sheet_section(sheet, "load", "load");
@@ -93,6 +94,6 @@ void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *set
         plan_sheet_number(sheet, "map_bytes", "memory of a result's map",
                           (double)(pnr_plan_cells(plan) * sizeof(float)), "B");
     plan_sheet_number(sheet, "host_bytes", "memory of the engine on the host", host, "B");
-    plan_sheet_number(sheet, "device_bytes", "memory of the engine on the device", device, "B");
+    plan_sheet_number(sheet, "device_bytes", "memory of the engine on each device", device, "B");
     plan_sheet_number(sheet, "total_host_bytes", "ring and engine on the host", ring + host, "B");
 }
