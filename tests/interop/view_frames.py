@@ -49,7 +49,7 @@ with open(f"{work}/frames.conf", "w", encoding="utf-8") as file:
 
 # The calls that draw on the scrolling picture, and the frames, since the start of the count.
 COUNT = """
-window.counted = { frames: 0, copies: 0, mostCopies: 0, fetched: 0 };
+window.counted = { frames: 0, mostCopies: 0, fetched: 0 };
 const draw = CanvasRenderingContext2D.prototype.drawImage;
 let copies = 0;
 CanvasRenderingContext2D.prototype.drawImage = function (...values) {
@@ -57,10 +57,11 @@ CanvasRenderingContext2D.prototype.drawImage = function (...values) {
     copies++;
   return draw.apply(this, values);
 };
-requestAnimationFrame(function step() {
-  Object.assign(counted, { frames: counted.frames + 1, copies: counted.copies + copies, mostCopies: Math.max(counted.mostCopies, copies) });
+const frame = window.requestAnimationFrame;
+window.requestAnimationFrame = (callback) => frame((time) => {
   copies = 0;
-  requestAnimationFrame(step);
+  callback(time);
+  Object.assign(counted, { frames: counted.frames + 1, mostCopies: Math.max(counted.mostCopies, copies) });
 });
 const original = window.fetch;
 window.fetch = (...values) => { counted.fetched += String(values[0]).startsWith('/api/past') ? 1 : 0; return original(...values); };
