@@ -253,6 +253,16 @@ try:
     get("png").click()
     report("history.csv?" in get("csv").get_attribute("href"), "the echoes can be saved as CSV")
 
+    # --- numbers, and a panel that grows ---
+    texts = browser.execute_async_script("""
+        import('/units.js').then((u) => arguments[0]([u.withUnit(0.88, 's'), u.withUnit(100e3, 'm'), u.withUnit(1e-3, 's'),
+          u.withUnit(0, 'Hz'), u.withUnit(1.5e9, 'Hz'), u.withUnit(NaN, 's'), u.withUnit(0.0999999, 's'), u.withUnit(299792458, 'm/s', 6)]))""")
+    report(texts == ["880 ms", "100 km", "1 ms", "0 Hz", "1.5 GHz", "–", "100 ms", "299.792 Mm/s"], "numbers with units", texts)
+    script("document.getElementById('radar').style.minHeight = '400px'")
+    whole = "const c = document.getElementById(arguments[0]); return [c.width, c.height].join() === [c.clientWidth, c.clientHeight].join()"
+    report(until(lambda: script(whole, "rti") and script(whole, "map"), 5) is not None, "pictures follow the size of their panel")
+    script("document.getElementById('radar').style.minHeight = ''")
+
     # --- freeze, a new run, a loss ---
     get("freeze").click()
     report("frozen" in text_of("state"), "the page can be frozen", text_of("state"))

@@ -543,14 +543,16 @@ function wire() {
   });
   get('map').addEventListener('pointermove', (e) => showMapCursor({ x: e.offsetX, y: e.offsetY }));
   get('map').addEventListener('pointerleave', () => showMapCursor(null));
-  new ResizeObserver(() => {
+  const sizes = new ResizeObserver(() => {
     if (rti.resize()) {
       applyView();
       reconnectSoon();
       askPast();
     }
     map.resize();
-  }).observe(document.querySelector('main'));
+  });
+  sizes.observe(get('rti')); // a panel beside it that grows changes its size, too
+  sizes.observe(get('map'));
 }
 
 let reconnectTimer = 0;

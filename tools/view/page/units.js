@@ -10,7 +10,7 @@ export function withUnit(value, unit, digits = 3) {
   if (value === 0)
     return `0 ${unit}`;
   const [factor, prefix] = prefixes.find(([f]) => Math.abs(value) >= f * 0.9995) ?? prefixes.at(-1);
-  return `${(value / factor).toPrecision(digits).replace(/\.?0+($|e)/, '$1')} ${prefix}${unit}`;
+  return `${Number((value / factor).toPrecision(digits))} ${prefix}${unit}`;
 }
 
 // As many decimals as the sigma deserves: two digits of it.
