@@ -31,6 +31,7 @@
     X(RECORDING_STOPS, "recording-stops", WARN, "", "")                                            \
     X(RECORDING_RESUMES, "recording-resumes", INFO, "unrecorded", "")                              \
     X(RECORDING_LATE, "recording-late", WARN, "unrecorded", "")                                    \
+    X(TIME_MOVED, "time-moved", INFO, "seconds", "")                                               \
     X(SOURCE_ERROR, "source-error", WARN, "", "")                                                  \
     X(WORKER_LOST, "worker-lost", WARN, "deaths", "views")                                         \
     X(WORKER_STARTED, "worker-started", INFO, "seconds", "")                                       \

@@ -6,6 +6,9 @@
 #include "recorder/recording.h"
 
 static const uint64_t patience_ns = 50 * 1000 * 1000;
+/* The host's time moves after samples were late by so much for so long. */
+static const int64_t least_move_ns = PNR_NS_PER_S / 2;
+static const uint64_t settle_ns = 2 * (uint64_t)PNR_NS_PER_S;
 
 static bool is_stopped(const pnr_acquisition *a)
 {
@@ -93,6 +96,45 @@ static void record_block(const pnr_acquisition *a, uint64_t position, const pnr_
         pnr_sample_recorder_trigger(a->recorder, PNR_TRIGGER_LOSS, position);
 }
 
+static void move_start(pnr_acquisition *a, uint64_t position, int64_t by_ns)
+{
+    atomic_fetch_add(&a->start_utc_ns, by_ns);
+    a->moved_ns += by_ns;
+    a->late_since_ns = 0;
+    pnr_event_post(a->events, PNR_EVENT_TIME_MOVED, position, (double)by_ns * 1e-9, 0,
+                   "the host's times move by %.3f s at sample %llu: samples come %s",
+                   (double)by_ns * 1e-9, (unsigned long long)position,
+                   by_ns > 0 ? "later than at their rate, as after a source that stood still"
+                             : "in time again");
+}
+
+/* Notes when the samples before `position` were read. When all samples are late for a while, the
+ * source has stood still: the time of sample 0 moves by the least lateness. When they were only
+ * delayed, it moves back, but never to before the time of the first read. */
+static void follow_clock(pnr_acquisition *a, uint64_t position)
+{
+    const int64_t begin_ns = pnr_clock_utc_ns() - pnr_rational_time_ns(a->rate_hz, position);
+    const int64_t start_ns = atomic_load(&a->start_utc_ns), late_ns = begin_ns - start_ns;
+    const uint64_t now = pnr_clock_ns();
+
+    if (start_ns == 0)
+        atomic_store(&a->start_utc_ns, begin_ns);
+    if (start_ns == 0 || !a->is_clocked)
+        return;
+    if (late_ns < least_move_ns) {
+        a->late_since_ns = 0;
+        if (late_ns < -least_move_ns && a->moved_ns > 0)
+            move_start(a, position, late_ns < -a->moved_ns ? -a->moved_ns : late_ns);
+        return;
+    }
+    if (a->late_since_ns == 0 || late_ns < a->least_late_ns)
+        a->least_late_ns = late_ns;
+    if (a->late_since_ns == 0)
+        a->late_since_ns = now;
+    if (now - a->late_since_ns >= settle_ns)
+        move_start(a, position, a->least_late_ns);
+}
+
 void pnr_acquisition_run(pnr_acquisition *a)
 {
     const uint64_t began_ns = pnr_clock_ns();
@@ -127,9 +169,7 @@ void pnr_acquisition_run(pnr_acquisition *a)
         const uint64_t first = position;
 
         position += block.n_samples + block.gap;
-        if (atomic_load(&a->start_utc_ns) == 0)
-            atomic_store(&a->start_utc_ns,
-                         pnr_clock_utc_ns() - pnr_rational_time_ns(a->rate_hz, position));
+        follow_clock(a, position);
         if (a->is_paced)
             keep_pace(a, began_ns, position);
         record_block(a, first, &block, data);

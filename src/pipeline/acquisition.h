@@ -39,7 +39,12 @@ typedef struct pnr_acquisition {
     _Atomic int64_t start_utc_ns; /* host time of sample 0; 0 before the first samples */
     _Atomic int64_t source_start_utc_ns; /* time of sample 0 as the source states it; 0 before it
                                           * does */
-    int code;                            /* after the end: PNR_OK, or the error of the source */
+    pnr_events *events;                  /* gets each move of the host's time; may be NULL */
+    uint64_t
+        late_since_ns;     /* since then all samples are late by the host's time; 0: they are not */
+    int64_t least_late_ns; /* the least since then */
+    int64_t moved_ns;      /* of start_utc_ns, in all */
+    int code;              /* after the end: PNR_OK, or the error of the source */
     pnr_error error;
 } pnr_acquisition;
 

@@ -260,6 +260,7 @@ static int open_acquisition(pnr_pipeline *p, pnr_error *error)
     a->has_start = p->setup->radar.has_start;
     a->stated_start_utc_ns = p->setup->radar.start_utc_ns;
     a->is_clocked = p->info.n_samples == UINT64_MAX;
+    a->events = &p->events;
     a->is_loss_event = config->recorder.trigger_loss;
     a->stop = p->options->stop;
     a->is_paced = config->source.pace == PNR_PACE_REAL_TIME && !p->info.is_live;

@@ -6,7 +6,10 @@
 #include "base/clock.h"
 #include "tests/fixture/test.h"
 
+#include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { N = 10, CAPACITY = 4 * N };
@@ -292,6 +295,63 @@ TEST(test_pace_stopped)
     assert_int_equal(s.a.code, PNR_OK);
     /* Samples that were read early are counted. */
     assert_true(pnr_ring_positions(s.a.ring) == 30);
+    close_stage(&s);
+}
+
+/* Writes n samples into the FIFO. */
+static void write_zeros(int fd, size_t n)
+{
+    static const int16_t zeros[10000];
+
+    assert_true(n <= COUNT(zeros));
+    assert_int_equal(write(fd, zeros, n * sizeof zeros[0]), n * sizeof zeros[0]);
+}
+
+/* A source stands still for a second: the time of the host moves by it. When its samples come at
+ * once after all, the time moves back. */
+TEST(a_source_stands_still)
+{
+    static pnr_events events;
+    pnr_event event;
+    int64_t first, start_ns, utc_ns;
+    stage s;
+    int fd;
+
+    pnr_events_begin(&events);
+    open_stage(&s, 10, 10, "source.lost=");
+    pnr_source_close(s.a.source);
+    assert_int_equal(unlink(s.path), 0);
+    assert_int_equal(mkfifo(s.path, 0600), 0);
+    assert_true((fd = open(s.path, O_RDWR | O_CLOEXEC)) >= 0);
+    assert_int_equal(pnr_source_open(&s.config, &s.a.source, NULL), PNR_OK);
+    s.a.is_live = s.a.is_clocked = true;
+    s.a.events = &events;
+    write_zeros(fd, 10);
+    start(&s);
+    while ((first = atomic_load(&s.a.start_utc_ns)) == 0)
+        usleep(1000);
+    sleep(1);
+    while ((start_ns = atomic_load(&s.a.start_utc_ns)) == first) {
+        write_zeros(fd, 10);
+        usleep(10000);
+    }
+    assert_true(start_ns - first >= 900 * 1000000);
+    assert_true(start_ns + (int64_t)pnr_ring_positions(s.a.ring) * 1000000 <= pnr_clock_utc_ns());
+    assert_int_equal(pnr_acquisition_start(&s.a, &utc_ns), PNR_TIME_HOST);
+    assert_true(utc_ns == start_ns);
+    while (!pnr_event_take(&events, &event))
+        usleep(1000);
+    assert_int_equal(event.kind, PNR_EVENT_TIME_MOVED);
+    assert_true(fabs(event.numbers[0] - (double)(start_ns - first) * 1e-9) < 1e-6);
+    for (int i = 0; atomic_load(&s.a.start_utc_ns) != first; i++) {
+        assert_true(i < 100000);
+        write_zeros(fd, 10000);
+        usleep(1000);
+    }
+    atomic_store(&s.a.cancel, 1);
+    write_zeros(fd, 10);
+    pthread_join(s.thread, NULL);
+    close(fd);
     close_stage(&s);
 }
 
