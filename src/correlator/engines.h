@@ -15,13 +15,11 @@
  */
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
 
-/*
- * Leaves in the list the devices that work and are of the model of the first of these. An empty
+/* Leaves in the list the devices that work and are of the model of the first of these. An empty
  * list stands for all devices of the engine, of which the others are logged. Of a list that names
  * devices, the others are appended to `lost`; if `lost` is NULL, they are an error. The name "auto"
- * means cuda. Where the engine ignores devices or none works, the list becomes one device, for which
- * pnr_engine_choose gives the reason. PNR_OK; PNR_EUNAVAILABLE.
- */
+ * means cuda. Where the engine ignores devices or none works, the list becomes one device, for
+ * which pnr_engine_choose gives the reason. PNR_OK; PNR_EUNAVAILABLE. */
 int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices *lost,
                             pnr_error *error);
 
