@@ -20,9 +20,19 @@ static void fill_pipe(const uint8_t *data, size_t n_bytes)
     close(ends[0]);
 }
 
+/* Fills the file with the bytes, again and again: the statistics want 8192 values. */
+static void fill_file(int fd, const uint8_t *data, size_t n_bytes)
+{
+    static uint8_t many[1 << 16];
+
+    for (size_t i = 0; i < sizeof many; i++)
+        many[i] = n_bytes > 0 ? data[i % n_bytes] : 0;
+    memory_file_fill(fd, many, sizeof many);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
-    enum { IS_PIPE = 1, CHANNELS = 6, HAS_LOST = 8 };
+    enum { IS_PIPE = 1, CHANNELS = 6, HAS_LOST = 8, REPEATS = 16 };
     static char path[64];
     static int fd = -1;
     pnr_config config;
@@ -41,6 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         require(pnr_config_set(&config, "source.lost=3+2,9+1", NULL) == PNR_OK);
     if ((data[1] & IS_PIPE) != 0)
         fill_pipe(data + 2, n_bytes - 2);
+    else if ((data[1] & REPEATS) != 0)
+        fill_file(fd, data + 2, n_bytes - 2);
     else
         memory_file_fill(fd, data + 2, n_bytes - 2);
     strcpy(config.source.input, data[1] & IS_PIPE ? "-" : path);
