@@ -4,6 +4,7 @@ import os
 import queue
 import sys
 import time
+from concurrent.futures import CancelledError
 
 from cluster import ATTEMPTS
 from task import task_runner
@@ -62,25 +63,31 @@ class Dealer:
         key = f"{task['id']}-{len(attempts)}-{self.n_submits}"
         tried = {outcome["worker"] for outcome in attempts}
         others = [a for a in self.cluster.workers() if a not in tried] if attempts else []
-        future = self.cluster.client.submit(
-            self.run_task, task, self.settings, key=key, pure=False, resources=self.cluster.resources,
-            workers=others or None, allow_other_workers=bool(others))
+        try:
+            future = self.cluster.client.submit(
+                self.run_task, task, self.settings, key=key, pure=False,
+                resources=self.cluster.resources, workers=others or None,
+                allow_other_workers=bool(others))
+            future.add_done_callback(lambda f: self.finished.put(f.key))
+        except Exception:  # Dask has no class of its own for this
+            if self.cluster.is_connected():
+                raise
+            future = None  # check_cluster hands the task over again
         self.with_cluster[key] = (task, future)
-        future.add_done_callback(lambda f: self.finished.put(f.key))
 
     def room(self):
         return len(self.with_cluster) < 4 * max(1, len(self.cluster.workers()))
 
     def outcome_of(self, future):
         """None: the scheduler lost the task, which is nobody's fault."""
-        if future.status == "finished":
-            try:
+        try:
+            if future.status == "finished":
                 return future.result(timeout=30)
-            except (OSError, TimeoutError):
-                return None
-        if future.status == "error":
-            return {"exit_status": 137, "error": f"worker: {future.exception(timeout=30)}",
-                    "worker": "?"}
+            if future.status == "error":
+                return {"exit_status": 137, "error": f"worker: {future.exception(timeout=30)}",
+                        "worker": "?"}
+        except (OSError, TimeoutError, CancelledError):
+            pass
         return None
 
     def take(self, key):
