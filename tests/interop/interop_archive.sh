@@ -53,7 +53,7 @@ ended() {
     got=$?
     cp "$work/$1.log" "$work/err"
     [ $got -eq 0 ] && cmp "$work/one/results.jsonl" "$work/$1/results.jsonl" &&
-        cmp "$work/one/results.h5" "$work/$1/results.h5" && grep -q '"closes": true' "$work/$1/account.json"
+        cmp "$work"/one/results.[hp]* "$work/$1"/results.[hp]* && grep -q '"closes": true' "$work/$1/account.json"
 }
 
 # n_done NAME: finished tasks
@@ -76,6 +76,54 @@ report $? "one worker on this machine: the table to compare with"
 tr '\r' '\n' <"$work/out" | grep -q '\[#* *\]  *[1-9][0-9]* %  *[0-9]* tasks, 0:0[0-9]:[0-9][0-9] left' &&
     tr '\r' '\n' <"$work/out" | grep -q '\[########################\] 100 %'
 report $? "a terminal shows a bar with the time left"
+
+# --- the dashboard ---
+
+# look DASHBOARD_OPTION...: what an archive shows while its task waits for a FIFO; the log in $work/err
+look() {
+    "$archive" -c "$work/radar.conf" -s source.format=ci16 --workers 2 "$@" -o "$work/waits$#" "$work/waits.ci16" >"$work/out" 2>"$work/err" </dev/null &
+    run=$!
+    "$python" - $run "$work/err" "$work/waits$#" "$@" <<'END' >"$work/out" 2>&1
+import glob, os, re, sys, time, urllib.error, urllib.request
+pid, log, folder = sys.argv[1:4]
+while not glob.glob(folder + "/tasks/*/*.partial/jsonl"):
+    os.kill(int(pid), 0)  # it has not ended
+    time.sleep(0.05)
+links = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd") if os.path.islink(entry.path)]
+ports = []
+for name in ("tcp", "tcp6"):
+    for fields in (line.split() for line in open(f"/proc/{pid}/net/{name}")):
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in links:
+            ports.append((fields[1].split(":")[0], int(fields[1].split(":")[1], 16)))
+print(ports)
+assert len(ports) == 3 and {address for address, _ in ports} == {"0100007F"}, ports
+said = re.search(r"dashboard: (http://127.0.0.1:(\d+)/[a-z/.]*)", open(log).read())
+assert bool(said) == ("--dashboard" in sys.argv), said
+if said:
+    print(said[0])
+    page = urllib.request.urlopen(said[1]).read().decode()
+    assert "<html" in page and ("inproc://" in page or "bokeh" in page), page
+    counts = urllib.request.urlopen(f"http://127.0.0.1:{said[2]}/json/counts.json").read()
+    assert b'"workers": 2' in counts and b'"processing": 1' in counts, counts
+else:
+    for _, port in ports:
+        for path in ("", "info/main/workers.html", "json/counts.json", "metrics", "health"):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}")
+                raise AssertionError(path)
+            except urllib.error.HTTPError as error:
+                assert error.code == 404, error
+END
+    good=$?
+    kill $run
+    wait $run
+    [ $? -eq 130 ] && return $good
+}
+mkfifo "$work/waits.ci16"
+look --dashboard 0 && if "$python" -c 'import bokeh' 2>/dev/null; then says '/status'; else says 'its graphs need bokeh'; fi
+report $? "pages of Dask show the workers and the task, on the loopback address"
+look
+report $? "without a dashboard there is no page, and nothing listens but on the loopback address"
 
 # --- a day in 24 recordings ---
 
@@ -173,6 +221,7 @@ kill -9 $scheduler
 n_before=$(n_done again)
 wait $scheduler 2>/dev/null
 kill $second $third 2>/dev/null # they would wait for the old scheduler
+while ! grep -q 'Failed to reconnect' "$work/again.log" && kill -0 $run 2>/dev/null; do sleep 0.1; done # Dask gives up
 start_scheduler
 start_worker CORES=1
 fourth=$!

@@ -1,14 +1,37 @@
 # SPDX-License-Identifier: MIT
 """The workers: of this machine, of a scheduler that runs, or jobs of Slurm."""
+import logging
 import os
 import shutil
 import socket
 import subprocess
 import time
+import warnings
 
 from words import EXIT_UNAVAILABLE, Refusal, say
 
 ATTEMPTS = 3  # of a task
+NOWHERE = "127.0.0.1:0"  # Dask always listens for HTTP: here, without pages
+# Dask samples the stacks of its threads 100 times a second and wakes up for much else: 3 % of a core,
+# which only its dashboard shows.
+QUIET = {"distributed.worker.profile.enabled": False,
+         "distributed.admin.tick.interval": "1s",
+         "distributed.admin.system-monitor.interval": "10s",
+         "distributed.scheduler.work-stealing-interval": "1s",
+         "distributed.scheduler.active-memory-manager.start": False,
+         "distributed.scheduler.http.routes": [],
+         "distributed.worker.http.routes": []}
+
+
+def say_dashboard(host, port):
+    """Says where the dashboard is. Without bokeh Dask has its plain pages alone."""
+    try:
+        import distributed.dashboard.scheduler  # noqa: F401
+        say(f"dashboard: http://{host}:{port}/status")
+    except ImportError:
+        from distributed.versions import MAX_BOKEH_VERSION, MIN_BOKEH_VERSION
+        say(f"dashboard: http://{host}:{port}/info/main/workers.html; its graphs need bokeh "
+            f"{MIN_BOKEH_VERSION} to {MAX_BOKEH_VERSION} (python3-bokeh, or pip install 'bokeh<3')")
 
 
 class Cluster:
@@ -19,18 +42,22 @@ class Cluster:
         self.resources = {"GPU": 1} if options.gpu else {"CORES": options.cores}
         self.cluster = self.client = self.job = None
         self.security, self.is_awaited = None, False
+        self.known, self.asked = [], -1
 
     def open(self):
+        options = self.options
         try:
             import dask
+            dask.config.set({"logging": {"distributed": "warning"},  # read by the import
+                             "distributed.admin.log-format": "pnradar-archive: dask: %(message)s",
+                             "distributed.scheduler.allowed-failures": ATTEMPTS,
+                             "distributed.comm.retry.count": 2,
+                             **({} if options.dashboard else QUIET)})
             import distributed
         except ImportError as error:
             raise Refusal(EXIT_UNAVAILABLE, f"{error}: install python3-distributed") from error
-        dask.config.set({"distributed.admin.log-format": "pnradar-archive: dask: %(message)s",
-                         "distributed.scheduler.allowed-failures": ATTEMPTS,
-                         "distributed.comm.retry.count": 2})
         self.dask = distributed
-        address = self.options.cluster
+        address = options.cluster
         if address == "local":
             address = self.open_local()
         elif address == "slurm":
@@ -44,11 +71,28 @@ class Cluster:
             return self.options.workers
         return max(1, len(os.sched_getaffinity(0)) // self.options.cores)
 
+    def start(self, **where):
+        """A scheduler in this process."""
+        dashboard = self.options.dashboard
+        worker = {"cls": self.dask.Worker, "options": {
+            "nthreads": 1, "memory_limit": 0, "resources": self.resources,
+            "dashboard": False, "dashboard_address": NOWHERE, **where}}
+        n_workers = 0 if self.security else self.n_workers()
+        with warnings.catch_warnings():  # a port that is taken: the line below has the other one
+            warnings.simplefilter("ignore")
+            cluster = self.dask.SpecCluster(
+                scheduler={"cls": self.dask.Scheduler, "options": {
+                    "dashboard": dashboard is not None, "dashboard_address": dashboard or NOWHERE,
+                    "security": self.security, **where}},
+                workers={i: worker for i in range(n_workers)},
+                security=self.security, silence_logs=logging.WARN)
+        if dashboard:
+            say_dashboard(dashboard.rsplit(":", 1)[0], cluster.scheduler.http_server.port)
+        return cluster
+
     def open_local(self):
         """Workers are threads of this process: a task is a process of its own anyway."""
-        self.cluster = self.dask.LocalCluster(
-            n_workers=self.n_workers(), threads_per_worker=1, processes=False,
-            dashboard_address=None, memory_limit=0, resources=self.resources)
+        self.cluster = self.start(protocol="inproc://")
         return self.cluster
 
     def open_slurm(self):
@@ -57,9 +101,7 @@ class Cluster:
             raise Refusal(EXIT_UNAVAILABLE, "--cluster slurm: there is no sbatch: install slurm-client")
         self.security = self.dask.security.Security.temporary()
         host = os.environ.get("PNR_ARCHIVE_HOST", socket.gethostname())
-        self.cluster = self.dask.LocalCluster(
-            n_workers=0, processes=True, protocol="tls", host=host, scheduler_port=0,
-            dashboard_address=None, security=self.security)
+        self.cluster = self.start(protocol="tls://", host=host, port=0)
         self.job = self.submit(self.cluster.scheduler_address)
         say(f"job {self.job} of Slurm: {self.n_workers()} workers for {self.cluster.scheduler_address}")
         return self.cluster
@@ -81,9 +123,11 @@ class Cluster:
                       encoding="ascii") as file:
                 file.write(pem)
             lines.append(f"export DASK_DISTRIBUTED__COMM__TLS__{name}='{path}'")
+        lines += [f"export DASK_{key.upper().replace('.', '__').replace('-', '_')}={value!r}"
+                  for key, value in QUIET.items()]
         has = ",".join(f"{name}={n}" for name, n in self.resources.items())
         lines.append(f"exec /usr/bin/python3 -m distributed.cli.dask_worker {address} --nthreads 1 "
-                     f"--no-dashboard --no-nanny --memory-limit 0 --resources {has} "
+                     f"--no-dashboard --dashboard-address {NOWHERE} --no-nanny --memory-limit 0 --resources {has} "
                      f"--death-timeout {self.options.patience} "
                      '--local-directory "${TMPDIR:-/tmp}"')
         script = os.path.join(self.folder, "slurm.sh")
@@ -117,19 +161,23 @@ class Cluster:
         return self.client.status == "running"
 
     def workers(self):
-        """The addresses of the workers that have the resource of a task."""
-        try:
-            known = self.client.scheduler_info()["workers"]
-        except (KeyError, OSError):
-            return []
-        return [address for address, worker in known.items()
-                if all(worker["resources"].get(n, 0) >= k for n, k in self.resources.items())]
+        """The addresses of the workers that have the resource of a task, asked once a second."""
+        if time.monotonic() - self.asked > 1:
+            try:
+                known = self.client.scheduler_info()["workers"]
+            except (KeyError, OSError):
+                known = {}
+            self.known = [address for address, worker in known.items()
+                          if all(worker["resources"].get(n, 0) >= k for n, k in self.resources.items())]
+            self.asked = time.monotonic()
+        return self.known
 
-    def close(self):
+    def close(self, is_stopped):
+        """Ends what open started. If the run is stopped, this process ends now, and its tasks with it."""
         if self.job is not None:
             subprocess.run(["scancel", self.job], check=False)
         if self.client is not None:
             self.client.close(timeout=5)
-        if self.cluster is not None:
+        if self.cluster is not None and not is_stopped:
             self.cluster.close(timeout=5)
         shutil.rmtree(os.path.join(self.folder, "keys"), ignore_errors=True)

@@ -7,11 +7,9 @@ def task_runner():
     that do not have this file."""
     def run_task(task, settings):
         """Runs pnradar on a part of a recording. Returns what became of it; raises nothing."""
-        import ctypes
         import json
         import os
         import shutil
-        import signal
         import subprocess
         import tempfile
 
@@ -27,7 +25,9 @@ def task_runner():
             folder = tempfile.mkdtemp(prefix=task["id"] + ".", suffix=".partial",
                                       dir=os.path.dirname(base))
             program = settings["pnradar"]
-            command = [program if os.path.exists(program) else "pnradar", "-c", settings["config"],
+            # The program dies with its worker. (Code between fork and exec would copy the pages of Dask.)
+            command = ["setpriv", "--pdeathsig", "KILL",
+                       program if os.path.exists(program) else "pnradar", "-c", settings["config"],
                        "-s", f"source.first_sample={task['first_sample']}",
                        "-s", f"source.n_samples={task['n_samples']}",
                        "--print", "json", "--end", folder + "/end", task["input"]]
@@ -37,12 +37,10 @@ def task_runner():
                 command += ["-s", key]
             if settings["table"]:
                 command += ["-s", f"recorder.results={folder}/table.h5"]
-            libc = ctypes.CDLL(None)  # the program dies with its worker: PR_SET_PDEATHSIG is 1
             with open(folder + "/jsonl", "wb") as results, open(folder + "/log", "wb") as log:
                 outcome["exit_status"] = subprocess.run(
                     command, stdout=results, stderr=log, stdin=subprocess.DEVNULL, check=False,
-                    cwd=settings["cwd"],
-                    preexec_fn=lambda: libc.prctl(1, signal.SIGKILL)).returncode
+                    cwd=settings["cwd"]).returncode
             if outcome["exit_status"] == 0:
                 with open(folder + "/end", encoding="utf-8") as file:
                     end = json.load(file)
