@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Finds recordings and cuts them into tasks."""
+import glob
 import hashlib
 import json
 import os
@@ -26,24 +27,37 @@ def is_digital_rf(path):
     return any(os.path.exists(os.path.join(path, n)) for n in ("drf_properties.h5", "metadata.h5"))
 
 
-def find_recordings(inputs):
-    """Yields the path of each recording: files as named, then what folders hold by name."""
-    for path in inputs:
-        path = os.path.abspath(path)
-        if not os.path.isdir(path):
-            if not os.path.exists(path):
-                raise Refusal(EXIT_NO_INPUT, f"{path}: {os.strerror(2)}")
-            yield path
-            continue
-        for folder, folders, names in os.walk(path):
-            if is_digital_rf(folder):
-                folders.clear()
-                yield folder
+def find_named(inputs):
+    """Yields the path of each recording, as often as it is named: files and patterns, then what folders
+    hold by name."""
+    for name in inputs:
+        paths = [name] if os.path.exists(name) else sorted(glob.iglob(name))
+        if not paths:
+            raise Refusal(EXIT_NO_INPUT, f"{os.path.abspath(name)}: {os.strerror(2)}")
+        for path in map(os.path.abspath, paths):
+            if not os.path.isdir(path):
+                yield path
                 continue
-            folders.sort()
-            for name in sorted(names):
-                if is_recording(folder, name):
-                    yield os.path.join(folder, name)
+            for folder, folders, names in os.walk(path):
+                if is_digital_rf(folder):
+                    folders.clear()
+                    yield folder
+                    continue
+                folders.sort()
+                yield from (os.path.join(folder, n) for n in sorted(names) if is_recording(folder, n))
+
+
+def find_recordings(inputs):
+    """Yields the path of each recording once, though a pattern finds both files of a SigMF recording."""
+    found = set()
+    for path in find_named(inputs):
+        base, end = os.path.splitext(path)
+        if end.lower() == ".sigmf-data" and os.path.exists(base + ".sigmf-meta"):
+            path = base + ".sigmf-meta"
+        key = hashlib.sha256(os.fsencode(path)).digest()[:16]
+        if key not in found:
+            found.add(key)
+            yield path
 
 
 def files_of(path):
