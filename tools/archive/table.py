@@ -4,32 +4,93 @@ import os
 import re
 
 PICTURE_ECHOES = 100_000
-
+BLOCK_ROWS = 1 << 16
 
 LINE = re.compile(rb'\{"v":(\d+),"run":"[0-9a-f]*",(.*?)"seq":(\d+),"sample":"(\d+)",(.*?)'
                   rb'"lost_before":(\d+),(.*?)"latency_us":[^,]*,')
 
 
-class Records:
+class Hdf5:
     """Records of HDF5, as recorder.results writes them, and the number of the recording."""
+    name = "results.h5"
 
-    def __init__(self, path):
+    def __init__(self, path, attributes):
         import h5py
-        self.file = h5py.File(path, "w")
-        self.data = None
+        self.file, self.attributes, self.data = h5py.File(path, "w"), attributes, None
 
-    def add(self, rows):
+    def write(self, rows):
         if self.data is None:
             self.data = self.file.create_dataset("results", data=rows, maxshape=(None,),
                                                  chunks=(1024,), track_times=False)
+            self.data.attrs.update(self.attributes)
             return
         self.data.resize(len(self.data) + len(rows), axis=0)
         self.data[-len(rows):] = rows
 
-    def close(self, attributes):
-        if self.data is not None:
-            self.data.attrs.update(attributes)
+    def close(self):
         self.file.close()
+
+
+class Parquet:
+    """The same columns as Parquet, where pyarrow is. A value that is not known is null, as in the JSON lines."""
+    name = "results.parquet"
+
+    def __init__(self, path, attributes):
+        self.path, self.attributes, self.writer = path, attributes, None
+
+    def write(self, rows):
+        import numpy
+        import pyarrow
+        from pyarrow import parquet
+        columns = {}
+        for name in rows.dtype.names:
+            values = numpy.ascontiguousarray(rows[name])
+            columns[name] = pyarrow.array(values.astype(str) if values.dtype.kind == "S" else values,
+                                          from_pandas=True)
+        table = pyarrow.table(columns).replace_schema_metadata(self.attributes)
+        if self.writer is None:
+            self.writer = parquet.ParquetWriter(self.path, table.schema)
+        self.writer.write_table(table)
+
+    def close(self):
+        if self.writer is not None:
+            self.writer.close()
+
+
+class Table:
+    """Rows in blocks of one size, whatever tasks they come from, so that the file has the same bits."""
+
+    def __init__(self, folder, attributes):
+        try:
+            import pyarrow.parquet  # noqa: F401
+            kind = Parquet
+        except ImportError:
+            kind = Hdf5
+        self.name = kind.name
+        self.file = kind(os.path.join(folder, kind.name + ".partial"), attributes)
+        self.rows, self.n_rows, self.is_written = [], 0, False
+
+    def add(self, rows):
+        self.rows.append(rows)
+        self.n_rows += len(rows)
+        if self.n_rows >= BLOCK_ROWS:
+            self.write(self.n_rows // BLOCK_ROWS)
+
+    def write(self, n_blocks):
+        """Writes so many blocks and keeps the rows that are left."""
+        import numpy
+        rows = numpy.concatenate(self.rows)
+        for i in range(n_blocks):
+            self.file.write(rows[i * BLOCK_ROWS:(i + 1) * BLOCK_ROWS])
+        self.rows = [rows[n_blocks * BLOCK_ROWS:]]
+        self.n_rows, self.is_written = len(self.rows[0]), True
+
+    def close(self):
+        """Returns the names of the files: none if no task is done, since the columns are not known."""
+        if self.n_rows > 0 or (self.rows and not self.is_written):
+            self.write(1)
+        self.file.close()
+        return [self.name] if self.is_written else []
 
 
 class Merge:
@@ -42,7 +103,8 @@ class Merge:
         self.since = 0  # of this recording: the position from which on no dwell has a result
         self.points = []  # echoes of the picture
         self.lines = open(os.path.join(folder, "results.jsonl.partial"), "wb")
-        self.table = Records(os.path.join(folder, "results.h5.partial")) if settings["table"] else None
+        self.table = (Table(folder, {"run": run, "version": settings["version"]})
+                      if settings["table"] else None)
 
     def add_lines(self, task, path, carry):
         """Appends the JSON lines of a task. Returns the number of results and the last sample."""
@@ -72,8 +134,7 @@ class Merge:
         whole["seq"] += numpy.uint64(self.seq)
         whole["latency_us"] = numpy.nan
         whole["recording"] = task["recording"]
-        if len(whole):
-            self.table.add(whole)
+        self.table.add(whole)
         echoes = rows[(rows["n_echoes"] > 0) & (rows["time_ns"] > 0)]
         most = max(1, PICTURE_ECHOES // n_tasks)
         best = numpy.sort(numpy.argsort(-echoes["snr_db"], kind="stable")[:most])
@@ -94,13 +155,15 @@ class Merge:
         self.seq += n
 
     def close(self):
+        """Gives the files their names, and removes those of an earlier run that this one does not make."""
         self.lines.close()
-        names = ["results.jsonl"]
-        if self.table is not None:
-            self.table.close({"run": self.run, "version": self.settings["version"]})
-            names.append("results.h5")
-        for name in names:
-            partial = os.path.join(self.folder, name + ".partial")
-            if os.path.exists(partial):
-                os.replace(partial, os.path.join(self.folder, name))
+        names = ["results.jsonl"] + (self.table.close() if self.table is not None else [])
+        for name in ("results.jsonl", Hdf5.name, Parquet.name):
+            path = os.path.join(self.folder, name)
+            if name in names:
+                os.replace(path + ".partial", path)
+            else:
+                for old in (path, path + ".partial"):
+                    if os.path.exists(old):
+                        os.remove(old)
         return names
