@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The discrete Fourier transform of any length, in double precision. Long transforms are split into
- * short ones. Each short transform fits in a cache, and all processors share them. */
+/* The discrete Fourier transform of any length, in double precision. A transform is split into
+ * short ones, of which each thread does LANES at a time. Long transforms run on all processors. */
 #include "base/transform.h"
 
 #include "base/complex.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/multiversion.h"
 #include "base/parallel.h"
 
@@ -14,34 +15,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FORWARD = -1, INVERSE = 1 } direction;
-
 /* The greatest radix of a step. A length with a greater prime factor needs Bluestein's
  * algorithm. */
 enum {
     MAX_RADIX = 13,
-    LONG = 1 << 15, /* transforms of this length and longer are split */
-    BLOCK = 16,     /* columns or rows that a thread transforms at a time; 16 values fill four cache
-                     * lines */
-    /* unused values after each column or row, so that columns or rows lie in different sets of the
-     * cache */
-    PAD = 4,
-    FINE = 64 /* exact twiddle factors in a table; a factor is the product of two exact factors */
+    SMALL = 64,     /* up to this length a transform is not split */
+    LONG = 1 << 15, /* transforms of this length and longer run on all processors */
+    LANES = 8,      /* short transforms that a thread does at a time */
+    FINE = 64 /* twiddle factors that are computed exactly at a time; the others are products */
 };
+
+/* One value of each of LANES transforms. All steps go forward: the inverse transform is the forward
+ * transform of values whose real and imaginary parts are exchanged. */
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef struct wide {
+    lanes re, im;
+} wide;
 
 /* The tables of a short transform. */
 typedef struct plan {
     size_t n;
-    direction way;
     size_t m;               /* length of the steps: n, or that of Bluestein's convolution */
-    double complex *roots;  /* exp(2 pi i p / m), p up to m / 4, or m / 3 if 3 divides m */
+    double complex *roots;  /* exp(-2 pi i p / m), p up to m / 4, or m / 3 if 3 divides m */
     double complex *chirp;  /* [n]; NULL: n has no prime factor above MAX_RADIX */
     double complex *filter; /* [m] transform of the conjugate chirp, divided by m */
 } plan;
 
 void pnr_transform_root(size_t j, size_t n, double value[2])
 {
-    /* The angle is reduced to one octant in integers, so that sin and cos get at most pi/4. */
+    /* The angle is reduced to one octant in integers, so that sin and cos see at most pi/4. */
     size_t eighths = 8 * j / n;
     size_t quarter = (eighths + 1) / 2 % 4;
     double rest = ((double)(int64_t)(4 * j - (eighths + 1) / 2 * n)) / (double)n;
@@ -55,7 +57,13 @@ void pnr_transform_root(size_t j, size_t n, double value[2])
 
 static double complex *allocate_values(size_t n)
 {
-    return n > SIZE_MAX / sizeof(double complex) ? NULL : malloc(n * sizeof(double complex));
+    return n > SIZE_MAX / sizeof(double complex) ? NULL
+                                                 : pnr_memory_large(n * sizeof(double complex));
+}
+
+static wide *allocate_wide(size_t n)
+{
+    return n > SIZE_MAX / sizeof(wide) ? NULL : pnr_memory_large(n * sizeof(wide));
 }
 
 /* Returns the radix of the first step of length n: 4 if it divides n, else the least odd prime
@@ -78,7 +86,7 @@ static bool is_smooth(size_t n)
 }
 
 /* Fills the roots that the steps of length m need. A step of radix r reads roots below m / r. Radix
- * 2 comes last and reads root 0. */
+ * 2 comes last and reads none. */
 static int fill_roots(size_t m, double complex **roots)
 {
     const size_t n_roots = m / (m % 3 == 0 ? 3 : 4) + 1;
@@ -86,119 +94,152 @@ static int fill_roots(size_t m, double complex **roots)
     if ((*roots = allocate_values(n_roots)) == NULL)
         return PNR_ENOMEMORY;
     for (size_t p = 0; p < n_roots; p++)
-        (*roots)[p] = pnr_root((int64_t)p, m);
+        (*roots)[p] = conj(pnr_root((int64_t)p, m));
     return PNR_OK;
+}
+
+/* *y = (re + i im) w */
+static inline __attribute__((always_inline)) void put_product(wide *y, const lanes *re,
+                                                              const lanes *im, double complex w)
+{
+    y->re = *re * creal(w) - *im * cimag(w);
+    y->im = *re * cimag(w) + *im * creal(w);
 }
 
 /*
  * One step of radix 4, self-sorting (T. G. Stockham, 1966): n is the length of the transforms that
- * remain, and s of them are interleaved. For each transform, with sign = `way`, w =
- * exp(sign 2 pi i / n), p < n/4 and k < 4:
- *     y[4p + k] = w^(k p) sum_j x[p + j n/4] exp(sign 2 pi i j k / 4)
+ * remain, and s of them are interleaved. For each transform, with w = exp(-2 pi i / n), p < n/4 and
+ * k < 4:
+ *     y[4p + k] = w^(k p) sum_j x[p + j n/4] exp(-2 pi i j k / 4)
  */
-static inline __attribute__((always_inline)) void step_radix4(const double complex *restrict x,
-                                                              double complex *restrict y, size_t n,
-                                                              size_t s, const double complex *roots,
-                                                              direction way)
+static inline __attribute__((always_inline)) void step_radix4(const wide *restrict x,
+                                                              wide *restrict y, size_t n, size_t s,
+                                                              const double complex *roots)
 {
     const size_t quarter = n / 4;
 
     for (size_t p = 0; p < quarter; p++) {
-        const double complex w1 = way == FORWARD ? conj(roots[p * s]) : roots[p * s];
-        const double complex w2 = w1 * w1, w3 = w1 * w2;
-        const double complex *from = x + s * p;
-        double complex *to = y + 4 * s * p;
+        const double complex w1 = roots[p * s], w2 = w1 * w1, w3 = w1 * w2;
+        const wide *x0 = x + s * p, *x1 = x0 + s * quarter, *x2 = x1 + s * quarter,
+                   *x3 = x2 + s * quarter;
+        wide *to = y + 4 * s * p;
 
         for (size_t q = 0; q < s; q++) {
-            const double complex x0 = from[q], x1 = from[s * quarter + q];
-            const double complex x2 = from[2 * s * quarter + q], x3 = from[3 * s * quarter + q];
-            const double complex a = x0 + x2, b = x0 - x2, c = x1 + x3, d = x1 - x3;
-            const double complex turned = /* exp(sign pi i / 2) d */
-                way == FORWARD ? CMPLX(cimag(d), -creal(d)) : CMPLX(-cimag(d), creal(d));
+            const wide a = {x0[q].re + x2[q].re, x0[q].im + x2[q].im};
+            const wide b = {x0[q].re - x2[q].re, x0[q].im - x2[q].im};
+            const wide c = {x1[q].re + x3[q].re, x1[q].im + x3[q].im};
+            const wide d = {x1[q].re - x3[q].re, x1[q].im - x3[q].im};
+            const wide even = {a.re - c.re, a.im - c.im};
+            const wide plus = {b.re + d.im, b.im - d.re}; /* b - i d */
+            const wide minus = {b.re - d.im, b.im + d.re};
 
-            to[q] = a + c;
-            to[s + q] = w1 * (b + turned);
-            to[2 * s + q] = w2 * (a - c);
-            to[3 * s + q] = w3 * (b - turned);
+            to[q] = (wide){a.re + c.re, a.im + c.im};
+            put_product(&to[s + q], &plus.re, &plus.im, w1);
+            put_product(&to[2 * s + q], &even.re, &even.im, w2);
+            put_product(&to[3 * s + q], &minus.re, &minus.im, w3);
         }
     }
 }
 
-/* A step of any radix r:
- * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(sign 2 pi i j k / r).
- * The function is inlined, so that the compiler unrolls the sums of a constant r. */
-static inline __attribute__((always_inline)) void
-step_radix(const double complex *restrict x, double complex *restrict y, size_t n, size_t s,
-           size_t r, const double complex *roots, direction way)
+static void step_radix2(const wide *restrict x, wide *restrict y, size_t s)
 {
-    double complex of_r[MAX_RADIX], turn[MAX_RADIX];
+    for (size_t q = 0; q < s; q++) {
+        y[q] = (wide){x[q].re + x[s + q].re, x[q].im + x[s + q].im};
+        y[s + q] = (wide){x[q].re - x[s + q].re, x[q].im - x[s + q].im};
+    }
+}
+
+/* A step of an odd radix r:
+ * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(-2 pi i j k / r).
+ * The terms j and r - j have one cosine, and opposite sines. It is inlined, so that the compiler
+ * unrolls the sums of a constant r. */
+static inline __attribute__((always_inline)) void step_odd(const wide *restrict x, wide *restrict y,
+                                                           size_t n, size_t s, size_t r,
+                                                           const double complex *roots)
+{
+    const size_t half = r / 2, apart = s * (n / r);
+    double complex of_r[MAX_RADIX];
+    wide sum[MAX_RADIX / 2], difference[MAX_RADIX / 2];
 
     for (size_t j = 0; j < r; j++)
-        of_r[j] = way == FORWARD ? conj(pnr_root((int64_t)j, r)) : pnr_root((int64_t)j, r);
-    for (size_t p = 0; p < n / r; p++) {
-        const double complex w1 = way == FORWARD ? conj(roots[p * s]) : roots[p * s];
+        of_r[j] = pnr_root((int64_t)j, r);
+    for (size_t i = 0; i < apart; i++) {
+        const size_t p = i / s, q = i % s;
+        const double complex w1 = roots[p * s];
+        const wide *from = x + i;
+        wide *to = y + r * s * p + q, mean = *from;
+        double complex w = 1;
 
-        turn[0] = 1;
-        for (size_t k = 1; k < r; k++)
-            turn[k] = turn[k - 1] * w1;
-        for (size_t q = 0; q < s; q++) {
-            const double complex *from = x + s * p + q;
-            double complex *to = y + r * s * p + q;
+        for (size_t j = 1; j <= half; j++) {
+            const wide *a = from + j * apart, *b = from + (r - j) * apart;
 
-            for (size_t k = 0; k < r; k++) {
-                double complex sum = from[0];
+            sum[j - 1] = (wide){a->re + b->re, a->im + b->im};
+            difference[j - 1] = (wide){a->re - b->re, a->im - b->im};
+            mean.re += sum[j - 1].re;
+            mean.im += sum[j - 1].im;
+        }
+        *to = mean;
+        for (size_t k = 1; k < r; k++) {
+            const size_t pair = k <= half ? k : r - k;
+            wide c = *from, d = {{0}, {0}};
 
-                for (size_t j = 1; j < r; j++)
-                    sum += of_r[j * k % r] * from[j * s * (n / r)];
-                to[k * s] = turn[k] * sum;
+            for (size_t j = 1; j <= half; j++) {
+                const double complex root = of_r[j * pair % r];
+                const double sine = k <= half ? cimag(root) : -cimag(root);
+
+                c.re += sum[j - 1].re * creal(root);
+                c.im += sum[j - 1].im * creal(root);
+                d.re += difference[j - 1].re * sine;
+                d.im += difference[j - 1].im * sine;
             }
+            c.re += d.im; /* c - i d */
+            c.im -= d.re;
+            w *= w1;
+            put_product(&to[k * s], &c.re, &c.im, w);
         }
     }
 }
 
 /* Transforms data, [n]. scratch: [n]. */
-PNR_MULTIVERSION static void run_steps(const double complex *roots, size_t n_all,
-                                       double complex *data, double complex *scratch, direction way)
+PNR_MULTIVERSION static void run_steps(const double complex *roots, size_t n_all, wide *data,
+                                       wide *scratch)
 {
-    double complex *from = data, *to = scratch;
-    size_t n = n_all;
+    wide *from = data, *to = scratch;
     size_t s = 1;
 
-    while (n > 1) {
-        const size_t r = next_radix(n);
-        double complex *swap = from;
+    for (size_t n = n_all, r; n > 1; n /= r, s *= r) {
+        wide *swap = from;
 
-        switch (r) {
+        switch (r = next_radix(n)) {
         case 4:
-            step_radix4(from, to, n, s, roots, way);
+            step_radix4(from, to, n, s, roots);
+            break;
+        case 2:
+            step_radix2(from, to, s);
             break;
         case 3:
-            step_radix(from, to, n, s, 3, roots, way);
+            step_odd(from, to, n, s, 3, roots);
             break;
         case 5:
-            step_radix(from, to, n, s, 5, roots, way);
+            step_odd(from, to, n, s, 5, roots);
             break;
         default:
-            step_radix(from, to, n, s, r, roots, way);
+            step_odd(from, to, n, s, r, roots);
         }
         from = to;
         to = swap;
-        s *= r;
-        n /= r;
     }
     if (from != data)
         memcpy(data, from, n_all * sizeof *data);
 }
 
-/* exp(sign pi i k^2 / n) for k < n; k^2 mod 2n is stepped in integers: (k+1)^2 = k^2 + 2k + 1. */
-static void fill_chirp(double complex *chirp, size_t n, direction way)
+/* exp(-pi i k^2 / n) for k < n; k^2 mod 2n is stepped in integers: (k+1)^2 = k^2 + 2k + 1. */
+static void fill_chirp(double complex *chirp, size_t n)
 {
     size_t square = 0;
 
     for (size_t k = 0; k < n; k++) {
-        const double complex root = pnr_root((int64_t)square, 2 * n);
-
-        chirp[k] = way == FORWARD ? conj(root) : root;
+        chirp[k] = conj(pnr_root((int64_t)square, 2 * n));
         square += 2 * k + 1;
         square -= square >= 2 * n ? 2 * n : 0;
     }
@@ -219,15 +260,7 @@ static size_t convolution_length(size_t n)
     return best;
 }
 
-/* Fills b, [m], with the conjugate chirp at k and at -k, divided by m. */
-static void fill_filter(const double complex *chirp, size_t n, size_t m, double complex *b)
-{
-    memset(b, 0, m * sizeof *b);
-    for (size_t k = 0; k < n; k++)
-        b[k] = b[(m - k) % m] = conj(chirp[k]) / (double)m;
-}
-
-/* --- a short transform --- */
+/* --- short transforms --- */
 
 static void plan_close(plan *p)
 {
@@ -236,98 +269,143 @@ static void plan_close(plan *p)
     free(p->filter);
 }
 
+/* Fills the filter, [m]: the transform of the conjugate chirp at k and at -k. work: [2 m] */
+static void fill_filter(plan *p, wide *work)
+{
+    memset(work, 0, p->m * sizeof *work);
+    for (size_t k = 0; k < p->n; k++) {
+        const size_t opposite = (p->m - k) % p->m;
+
+        work[k].re[0] = work[opposite].re[0] = creal(p->chirp[k]) / (double)p->m;
+        work[k].im[0] = work[opposite].im[0] = -cimag(p->chirp[k]) / (double)p->m;
+    }
+    run_steps(p->roots, p->m, work, work + p->m);
+    for (size_t k = 0; k < p->m; k++)
+        p->filter[k] = CMPLX(work[k].re[0], work[k].im[0]);
+}
+
 /* The caller closes *p, also after an error. */
-static int plan_open(plan *p, size_t n, direction way)
+static int plan_open(plan *p, size_t n)
 {
     const bool is_direct = is_smooth(n);
-    double complex *scratch = NULL;
+    wide *work = NULL;
     int rc;
 
-    *p = (plan){.n = n, .way = way, .m = is_direct ? n : convolution_length(n)};
+    *p = (plan){.n = n, .m = is_direct ? n : convolution_length(n)};
     if ((rc = fill_roots(p->m, &p->roots)) != PNR_OK || is_direct)
         return rc;
     p->chirp = allocate_values(n);
     p->filter = allocate_values(p->m);
-    scratch = allocate_values(p->m);
-    if (p->chirp && p->filter && scratch) {
-        fill_chirp(p->chirp, n, way);
-        fill_filter(p->chirp, n, p->m, p->filter);
-        run_steps(p->roots, p->m, p->filter, scratch, FORWARD);
+    work = allocate_wide(2 * p->m);
+    if (p->chirp && p->filter && work) {
+        fill_chirp(p->chirp, n);
+        fill_filter(p, work);
     } else {
         rc = PNR_ENOMEMORY;
     }
-    free(scratch);
-    return rc;
-}
-
-/* Transforms data, [n]. work: [2 m].
- * With 2jk = j^2 + k^2 - (j-k)^2 and w = exp(sign pi i / n):
- * X[j] = w^(j^2) sum_k (x[k] w^(k^2)) conj(w^((j-k)^2)), a convolution. */
-static void plan_run(const plan *p, double complex *data, double complex *work)
-{
-    double complex *a = work, *scratch = work + p->m;
-
-    if (p->chirp == NULL) {
-        run_steps(p->roots, p->n, data, scratch, p->way);
-        return;
-    }
-    for (size_t k = 0; k < p->n; k++)
-        a[k] = data[k] * p->chirp[k];
-    memset(a + p->n, 0, (p->m - p->n) * sizeof *a);
-    run_steps(p->roots, p->m, a, scratch, FORWARD);
-    for (size_t k = 0; k < p->m; k++)
-        a[k] *= p->filter[k];
-    run_steps(p->roots, p->m, a, scratch, INVERSE);
-    for (size_t k = 0; k < p->n; k++)
-        data[k] = a[k] * p->chirp[k];
-}
-
-static int transform_short(double complex *data, size_t n, direction way)
-{
-    double complex *work = NULL;
-    plan p;
-    int rc = plan_open(&p, n, way);
-
-    if (rc == PNR_OK && (work = allocate_values(2 * p.m)) == NULL)
-        rc = PNR_ENOMEMORY;
-    if (rc == PNR_OK)
-        plan_run(&p, data, work);
-    plan_close(&p);
     free(work);
     return rc;
 }
 
-/* --- a long transform --- */
+/* Transforms data, [n]. work: [2 m].
+ * With 2mk = m^2 + k^2 - (m-k)^2 and w = exp(-pi i / n):
+ * X[m] = w^(m^2) sum_k (x[k] w^(k^2)) conj(w^((m-k)^2)), a convolution. */
+PNR_MULTIVERSION static void plan_run(const plan *p, wide *data, wide *work)
+{
+    wide *a = work, *scratch = work + p->m;
+
+    if (p->chirp == NULL) {
+        run_steps(p->roots, p->n, data, scratch);
+        return;
+    }
+    for (size_t k = 0; k < p->n; k++)
+        put_product(&a[k], &data[k].re, &data[k].im, p->chirp[k]);
+    memset(a + p->n, 0, (p->m - p->n) * sizeof *a);
+    run_steps(p->roots, p->m, a, scratch);
+    for (size_t k = 0; k < p->m; k++) {
+        const wide x = a[k];
+        wide y;
+
+        put_product(&y, &x.re, &x.im, p->filter[k]);
+        a[k] = (wide){y.im, y.re}; /* exchanged for the inverse transform */
+    }
+    run_steps(p->roots, p->m, a, scratch);
+    for (size_t k = 0; k < p->n; k++)
+        put_product(&data[k], &a[k].im, &a[k].re, p->chirp[k]);
+}
+
+/* --- split transforms --- */
 
 /*
  * A transform of n = a b values in four steps (D. H. Bailey, 1990). data is a matrix of a rows and
- * b columns, w = exp(sign 2 pi i / n):
- *     X[k + a l] = sum_j w^(j k) exp(sign 2 pi i j l / b) sum_r x[r b + j] exp(sign 2 pi i r k / a)
+ * b columns, w = exp(-2 pi i / n):
+ *     X[k + a l] = sum_j w^(j k) exp(-2 pi i j l / b) sum_i x[i b + j] exp(-2 pi i i k / a)
  */
 typedef struct split {
     size_t a, b;
-    direction way;
+    bool is_inverse;
     plan of_column, of_row;
     double complex *data, *between; /* [a b] */
-    double complex *work;           /* [threads][n_work] */
+    wide *work;                     /* [threads][n_work] */
     size_t n_work;
 } split;
 
-/* x[k] *= w^(j k) */
-static void twiddle(const split *s, size_t j, double complex *x)
+/* Lane q of to[i] becomes from[i step + q lane_step]. Lanes from n_lanes on become 0. */
+PNR_MULTIVERSION static void gather(wide *to, size_t n, const double complex *from, size_t step,
+                                    size_t lane_step, size_t n_lanes, bool is_exchanged)
 {
-    const size_t n = s->a * s->b;
-    double complex fine[FINE];
+    for (size_t i = 0; i < n; i++, from += step) {
+        wide x = {{0}, {0}};
 
-    for (size_t k = 0; k < FINE && k < s->a; k++)
-        fine[k] = pnr_root((int64_t)(j * k), n);
-    for (size_t first = 0; first < s->a; first += FINE) {
-        const double complex coarse = pnr_root((int64_t)(j * first), n);
+        for (size_t q = 0; q < n_lanes; q++) {
+            x.re[q] = creal(from[q * lane_step]);
+            x.im[q] = cimag(from[q * lane_step]);
+        }
+        to[i] = is_exchanged ? (wide){x.im, x.re} : x;
+    }
+}
 
-        for (size_t k = 0; k < FINE && first + k < s->a; k++) {
-            const double complex w = coarse * fine[k];
+/* to[i step + q] becomes lane q < n_lanes of from[i]. */
+PNR_MULTIVERSION static void scatter(const wide *from, size_t n, double complex *to, size_t step,
+                                     size_t n_lanes, bool is_exchanged)
+{
+    for (size_t i = 0; i < n; i++, to += step) {
+        const wide x = is_exchanged ? (wide){from[i].im, from[i].re} : from[i];
 
-            x[first + k] *= s->way == FORWARD ? conj(w) : w;
+        for (size_t q = 0; q < n_lanes; q++)
+            to[q] = CMPLX(x.re[q], x.im[q]);
+    }
+}
+
+/* Lane q of *w becomes exp(-2 pi i (j + q) k / n). */
+static void fill_turn(wide *w, size_t j, size_t k, size_t n)
+{
+    for (size_t q = 0; q < LANES; q++) {
+        const double complex root = conj(pnr_root((int64_t)((j + q) * k), n));
+
+        w->re[q] = creal(root);
+        w->im[q] = cimag(root);
+    }
+}
+
+/* Multiplies lane q of x[k], k < a, by exp(-2 pi i (j + q) k / n). */
+PNR_MULTIVERSION static void twiddle(wide *x, size_t a, size_t j, size_t n)
+{
+    wide fine[FINE], coarse;
+    size_t n_fine = 1;
+
+    while (n_fine < FINE && n_fine * n_fine < a)
+        n_fine *= 2;
+    for (size_t k = 0; k < n_fine; k++)
+        fill_turn(&fine[k], j, k, n);
+    for (size_t first = 0; first < a; first += n_fine) {
+        fill_turn(&coarse, j, first, n);
+        for (size_t k = 0; k < n_fine && first + k < a; k++) {
+            const wide w = {coarse.re * fine[k].re - coarse.im * fine[k].im,
+                            coarse.re * fine[k].im + coarse.im * fine[k].re};
+            const wide y = x[first + k];
+
+            x[first + k] = (wide){y.re * w.re - y.im * w.im, y.re * w.im + y.im * w.re};
         }
     }
 }
@@ -335,39 +413,27 @@ static void twiddle(const split *s, size_t j, double complex *x)
 static void transform_columns(void *context, size_t task, size_t thread)
 {
     const split *s = context;
-    const size_t first = task * BLOCK, left = s->b - first, n = left < BLOCK ? left : BLOCK;
-    const size_t pitch = s->a + PAD;
-    double complex *block = s->work + thread * s->n_work, *work = block + BLOCK * pitch;
+    const size_t first = task * LANES, left = s->b - first, n = left < LANES ? left : LANES;
+    wide *column = s->work + thread * s->n_work, *work = column + s->a;
 
-    for (size_t i = 0; i < s->a; i++)
-        for (size_t q = 0; q < n; q++)
-            block[q * pitch + i] = s->data[i * s->b + first + q];
-    for (size_t q = 0; q < n; q++) {
-        plan_run(&s->of_column, block + q * pitch, work);
-        twiddle(s, first + q, block + q * pitch);
-    }
-    for (size_t k = 0; k < s->a; k++)
-        for (size_t q = 0; q < n; q++)
-            s->between[k * s->b + first + q] = block[q * pitch + k];
+    gather(column, s->a, s->data + first, s->b, 1, n, s->is_inverse);
+    plan_run(&s->of_column, column, work);
+    twiddle(column, s->a, first, s->a * s->b);
+    scatter(column, s->a, s->between + first, s->b, n, false);
 }
 
 static void transform_rows(void *context, size_t task, size_t thread)
 {
     const split *s = context;
-    const size_t first = task * BLOCK, left = s->a - first, n = left < BLOCK ? left : BLOCK;
-    const size_t pitch = s->b + PAD;
-    double complex *block = s->work + thread * s->n_work, *work = block + BLOCK * pitch;
+    const size_t first = task * LANES, left = s->a - first, n = left < LANES ? left : LANES;
+    wide *row = s->work + thread * s->n_work, *work = row + s->b;
 
-    for (size_t q = 0; q < n; q++) {
-        memcpy(block + q * pitch, s->between + (first + q) * s->b, s->b * sizeof *block);
-        plan_run(&s->of_row, block + q * pitch, work);
-    }
-    for (size_t l = 0; l < s->b; l++)
-        for (size_t q = 0; q < n; q++)
-            s->data[first + q + s->a * l] = block[q * pitch + l];
+    gather(row, s->b, s->between + first * s->b, 1, s->b, n, false);
+    plan_run(&s->of_row, row, work);
+    scatter(row, s->b, s->data + first, s->a, n, s->is_inverse);
 }
 
-/* Returns the greatest factor of n up to its square root, if the other factor is short; else 0. */
+/* Returns the greatest factor of n up to its square root. */
 static size_t factor_of(size_t n)
 {
     size_t a = 1;
@@ -376,25 +442,24 @@ static size_t factor_of(size_t n)
         a++;
     while (n % a != 0)
         a--;
-    return n / a < LONG ? a : 0;
+    return a;
 }
 
-static int transform_split(double complex *data, size_t a, size_t b, direction way)
+static int transform_split(double complex *data, size_t a, size_t b, bool is_inverse)
 {
-    const size_t n_tasks = (b + BLOCK - 1) / BLOCK, n_threads = pnr_parallel_threads(n_tasks);
-    split s = {.a = a, .b = b, .way = way, .data = data};
+    const size_t n_tasks = (b + LANES - 1) / LANES;
+    const size_t n_threads = a * b < LONG ? 1 : pnr_parallel_threads(n_tasks);
+    split s = {.a = a, .b = b, .is_inverse = is_inverse, .data = data};
     int rc = PNR_ENOMEMORY;
 
-    if (plan_open(&s.of_column, a, way) == PNR_OK && plan_open(&s.of_row, b, way) == PNR_OK) {
-        const size_t m = s.of_column.m > s.of_row.m ? s.of_column.m : s.of_row.m;
-
-        s.n_work = BLOCK * (b + PAD) + 2 * m;
-        s.work = allocate_values(n_threads * s.n_work);
+    if (plan_open(&s.of_column, a) == PNR_OK && plan_open(&s.of_row, b) == PNR_OK) {
+        s.n_work = b + 2 * (s.of_column.m > s.of_row.m ? s.of_column.m : s.of_row.m);
+        s.work = allocate_wide(n_threads * s.n_work);
         s.between = allocate_values(a * b);
     }
     if (s.work != NULL && s.between != NULL) {
         pnr_parallel_run(n_tasks, n_threads, transform_columns, &s);
-        pnr_parallel_run((a + BLOCK - 1) / BLOCK, n_threads, transform_rows, &s);
+        pnr_parallel_run((a + LANES - 1) / LANES, n_threads, transform_rows, &s);
         rc = PNR_OK;
     }
     plan_close(&s.of_column);
@@ -404,10 +469,17 @@ static int transform_split(double complex *data, size_t a, size_t b, direction w
     return rc;
 }
 
-static int transform_any(double complex *data, size_t n, direction way);
+/* --- transforms of any length --- */
 
-/* Transforms a length that has no two short factors, by Bluestein's algorithm as in plan_run. */
-static int transform_long(double complex *data, size_t n, direction way)
+static int transform_any(double complex *data, size_t n, bool is_inverse);
+
+static double complex exchange(double complex x, bool is_exchanged)
+{
+    return is_exchanged ? CMPLX(cimag(x), creal(x)) : x;
+}
+
+/* Transforms a length that has no two short factors, as plan_run does. */
+static int transform_long(double complex *data, size_t n, bool is_inverse)
 {
     const size_t m = convolution_length(n);
     double complex *chirp = allocate_values(n), *a = allocate_values(m), *b = allocate_values(m);
@@ -415,20 +487,21 @@ static int transform_long(double complex *data, size_t n, direction way)
 
     if (!chirp || !a || !b)
         goto done;
-    fill_chirp(chirp, n, way);
-    fill_filter(chirp, n, m, b);
+    fill_chirp(chirp, n);
+    memset(b, 0, m * sizeof *b);
+    for (size_t k = 0; k < n; k++)
+        b[k] = b[(m - k) % m] = conj(chirp[k]) / (double)m;
     memset(a, 0, m * sizeof *a);
     for (size_t k = 0; k < n; k++)
-        a[k] = data[k] * chirp[k];
-    if ((rc = transform_any(a, m, FORWARD)) != PNR_OK ||
-        (rc = transform_any(b, m, FORWARD)) != PNR_OK)
+        a[k] = exchange(data[k], is_inverse) * chirp[k];
+    if ((rc = transform_any(a, m, false)) != PNR_OK || (rc = transform_any(b, m, false)) != PNR_OK)
         goto done;
     for (size_t k = 0; k < m; k++)
         a[k] *= b[k];
-    if ((rc = transform_any(a, m, INVERSE)) != PNR_OK)
+    if ((rc = transform_any(a, m, true)) != PNR_OK)
         goto done;
     for (size_t k = 0; k < n; k++)
-        data[k] = a[k] * chirp[k];
+        data[k] = exchange(a[k] * chirp[k], is_inverse);
 done:
     free(chirp);
     free(a);
@@ -436,26 +509,29 @@ done:
     return rc;
 }
 
-static int transform_any(double complex *data, size_t n, direction way)
+/* A length without factors that fill the lanes, or with a long one that needs Bluestein's
+ * algorithm, is transformed as a convolution, whose length has such factors. */
+static int transform_any(double complex *data, size_t n, bool is_inverse)
 {
-    const size_t a = n < LONG || n > SIZE_MAX / 256 ? 0 : factor_of(n);
+    size_t a;
 
     assert(n >= 1);
     if (n > SIZE_MAX / 256)
         return PNR_ENOMEMORY;
-    if (a > 0)
-        return transform_split(data, a, n / a, way);
-    return n < LONG || is_smooth(n) ? transform_short(data, n, way) : transform_long(data, n, way);
+    a = n <= SMALL ? 1 : factor_of(n);
+    if (n <= SMALL || (a >= LANES && (n / a < LONG || is_smooth(n))))
+        return transform_split(data, a, n / a, is_inverse);
+    return transform_long(data, n, is_inverse);
 }
 
 int pnr_transform_forward(double (*data)[2], size_t n)
 {
-    return transform_any((double complex *)data, n, FORWARD);
+    return transform_any((double complex *)data, n, false);
 }
 
 int pnr_transform_inverse(double (*data)[2], size_t n)
 {
-    return transform_any((double complex *)data, n, INVERSE);
+    return transform_any((double complex *)data, n, true);
 }
 
 size_t pnr_transform_fast_length(size_t n)

@@ -2,7 +2,7 @@
 /* The submits in flight of an engine on the host: their windows and the memory of their results. */
 #include "engine/slot.h"
 
-#include "engine/memory.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "engine/cpu/fused.h"
 #include "engine/cpu/team.h"
-#include "engine/memory.h"
+#include "base/memory.h"
 #include "engine/plan.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The sizes and the memory of the cpu engine. */
 #include "engine/cpu/fused.h"
 #include "engine/cpu/steps.h"
-#include "engine/memory.h"
+#include "base/memory.h"
 #include "engine/plan.h"
 #include "engine/slot.h"
 

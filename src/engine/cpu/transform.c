@@ -7,7 +7,7 @@
 #include "engine/cpu/ops.h"
 #include "engine/cpu/stopwatch.h"
 #include "engine/engine.h"
-#include "engine/memory.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/multiversion.h"
 #include "engine/cpu/ops.h"
-#include "engine/memory.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The reference engine: dwells by their definition, in double precision. */
 #include "engine/reference/reference.h"
 
-#include "engine/memory.h"
+#include "base/memory.h"
 #include "engine/plan.h"
 #include "engine/reference/state.h"
 
