@@ -4,11 +4,14 @@
 
 #include "base/complex.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/multiversion.h"
+#include "base/parallel.h"
 #include "base/transform.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +32,10 @@ _Static_assert(2 * HALF % OVERSAMPLE == 0, "the nodes are whole vectors of entri
 
 struct pnr_waveform {
     size_t n;
-    double complex *samples;  /* [n] */
+    double complex *samples;  /* [n]; NULL: the table holds them */
     double complex *spectrum; /* [n] */
     double complex *table;    /* [GUARD_BELOW + 4 n + GUARD_ABOVE] a(i / 4) from i = -GUARD_BELOW */
+    bool is_hermitian;        /* a(-t) = conj(a(t)) */
     double energy;
     double bandwidth, kurtosis, nyquist;
 };
@@ -81,13 +85,21 @@ static double complex sum_nodes(const double complex *f, double x)
     return sum;
 }
 
+static double sum_powers(const double complex *values, size_t n)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < n; k++)
+        sum += pnr_power(values[k]);
+    return sum;
+}
+
+/* Sums over the spectrum. */
 static void sum_moments(pnr_waveform *waveform)
 {
     const size_t n = waveform->n;
     double total = 0, first = 0, second = 0, fourth = 0;
 
-    for (size_t k = 0; k < n; k++)
-        waveform->energy += pnr_power(waveform->samples[k]);
     for (size_t bin = 0; bin < n; bin++) {
         double power = pnr_power(waveform->spectrum[bin]);
         double harmonic = 2 * bin <= n ? (double)bin : -(double)(n - bin);
@@ -112,7 +124,12 @@ static void sum_moments(pnr_waveform *waveform)
         waveform->kurtosis = fourth / total / (waveform->bandwidth * waveform->bandwidth);
 }
 
-/* Allocates a waveform without values. NULL: out of memory. */
+static double complex *allocate_values(size_t n)
+{
+    return pnr_memory_large(n * sizeof(double complex));
+}
+
+/* Allocates a waveform with a spectrum that has no values yet. NULL: out of memory. */
 static pnr_waveform *allocate_waveform(size_t n)
 {
     pnr_waveform *waveform = n > SIZE_MAX / 256 ? NULL : calloc(1, sizeof *waveform);
@@ -121,9 +138,7 @@ static pnr_waveform *allocate_waveform(size_t n)
     if (!waveform)
         return NULL;
     waveform->n = n;
-    waveform->samples = malloc(n * sizeof *waveform->samples);
-    waveform->spectrum = malloc(n * sizeof *waveform->spectrum);
-    if (waveform->samples && waveform->spectrum)
+    if ((waveform->spectrum = allocate_values(n)) != NULL)
         return waveform;
     pnr_waveform_destroy(waveform);
     return NULL;
@@ -136,12 +151,14 @@ int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_wav
     *out = NULL;
     if (!waveform)
         return PNR_ENOMEMORY;
-    memcpy(waveform->samples, samples, n_samples * sizeof *samples);
     memcpy(waveform->spectrum, samples, n_samples * sizeof *samples);
-    if (pnr_transform_forward((double(*)[2])waveform->spectrum, n_samples) != PNR_OK) {
+    if ((waveform->samples = allocate_values(n_samples)) == NULL ||
+        pnr_transform_forward((double(*)[2])waveform->spectrum, n_samples) != PNR_OK) {
         pnr_waveform_destroy(waveform);
         return PNR_ENOMEMORY;
     }
+    memcpy(waveform->samples, samples, n_samples * sizeof *samples);
+    waveform->energy = sum_powers(samples, n_samples);
     sum_moments(waveform);
     *out = waveform;
     return PNR_OK;
@@ -157,33 +174,83 @@ void pnr_waveform_destroy(pnr_waveform *waveform)
     free(waveform);
 }
 
-/* out[k] = a(k - fraction), |fraction| <= 1/2: harmonic m turns by -m fraction / N cycles. Its turn
- * is the product of the turn of its block and the turn within the block, because sin and cos take
- * longer than a product. */
-static int shift_fraction(const pnr_waveform *waveform, double fraction, double complex *out)
+/* --- passes over all values, which all processors share where there are many --- */
+
+enum { PART = 1 << 14 };
+
+typedef struct pass {
+    const pnr_waveform *waveform, *other;
+    double fraction;
+    double complex *values; /* [n] */
+    double complex *table;  /* its entry 0 */
+    size_t quarter;
+} pass;
+
+static void run_pass(pnr_parallel_work *work, size_t n, const pass *of)
+{
+    const size_t n_parts = (n + PART - 1) / PART;
+    pass p = *of;
+
+    pnr_parallel_run(n_parts, pnr_parallel_threads(n_parts), work, &p);
+}
+
+/* Returns the end of a part of n values. */
+static size_t end_of(size_t part, size_t n)
+{
+    return (part + 1) * PART < n ? (part + 1) * PART : n;
+}
+
+/* Turns the harmonics m of a part: harmonic m turns by -m fraction / N cycles. Its turn is the
+ * product of the turn of its block and the turn within the block, because sin and cos take longer
+ * than a product. */
+static void turn_harmonics(void *context, size_t part, size_t thread)
 {
     enum { BLOCK = 64 };
-    const size_t n = waveform->n;
-    const double step = -2 * M_PI * fraction / (double)n;
+    const pass *p = context;
+    const double complex *spectrum = p->waveform->spectrum;
+    const size_t n = p->waveform->n;
+    const double step = -2 * M_PI * p->fraction / (double)n;
     double complex within[BLOCK], whole = 0;
 
+    (void)thread;
     for (size_t i = 0; i < BLOCK; i++)
         within[i] = pnr_cis(step * (double)i);
-    for (size_t m = 0; 2 * m <= n; m++) {
+    for (size_t m = part * PART; m < end_of(part, n / 2 + 1); m++) {
         if (m % BLOCK == 0)
             whole = pnr_cis(step * (double)m) / (double)n;
 
         const double complex turn = whole * within[m % BLOCK];
 
         if (2 * m == n) { /* the mean of the turns of m and -m */
-            out[m] = waveform->spectrum[m] * creal(turn);
+            p->values[m] = spectrum[m] * creal(turn);
             continue;
         }
-        out[m] = waveform->spectrum[m] * turn;
+        p->values[m] = spectrum[m] * turn;
         if (m > 0)
-            out[n - m] = waveform->spectrum[n - m] * conj(turn);
+            p->values[n - m] = spectrum[n - m] * conj(turn);
     }
+}
+
+/* out[k] = a(k - fraction), |fraction| <= 1/2 */
+static int shift_fraction(const pnr_waveform *waveform, double fraction, double complex *out)
+{
+    const size_t n = waveform->n;
+    const pass p = {.waveform = waveform, .fraction = fraction, .values = out};
+
+    run_pass(turn_harmonics, n / 2 + 1, &p);
     return pnr_transform_inverse((double(*)[2])out, n);
+}
+
+/* out[k] = a(k), of a waveform that has samples or a table */
+static void copy_samples(const pnr_waveform *waveform, double complex *out)
+{
+    const size_t n = waveform->n;
+
+    if (waveform->samples != NULL)
+        memcpy(out, waveform->samples, n * sizeof *out);
+    else
+        for (size_t k = 0; k < n; k++)
+            out[k] = waveform->table[GUARD_BELOW + OVERSAMPLE * k];
 }
 
 /* Reverses data[first .. end - 1]. Three reversals make the rotation out[k] = in[k - steps]. */
@@ -215,51 +282,141 @@ int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double comple
     size_t steps = (size_t)(whole < 0 ? whole + (double)n : whole) % n;
 
     assert(isfinite(shift));
-    if (fraction == 0) {
-        memcpy(out, waveform->samples, n * sizeof *out);
+    if (fraction == 0 && (waveform->samples != NULL || waveform->table != NULL)) {
+        copy_samples(waveform, out);
     } else {
         int rc = shift_fraction(waveform, fraction, out);
 
         if (rc != PNR_OK)
             return rc;
     }
-    rotate_samples(out, n, steps);
+    if (steps > 0)
+        rotate_samples(out, n, steps);
     return PNR_OK;
+}
+
+/* table(k + quarter / 4) = values[k] */
+static void put_quarter(void *context, size_t part, size_t thread)
+{
+    const pass *p = context;
+    const size_t n = p->waveform->n;
+
+    (void)thread;
+    for (size_t k = part * PART; k < end_of(part, n); k++)
+        p->table[OVERSAMPLE * k + p->quarter] = p->values[k];
+}
+
+/* As put_quarter; table(k + 1 - quarter / 4) = conj(a(-k - 1 + quarter / 4)) */
+static void put_two_quarters(void *context, size_t part, size_t thread)
+{
+    const pass *p = context;
+    const size_t n = p->waveform->n;
+
+    put_quarter(context, part, thread);
+    for (size_t k = part * PART; k < end_of(part, n); k++)
+        p->table[OVERSAMPLE * (n - k) - p->quarter] = conj(p->values[k]);
+}
+
+/* Takes a(k) and a(k + 1/2) of a Hermitian waveform of odd length apart. values[k] is
+ * a(k) + i a(N/2 + k), and both are conjugate at -k. */
+static void put_halves(void *context, size_t part, size_t thread)
+{
+    const pass *p = context;
+    const size_t n = p->waveform->n;
+
+    (void)thread;
+    for (size_t k = part * PART; k < end_of(part, n); k++) {
+        const double complex z = p->values[k], opposite = conj(p->values[k > 0 ? n - k : 0]);
+        const size_t later = (k + n / 2) % n; /* N/2 + k is later + 1/2 */
+        const double complex twice = z - opposite;
+
+        p->table[OVERSAMPLE * k] = (z + opposite) / 2;
+        p->table[OVERSAMPLE * later + OVERSAMPLE / 2] = CMPLX(cimag(twice) / 2, -creal(twice) / 2);
+    }
+}
+
+/* The spectrum of values[k] = a(k) + i a(N/2 + k), odd N: harmonic m of the second is (-1)^m that of
+ * the first. */
+static void add_opposite(void *context, size_t part, size_t thread)
+{
+    const pass *p = context;
+    const size_t n = p->waveform->n;
+
+    (void)thread;
+    for (size_t bin = part * PART; bin < end_of(part, n); bin++) {
+        const bool is_odd = (2 * bin < n ? bin : n - bin) % 2 != 0;
+
+        p->values[bin] = p->waveform->spectrum[bin] * CMPLX(1, is_odd ? -1 : 1) / (double)n;
+    }
+}
+
+/* Fills the entries of whole and half samples of a Hermitian waveform of odd length with one
+ * transform. */
+static int fill_halves(const pass *p)
+{
+    const size_t n = p->waveform->n;
+    int rc;
+
+    run_pass(add_opposite, n, p);
+    if ((rc = pnr_transform_inverse((double(*)[2])p->values, n)) == PNR_OK)
+        run_pass(put_halves, n, p);
+    return rc;
+}
+
+/* Fills the entries k + quarter / 4. */
+static int fill_quarter(pass *p, size_t quarter, pnr_parallel_work *put)
+{
+    const int rc = pnr_waveform_shift(p->waveform, -(double)quarter / OVERSAMPLE, p->values);
+
+    p->quarter = quarter;
+    if (rc == PNR_OK)
+        run_pass(put, p->waveform->n, p);
+    return rc;
+}
+
+/* Fills all entries but the guards. A Hermitian waveform needs no transform for the last quarter,
+ * and one of odd length, one for whole and half samples. */
+static int fill_table(pass *p)
+{
+    const bool is_hermitian = p->waveform->is_hermitian;
+    int rc;
+
+    if (is_hermitian && p->waveform->n % 2 != 0)
+        rc = fill_halves(p);
+    else if ((rc = fill_quarter(p, 0, put_quarter)) == PNR_OK)
+        rc = fill_quarter(p, 2, put_quarter);
+    if (rc == PNR_OK)
+        rc = fill_quarter(p, 1, is_hermitian ? put_two_quarters : put_quarter);
+    return rc == PNR_OK && !is_hermitian ? fill_quarter(p, 3, put_quarter) : rc;
 }
 
 int pnr_waveform_prepare(pnr_waveform *waveform)
 {
-    const size_t n = waveform->n;
-    const size_t n_table = OVERSAMPLE * n;
-    double complex *quarter = NULL, *table = NULL;
+    const size_t n_table = OVERSAMPLE * waveform->n;
+    double complex *values = NULL, *table = NULL;
     int rc = PNR_ENOMEMORY;
 
     if (waveform->table)
         return PNR_OK;
-    table = malloc((GUARD_BELOW + n_table + GUARD_ABOVE) * sizeof *table);
-    quarter = malloc(n * sizeof *quarter);
-    if (!table || !quarter)
-        goto fail;
-    for (int j = 0; j < OVERSAMPLE; j++) {
-        rc = pnr_waveform_shift(waveform, -(double)j / OVERSAMPLE, quarter);
-        if (rc != PNR_OK)
-            goto fail;
-        for (size_t k = 0; k < n; k++)
-            table[GUARD_BELOW + OVERSAMPLE * k + (size_t)j] = quarter[k];
+    table = allocate_values(GUARD_BELOW + n_table + GUARD_ABOVE);
+    values = allocate_values(waveform->n);
+    if (table && values)
+        rc = fill_table(
+            &(pass){.waveform = waveform, .values = values, .table = table + GUARD_BELOW});
+    free(values);
+    if (rc != PNR_OK) {
+        free(table);
+        return rc;
     }
     /* Fills the guard entries periodically; the period may be shorter than a guard. */
     for (size_t i = 0; i < GUARD_ABOVE; i++)
         table[GUARD_BELOW + n_table + i] = table[GUARD_BELOW + i % n_table];
     for (size_t i = 1; i <= GUARD_BELOW; i++)
         table[GUARD_BELOW - i] = table[GUARD_BELOW + (16 * n_table - i) % n_table];
-    free(quarter);
     waveform->table = table;
+    free(waveform->samples);
+    waveform->samples = NULL;
     return PNR_OK;
-
-fail:
-    free(quarter);
-    free(table);
-    return rc;
 }
 
 double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
@@ -361,26 +518,33 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
     interpolate_all(waveform, first, (const double *)weight, n_out, slope);
 }
 
+/* The spectrum of the correlation. */
+static void multiply_spectra(void *context, size_t part, size_t thread)
+{
+    const pass *p = context;
+    const pnr_waveform *a = p->waveform, *b = p->other;
+
+    (void)thread;
+    for (size_t bin = part * PART; bin < end_of(part, a->n); bin++)
+        p->values[bin] = a == b ? pnr_power(a->spectrum[bin]) / b->energy
+                                : a->spectrum[bin] * conj(b->spectrum[bin]) / b->energy;
+}
+
 int pnr_waveform_correlation(const pnr_waveform *a, const pnr_waveform *b, pnr_waveform **out)
 {
     const size_t n = a->n;
     pnr_waveform *lags = allocate_waveform(n);
-    int rc = PNR_ENOMEMORY;
+    int rc;
 
     assert(b->n == n);
     *out = NULL;
     if (!lags)
-        return rc;
-    for (size_t bin = 0; bin < n; bin++) {
-        lags->spectrum[bin] = a->spectrum[bin] * conj(b->spectrum[bin]) / b->energy;
-        lags->samples[bin] = lags->spectrum[bin] / (double)n;
-    }
-    rc = pnr_transform_inverse((double(*)[2])lags->samples, n);
-    if (rc == PNR_OK) {
-        sum_moments(lags);
-        rc = pnr_waveform_prepare(lags);
-    }
-    if (rc == PNR_OK)
+        return PNR_ENOMEMORY;
+    run_pass(multiply_spectra, n, &(pass){.waveform = a, .other = b, .values = lags->spectrum});
+    lags->is_hermitian = a == b;
+    lags->energy = sum_powers(lags->spectrum, n) / (double)n; /* Parseval's theorem */
+    sum_moments(lags);
+    if ((rc = pnr_waveform_prepare(lags)) == PNR_OK)
         *out = lags;
     else
         pnr_waveform_destroy(lags);

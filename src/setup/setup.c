@@ -4,6 +4,7 @@
 
 #include "base/available.h"
 #include "base/complex.h"
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "code/band.h"
 #include "engine/plan.h"
@@ -157,7 +158,7 @@ static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_cod
     double complex *samples;
     int code;
 
-    if ((samples = malloc(radar->n_samples * sizeof *samples)) == NULL)
+    if ((samples = pnr_memory_large(radar->n_samples * sizeof *samples)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples",
                              radar->n_samples);
     code = pnr_code_sample(to->code, config, radar->n_samples, (double(*)[2])samples, error);
@@ -290,7 +291,8 @@ static int make_references(pnr_setup *setup, const pnr_config *config, pnr_error
     reference_work work = {setup, oversample, PNR_OK};
     int code = PNR_ENOMEMORY;
 
-    setup->references = calloc(setup->n_codes * oversample * n, sizeof *setup->references);
+    setup->references =
+        pnr_memory_large(setup->n_codes * oversample * n * sizeof *setup->references);
     if (setup->references != NULL) {
         pnr_parallel_run(setup->n_codes, n < LONG ? pnr_parallel_threads(setup->n_codes) : 1,
                          make_reference, &work);
