@@ -2,6 +2,7 @@
 /* Reads from files of the kernel how much memory is available. */
 #include "base/available.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,12 +24,55 @@ static double read_number(const char *path, const char *name)
     return number;
 }
 
+/* Fills path, of `size` bytes, with the folder of this process's control group (version 2), or with
+ * the folder of all groups. */
+static void find_group(char *path, size_t size)
+{
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    char line[PATH_MAX];
+    const char *name = "/";
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "0::/", 4) == 0) {
+            line[strcspn(line, "\n")] = '\0';
+            name = line + 3;
+            break;
+        }
+    snprintf(path, size, "/sys/fs/cgroup%s", name);
+    if (file != NULL)
+        fclose(file);
+}
+
+/* Returns the number after `name` in a file of a group. */
+static double read_group(const char *group, const char *file, const char *name)
+{
+    char path[PATH_MAX + 64];
+
+    snprintf(path, sizeof path, "%s/%s", group, file);
+    return read_number(path, name);
+}
+
+/* Returns what the limits of a service or container, and of the groups that it is in, leave. A file
+ * says "max" if there is no limit. The system drops pages of files when memory is short. */
+static double group_available(void)
+{
+    char group[PATH_MAX + 64];
+    double least = INFINITY;
+
+    find_group(group, sizeof group);
+    while (strlen(group) >= strlen("/sys/fs/cgroup")) {
+        const double most = read_group(group, "memory.max", "");
+        const double used = read_group(group, "memory.current", "");
+        const double files = read_group(group, "memory.stat", "inactive_file ");
+
+        if (isfinite(most) && isfinite(used))
+            least = fmin(least, fmax(most - used + (isfinite(files) ? files : 0), 0));
+        *strrchr(group, '/') = '\0';
+    }
+    return least;
+}
+
 double pnr_memory_available(void)
 {
-    const double machine = 1024 * read_number("/proc/meminfo", "MemAvailable:");
-    /* memory limit of a container's control group; the file says "max" if there is no limit */
-    const double most = read_number("/sys/fs/cgroup/memory.max", "");
-    const double used = read_number("/sys/fs/cgroup/memory.current", "");
-
-    return isfinite(most) && isfinite(used) ? fmin(machine, fmax(most - used, 0)) : machine;
+    return fmin(1024 * read_number("/proc/meminfo", "MemAvailable:"), group_available());
 }

@@ -8,7 +8,10 @@
 
 enum { MOST_THREADS = 16 };
 
+static _Thread_local const volatile int *stop_flag;
+
 typedef struct job {
+    const volatile int *stop;
     pnr_parallel_work *work;
     void *context;
     size_t n_tasks;
@@ -26,9 +29,21 @@ static void *run_worker(void *argument)
     const worker *w = argument;
     size_t task;
 
-    while ((task = atomic_fetch_add(&w->of->next, 1)) < w->of->n_tasks)
+    stop_flag = w->of->stop;
+    while (!pnr_parallel_is_stopped() &&
+           (task = atomic_fetch_add(&w->of->next, 1)) < w->of->n_tasks)
         w->of->work(w->of->context, task, w->number);
     return NULL;
+}
+
+void pnr_parallel_stop_at(const volatile int *stop)
+{
+    stop_flag = stop;
+}
+
+bool pnr_parallel_is_stopped(void)
+{
+    return stop_flag != NULL && __atomic_load_n(stop_flag, __ATOMIC_RELAXED) != 0;
 }
 
 size_t pnr_parallel_threads(size_t n_tasks)
@@ -44,7 +59,7 @@ size_t pnr_parallel_threads(size_t n_tasks)
 
 void pnr_parallel_run(size_t n_tasks, size_t n_threads, pnr_parallel_work *work, void *context)
 {
-    job all = {work, context, n_tasks, 0};
+    job all = {stop_flag, work, context, n_tasks, 0};
     worker workers[MOST_THREADS] = {{.of = &all}};
     size_t n = 1;
 

@@ -460,7 +460,7 @@ static int transform_split(double complex *data, size_t a, size_t b, bool is_inv
     if (s.work != NULL && s.between != NULL) {
         pnr_parallel_run(n_tasks, n_threads, transform_columns, &s);
         pnr_parallel_run((a + LANES - 1) / LANES, n_threads, transform_rows, &s);
-        rc = PNR_OK;
+        rc = pnr_parallel_is_stopped() ? PNR_EEND : PNR_OK;
     }
     plan_close(&s.of_column);
     plan_close(&s.of_row);
@@ -509,8 +509,16 @@ done:
     return rc;
 }
 
-/* A length without factors that fill the lanes, or with a long one that needs Bluestein's
- * algorithm, is transformed as a convolution, whose length has such factors. */
+/* Returns the number of columns of a transform that is split; 0: a length without factors that fill
+ * the lanes, or with a long one that needs Bluestein's algorithm, is transformed as a convolution,
+ * whose length has such factors. */
+static size_t columns_of(size_t n)
+{
+    const size_t a = n <= SMALL ? 1 : factor_of(n);
+
+    return n <= SMALL || (a >= LANES && (n / a < LONG || is_smooth(n))) ? a : 0;
+}
+
 static int transform_any(double complex *data, size_t n, bool is_inverse)
 {
     size_t a;
@@ -518,10 +526,17 @@ static int transform_any(double complex *data, size_t n, bool is_inverse)
     assert(n >= 1);
     if (n > SIZE_MAX / 256)
         return PNR_ENOMEMORY;
-    a = n <= SMALL ? 1 : factor_of(n);
-    if (n <= SMALL || (a >= LANES && (n / a < LONG || is_smooth(n))))
-        return transform_split(data, a, n / a, is_inverse);
-    return transform_long(data, n, is_inverse);
+    a = columns_of(n);
+    return a > 0 ? transform_split(data, a, n / a, is_inverse)
+                 : transform_long(data, n, is_inverse);
+}
+
+double pnr_transform_bytes(size_t n)
+{
+    const double values =
+        (double)n + (columns_of(n) > 0 ? 0 : 3 * (double)convolution_length(n)); /* a, b, between */
+
+    return values * sizeof(double complex);
 }
 
 int pnr_transform_forward(double (*data)[2], size_t n)

@@ -147,15 +147,17 @@ static pnr_waveform *allocate_waveform(size_t n)
 int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out)
 {
     pnr_waveform *waveform = allocate_waveform(n_samples);
+    int rc = PNR_ENOMEMORY;
 
     *out = NULL;
     if (!waveform)
         return PNR_ENOMEMORY;
     memcpy(waveform->spectrum, samples, n_samples * sizeof *samples);
-    if ((waveform->samples = allocate_values(n_samples)) == NULL ||
-        pnr_transform_forward((double(*)[2])waveform->spectrum, n_samples) != PNR_OK) {
+    if ((waveform->samples = allocate_values(n_samples)) != NULL)
+        rc = pnr_transform_forward((double(*)[2])waveform->spectrum, n_samples);
+    if (rc != PNR_OK) {
         pnr_waveform_destroy(waveform);
-        return PNR_ENOMEMORY;
+        return rc;
     }
     memcpy(waveform->samples, samples, n_samples * sizeof *samples);
     waveform->energy = sum_powers(samples, n_samples);
@@ -404,6 +406,8 @@ int pnr_waveform_prepare(pnr_waveform *waveform)
         rc = fill_table(
             &(pass){.waveform = waveform, .values = values, .table = table + GUARD_BELOW});
     free(values);
+    if (rc == PNR_OK && pnr_parallel_is_stopped())
+        rc = PNR_EEND;
     if (rc != PNR_OK) {
         free(table);
         return rc;

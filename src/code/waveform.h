@@ -12,7 +12,7 @@ typedef struct pnr_waveform pnr_waveform;
 /*
  * samples: [n_samples], copied. The waveform is the trigonometric polynomial through them,
  * harmonics m = -N/2..N/2; for even N the Nyquist bin is a cosine: X[N/2] cos(pi t). PNR_OK,
- * PNR_ENOMEMORY. Owner: the caller.
+ * PNR_ENOMEMORY, PNR_EEND: pnr_parallel_stop_at. Owner: the caller.
  */
 int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out);
 void pnr_waveform_destroy(pnr_waveform *waveform);

@@ -4,6 +4,7 @@
 
 #include "base/available.h"
 #include "base/log.h"
+#include "base/parallel.h"
 #include "engine/plan.h"
 #include "pipeline/worker_process.h"
 
@@ -468,14 +469,18 @@ static int check_stop(const pnr_pipeline *p)
 
 static int make_setup(pnr_pipeline *p, pnr_error *error)
 {
-    const int code =
-        pnr_setup_create(p->config, p->info.format, p->info.n_channels, &p->setup, error);
+    int code;
 
+    pnr_parallel_stop_at(p->options->stop);
+    code = pnr_setup_create(p->config, p->info.format, p->info.n_channels, &p->setup, error);
+    pnr_parallel_stop_at(NULL);
+    if (check_stop(p) != PNR_OK)
+        return PNR_EEND; /* a stopped set-up fails somewhere */
     if (code != PNR_OK)
         return code;
     if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
         pnr_setup_want_power(p->setup, p->config);
-    return check_stop(p);
+    return PNR_OK;
 }
 
 /* Starts the thread that reads the configuration again. */

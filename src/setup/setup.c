@@ -6,6 +6,7 @@
 #include "base/complex.h"
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "base/transform.h"
 #include "code/band.h"
 #include "engine/plan.h"
 #include "setup/cfar_factor.h"
@@ -124,13 +125,13 @@ static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_ra
  * later kill the program. */
 static int check_memory(const pnr_config *config, const pnr_radar *radar, pnr_error *error)
 {
-    /* Bytes for each sample of a code. KEPT: a waveform has 2 values, the sample and the spectrum.
-     * An autocorrelation has 6, because it also has a table of 4 (code/waveform.c). WORK: the
-     * samples before the waveform, and two more copies during a transform. */
-    enum { VALUE = sizeof(double complex), KEPT = (2 + 6) * VALUE, WORK = 3 * VALUE };
-    const double each = KEPT + (double)config->detector.oversample * VALUE;
+    /* Values for each sample of a code. KEPT: samples and spectrum of a waveform, spectrum of an
+     * autocorrelation, and its table of 4 (code/waveform.c). WORK: those that become the table. */
+    enum { VALUE = sizeof(double complex), KEPT = 2 + 1 + 4, WORK = 1 };
+    const double n = (double)radar->n_samples, n_codes = (double)pnr_config_codes(config);
+    const double values = n * (KEPT + (double)config->detector.oversample) + (double)radar->n_chips;
     const double needed =
-        (double)radar->n_samples * ((double)pnr_config_codes(config) * each + WORK);
+        VALUE * (n_codes * values + WORK * n) + pnr_transform_bytes(radar->n_samples);
     const double available = pnr_memory_available();
 
     if (needed <= available)

@@ -37,6 +37,36 @@ TEST(test_each_task_once)
     }
 }
 
+typedef struct stopping {
+    atomic_int n_done;
+    int stop;
+} stopping;
+
+static void stop_at_tenth(void *context, size_t task, size_t thread)
+{
+    stopping *s = context;
+
+    (void)task, (void)thread;
+    if (atomic_fetch_add(&s->n_done, 1) == 9)
+        __atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+}
+
+TEST(test_a_stop_leaves_tasks_out)
+{
+    for (size_t n_threads = 1; n_threads <= THREADS; n_threads++) {
+        stopping s = {0};
+
+        pnr_parallel_stop_at(&s.stop);
+        pnr_parallel_run(TASKS, n_threads, stop_at_tenth, &s);
+        assert_true(pnr_parallel_is_stopped());
+        assert_true(s.n_done >= 10 && s.n_done < 10 + (int)n_threads);
+        pnr_parallel_stop_at(NULL);
+        assert_false(pnr_parallel_is_stopped());
+        pnr_parallel_run(TASKS, n_threads, stop_at_tenth, &s);
+        assert_true(s.n_done >= TASKS + 10);
+    }
+}
+
 TEST(test_number_of_threads)
 {
     assert_int_equal(pnr_parallel_threads(1), 1);

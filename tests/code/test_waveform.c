@@ -5,6 +5,7 @@
 
 #include "base/complex.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/transform.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/test.h"
@@ -360,6 +361,27 @@ TEST(nyquist_is_what_half_a_sample_takes)
         assert_true(fabs(energy / pnr_waveform_energy(waveform) - 1 +
                          pnr_waveform_nyquist(waveform) * pow(sin(M_PI * d), 2)) < 1e-12);
     }
+    pnr_waveform_destroy(waveform);
+}
+
+TEST(a_stop_ends_the_work)
+{
+    enum { N = 101 };
+    sample samples[N];
+    pnr_waveform *waveform, *none;
+    int stop = 1;
+
+    fill_random(samples, N);
+    assert_int_equal(pnr_waveform_create(samples, N, &waveform), PNR_OK);
+    pnr_parallel_stop_at(&stop);
+    assert_int_equal(pnr_waveform_create(samples, N, &none), PNR_EEND);
+    assert_null(none);
+    assert_int_equal(pnr_waveform_shift(waveform, 0.5, samples), PNR_EEND);
+    assert_int_equal(pnr_waveform_prepare(waveform), PNR_EEND);
+    assert_int_equal(pnr_waveform_correlation(waveform, waveform, &none), PNR_EEND);
+    assert_null(none);
+    pnr_parallel_stop_at(NULL);
+    assert_int_equal(pnr_waveform_prepare(waveform), PNR_OK);
     pnr_waveform_destroy(waveform);
 }
 

@@ -312,7 +312,7 @@ TEST(more_periods_than_fit_are_refused)
 TEST(codes_beyond_the_memory_are_refused)
 {
     enum { CODES = 32 };
-    /* bytes that one code keeps: its reference, its waveform and its autocorrelation */
+    /* bytes that one code keeps: its chips, reference, waveform and autocorrelation */
     const double each = 144.0 * 0x1p24;
     char text[4096], needed[32];
     size_t at = (size_t)snprintf(text, sizeof text,
@@ -326,7 +326,7 @@ TEST(codes_beyond_the_memory_are_refused)
         skip();
     for (int c = 1; c <= CODES; c++)
         at += (size_t)snprintf(text + at, sizeof text - at, "[code.%d]\nseed = %d\n", c, c);
-    snprintf(needed, sizeof needed, "takes %.4g GiB", (CODES * each + 48 * 0x1p24) / 0x1p30);
+    snprintf(needed, sizeof needed, "takes %.4g GiB", (CODES * each + 32 * 0x1p24) / 0x1p30);
     accept_text(&config, text);
     assert_int_equal(pnr_setup_create(&config, PNR_FORMAT_CI8, 1, &setup, &error), PNR_ENOMEMORY);
     assert_null(setup);
