@@ -46,7 +46,7 @@ static void find_group(char *path, size_t size)
 /* Returns the number after `name` in a file of a group. */
 static double read_group(const char *group, const char *file, const char *name)
 {
-    char path[PATH_MAX + 64];
+    char path[2 * PATH_MAX];
 
     snprintf(path, sizeof path, "%s/%s", group, file);
     return read_number(path, name);

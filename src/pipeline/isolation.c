@@ -16,7 +16,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_VIEWS = PNR_MAX_IN_FLIGHT + 1 + PNR_MOST_PENDING, MANY_DEATHS = 5, TWO = 2 };
+/* Besides the views in the engine, the worker detects in one, and the run takes the results of
+ * another. */
+enum {
+    AFTER_ENGINE = 2,
+    MOST_VIEWS = PNR_MAX_IN_FLIGHT + AFTER_ENGINE + PNR_MOST_PENDING,
+    MANY_DEATHS = 5,
+    TWO = 2
+};
 
 static const uint64_t patience_ns = 10 * 1000 * 1000; /* between two looks at the worker */
 static const uint64_t look_ns = 1000 * 1000;
@@ -72,7 +79,13 @@ size_t pnr_isolation_views(const pnr_setup *setup)
 {
     const pnr_plan *plan = &setup->plan;
 
-    return pnr_setup_in_flight(setup) + 1 + (pnr_plan_rows(plan) > 1 ? PNR_MOST_PENDING : 0);
+    return pnr_setup_in_flight(setup) + AFTER_ENGINE +
+           (pnr_plan_rows(plan) > 1 ? PNR_MOST_PENDING : 0);
+}
+
+size_t pnr_isolation_more_samples(const pnr_setup *setup)
+{
+    return AFTER_ENGINE * setup->plan.batch * pnr_plan_dwell_samples(&setup->plan);
 }
 
 void *pnr_isolation_memory(const pnr_isolation *i)

@@ -42,6 +42,9 @@ void pnr_isolation_destroy(pnr_isolation *isolation);
 void *pnr_isolation_memory(const pnr_isolation *isolation);
 /* Views that may be lent at one time, for pnr_ring_shape. */
 size_t pnr_isolation_views(const pnr_setup *setup);
+/* Samples by which a ring is longer than without a worker, so that the source has space while all
+ * views are lent. */
+size_t pnr_isolation_more_samples(const pnr_setup *setup);
 /* The first worker's engine, as "cuda/library"; and what the system granted to it. */
 const char *pnr_isolation_engine(const pnr_isolation *isolation);
 const pnr_realtime_outcome *pnr_isolation_realtime(const pnr_isolation *isolation);

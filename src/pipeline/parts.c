@@ -83,6 +83,8 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     p->capacity = pnr_setup_ring_samples(p->setup, config);
     if (config->ring.bytes > 0 || config->ring.seconds > 0)
         return fit_to_ring(p, error);
+    if (may_isolate(p))
+        p->capacity += pnr_isolation_more_samples(p->setup);
     if (p->is_live && may_isolate(p) && p->capacity < bridging_samples(p))
         p->capacity = bridging_samples(p);
     fit_to_recording(p, pnr_plan_dwell_samples(plan), pnr_plan_view_samples(plan, 0));

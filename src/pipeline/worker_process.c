@@ -22,7 +22,14 @@
 
 extern char **environ;
 
-enum { LINE = 64, RESULT_BYTES = 1 << 20, MORE_VIEWS = 2, POLL_MS = 50 };
+enum {
+    LINE = 64,
+    LEAST_RESULT_BYTES = 1 << 20,
+    MOST_RESULT_BYTES = 16 << 20,
+    USUAL_ECHOES = 8,
+    MORE_VIEWS = 2,
+    POLL_MS = 50
+};
 
 static const uint64_t end_patience_ns = PNR_NS_PER_S, nap_ns = 1000 * 1000;
 
@@ -39,10 +46,15 @@ static size_t views_capacity(const pnr_isolation_parts *parts, size_t most_view_
     return (pnr_isolation_views(parts->setup) + MORE_VIEWS) * most_view_bytes;
 }
 
-/* Bytes of the queue of results. One result with cells fits at any time. */
+/* Bytes of the queue of results. Those of a submit fit, so that neither side waits for the other
+ * within one, and one result with cells fits at any time. */
 static size_t results_capacity(const pnr_shared_order *order)
 {
-    return RESULT_BYTES + order->cells_bytes;
+    const size_t usual = offsetof(pnr_made, detection.echoes) + USUAL_ECHOES * sizeof(pnr_echo);
+    const size_t wanted = order->max_dwells * usual;
+    const size_t most = wanted < MOST_RESULT_BYTES ? wanted : MOST_RESULT_BYTES;
+
+    return (most > LEAST_RESULT_BYTES ? most : LEAST_RESULT_BYTES) + order->cells_bytes;
 }
 
 /* Fills all members of the order except the engine and `unreported`. Returns the size in bytes of
