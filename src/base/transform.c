@@ -22,7 +22,7 @@ enum {
     SMALL = 64,     /* up to this length a transform is not split */
     LONG = 1 << 15, /* transforms of this length and longer run on all processors */
     LANES = 8,      /* short transforms that a thread does at a time */
-    FINE = 64 /* twiddle factors that are computed exactly at a time; the others are products */
+    FINE = 64 /* exact twiddle factors in a table; a factor is the product of two exact factors */
 };
 
 /* One value of each of LANES transforms. All steps go forward: the inverse transform is the forward
@@ -43,7 +43,7 @@ typedef struct plan {
 
 void pnr_transform_root(size_t j, size_t n, double value[2])
 {
-    /* The angle is reduced to one octant in integers, so that sin and cos see at most pi/4. */
+    /* The angle is reduced to one octant in integers, so that sin and cos get at most pi/4. */
     size_t eighths = 8 * j / n;
     size_t quarter = (eighths + 1) / 2 % 4;
     double rest = ((double)(int64_t)(4 * j - (eighths + 1) / 2 * n)) / (double)n;
@@ -151,8 +151,8 @@ static void step_radix2(const wide *restrict x, wide *restrict y, size_t s)
 
 /* A step of an odd radix r:
  * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(-2 pi i j k / r).
- * The terms j and r - j have one cosine, and opposite sines. It is inlined, so that the compiler
- * unrolls the sums of a constant r. */
+ * The terms j and r - j have the same cosine, and opposite sines. The function is inlined, so that the
+ * compiler unrolls the sums of a constant r. */
 static inline __attribute__((always_inline)) void step_odd(const wide *restrict x, wide *restrict y,
                                                            size_t n, size_t s, size_t r,
                                                            const double complex *roots)
@@ -269,7 +269,8 @@ static void plan_close(plan *p)
     free(p->filter);
 }
 
-/* Fills the filter, [m]: the transform of the conjugate chirp at k and at -k. work: [2 m] */
+/* Fills the filter, [m]: the transform of the conjugate chirp at k and at -k, divided by m.
+ * work: [2 m] */
 static void fill_filter(plan *p, wide *work)
 {
     memset(work, 0, p->m * sizeof *work);
@@ -308,8 +309,8 @@ static int plan_open(plan *p, size_t n)
 }
 
 /* Transforms data, [n]. work: [2 m].
- * With 2mk = m^2 + k^2 - (m-k)^2 and w = exp(-pi i / n):
- * X[m] = w^(m^2) sum_k (x[k] w^(k^2)) conj(w^((m-k)^2)), a convolution. */
+ * With 2jk = j^2 + k^2 - (j-k)^2 and w = exp(-pi i / n):
+ * X[j] = w^(j^2) sum_k (x[k] w^(k^2)) conj(w^((j-k)^2)), a convolution. */
 PNR_MULTIVERSION static void plan_run(const plan *p, wide *data, wide *work)
 {
     wide *a = work, *scratch = work + p->m;
@@ -339,7 +340,7 @@ PNR_MULTIVERSION static void plan_run(const plan *p, wide *data, wide *work)
 /*
  * A transform of n = a b values in four steps (D. H. Bailey, 1990). data is a matrix of a rows and
  * b columns, w = exp(-2 pi i / n):
- *     X[k + a l] = sum_j w^(j k) exp(-2 pi i j l / b) sum_i x[i b + j] exp(-2 pi i i k / a)
+ *     X[k + a l] = sum_j w^(j k) exp(-2 pi i j l / b) sum_r x[r b + j] exp(-2 pi i r k / a)
  */
 typedef struct split {
     size_t a, b;
@@ -478,7 +479,7 @@ static double complex exchange(double complex x, bool is_exchanged)
     return is_exchanged ? CMPLX(cimag(x), creal(x)) : x;
 }
 
-/* Transforms a length that has no two short factors, as plan_run does. */
+/* Transforms a length that has no two short factors, by Bluestein's algorithm as in plan_run. */
 static int transform_long(double complex *data, size_t n, bool is_inverse)
 {
     const size_t m = convolution_length(n);
