@@ -4,7 +4,8 @@
 #define PNR_AVAILABLE_H
 
 /* Returns the bytes that the system can give without swapping: MemAvailable of /proc/meminfo, or
- * less if the control group has a limit, or one that it is in. Returns infinity if the system states neither. */
+ * less if the control group or one above it has a limit. Returns infinity if the system states
+ * neither. */
 double pnr_memory_available(void);
 
 #endif

@@ -151,14 +151,14 @@ static void step_radix2(const wide *restrict x, wide *restrict y, size_t s)
 
 /* A step of an odd radix r:
  * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(-2 pi i j k / r).
- * The terms j and r - j have the same cosine, and opposite sines. The function is inlined, so that the
- * compiler unrolls the sums of a constant r. */
+ * The terms j and r - j have the same cosine, and opposite sines. The function is inlined, so that
+ * the compiler unrolls the sums of a constant r. */
 static inline __attribute__((always_inline)) void step_odd(const wide *restrict x, wide *restrict y,
                                                            size_t n, size_t s, size_t r,
                                                            const double complex *roots)
 {
     const size_t half = r / 2, apart = s * (n / r);
-    double complex of_r[MAX_RADIX];
+    double complex of_r[MAX_RADIX] = {0};
     wide sum[MAX_RADIX / 2], difference[MAX_RADIX / 2];
 
     for (size_t j = 0; j < r; j++)

@@ -337,8 +337,8 @@ static void put_halves(void *context, size_t part, size_t thread)
     }
 }
 
-/* The spectrum of values[k] = a(k) + i a(N/2 + k), odd N: harmonic m of the second is (-1)^m that of
- * the first. */
+/* Fills the spectrum of values[k] = a(k) + i a(N/2 + k), odd N. Harmonic m of the second term is
+ * (-1)^m that of the first one. */
 static void add_opposite(void *context, size_t part, size_t thread)
 {
     const pass *p = context;

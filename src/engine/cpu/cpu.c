@@ -3,9 +3,9 @@
  * module. */
 #include "engine/engine.h"
 
+#include "base/memory.h"
 #include "engine/cpu/fused.h"
 #include "engine/cpu/team.h"
-#include "base/memory.h"
 #include "engine/plan.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The sizes and the memory of the cpu engine. */
+#include "base/memory.h"
 #include "engine/cpu/fused.h"
 #include "engine/cpu/steps.h"
-#include "base/memory.h"
 #include "engine/plan.h"
 #include "engine/slot.h"
 

@@ -4,10 +4,10 @@
 #include "engine/cpu/transform.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "engine/cpu/ops.h"
 #include "engine/cpu/stopwatch.h"
 #include "engine/engine.h"
-#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * additions. */
 #include "engine/cpu/walsh.h"
 
+#include "base/memory.h"
 #include "base/multiversion.h"
 #include "engine/cpu/ops.h"
-#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
