@@ -15,23 +15,60 @@ extern "C" {
 enum { TOGETHER = 8, CHUNK = 32, TAKE_BLOCKS = 8192 };
 static_assert((int)TOGETHER * (int)CHUNK == (int)PNR_CUDA_THREADS, "a thread loads one weight");
 
-/* Returns sample n of a look as pnr_map_clean does; 0 outside the look. */
-static __device__ __forceinline__ float2 clean_of_look(const pnr_map &m, const pnr_map_samples &s,
-                                                       size_t look, int64_t n)
+/* Returns sample n of a look as pnr_map_clean does, or of the margins on both sides, see stretch.h:
+ * n = -M .. samples of the look + M - 1. */
+static __device__ __forceinline__ float2 extended(const pnr_map &m, const pnr_map_samples &s,
+                                                  size_t look, int64_t n)
 {
-    const int64_t end = (int64_t)m.n_periods * m.n_samples + (m.n_window - m.n_samples);
+    const int64_t period = m.n_samples;
+    const int64_t end = (int64_t)m.n_periods * period + (m.n_window - m.n_samples);
+    const int64_t beyond = n < 0 ? -n : n - end + 1;
+    const int64_t i = n < 0     ? period - 1 - (-n - 1) % period
+                      : n < end ? n
+                                : end - period + (n - end) % period;
+    const uint32_t p = (uint32_t)min(i / period, (int64_t)m.n_periods - 1);
+    const float2 x = pnr_map_clean(m, s, look, p, (uint32_t)(i - (int64_t)p * period));
+    const int64_t left = (int64_t)m.margin + 1 - beyond;
+    const float sine =
+        left > PNR_STRETCH_FADE ? 1 : sinpif((float)left / (2 * (PNR_STRETCH_FADE + 1)));
 
-    if (n < 0 || n >= end)
-        return make_float2(0, 0);
+    return make_float2(sine * sine * x.x, sine * sine * x.y);
+}
 
-    const uint32_t p = (uint32_t)min(n / m.n_samples, (int64_t)m.n_periods - 1);
+/* One thread copies one sample of a look with its margins, and zeros to its L values. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    take_look(pnr_map m, pnr_map_samples s, size_t look, float2 *samples, float2 *halves)
+{
+    const uint32_t i = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
+    const uint64_t n = (uint64_t)m.n_periods * m.n_samples + (m.n_window - m.n_samples);
 
-    return pnr_map_clean(m, s, look, p, (uint32_t)(n - (int64_t)p * m.n_samples));
+    if (i < m.n_doubling)
+        samples[i] = halves[i] = i < n + 2 * (uint64_t)m.margin
+                                     ? extended(m, s, look, (int64_t)i - m.margin)
+                                     : make_float2(0, 0);
+}
+
+/* One thread multiplies one bin of a look by pnr_stretch_half. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS) shift_bins(uint32_t length, float2 *bins)
+{
+    const uint32_t v = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
+
+    if (v >= length)
+        return;
+
+    const double at = 2 * (uint64_t)v < length ? (double)v : (double)v - length;
+    const float scale = 2 * (uint64_t)v == length ? 0 : 1 / (float)length;
+    const float2 x = bins[v];
+    float c, d;
+
+    sincospif((float)(at / length), &d, &c);
+    bins[v] = make_float2((x.x * c - x.y * d) * scale, (x.x * d + x.y * c) * scale);
 }
 
 /* One thread computes one sample of a look at another time scale, see pnr_stretch_at. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
-    stretch_look(pnr_map m, pnr_map_samples s, size_t look, double stretch, float2 *out)
+    stretch_look(pnr_map m, double stretch, const float2 *samples, const float2 *halves,
+                 float2 *out)
 {
     const uint32_t i = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x, p = blockIdx.y;
     const size_t n_look = (size_t)m.n_periods * m.n_samples, n = (size_t)p * m.n_samples + i;
@@ -39,16 +76,17 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     if (i >= m.n_window)
         return;
 
-    const double moved = ((double)n - 0.5 * ((double)n_look - 1)) * stretch, whole = floor(moved);
+    const double moved = (2 * (double)n - ((double)n_look - 1)) * stretch, whole = floor(moved);
     const double step = (moved - whole) * PNR_STRETCH_STEPS;
     const uint32_t row = min((uint32_t)step, (uint32_t)PNR_STRETCH_STEPS - 1);
-    const int64_t first = (int64_t)n + (int64_t)whole - (PNR_STRETCH_TAPS / 2 - 1);
+    const int64_t first = 2 * (int64_t)n + (int64_t)whole - (PNR_STRETCH_TAPS / 2 - 1);
     const float part = (float)(step - row), *low = m.interpolation + row * PNR_STRETCH_TAPS;
     float2 sum = {0, 0};
 
     for (int t = 0; t < PNR_STRETCH_TAPS; t++) {
         const float weight = fmaf(part, low[t + PNR_STRETCH_TAPS] - low[t], low[t]);
-        const float2 x = clean_of_look(m, s, look, first + t);
+        const int64_t at = first + t;
+        const float2 x = ((at & 1) == 0 ? samples : halves)[(at >> 1) + m.margin];
 
         sum.x = fmaf(weight, x.x, sum.x);
         sum.y = fmaf(weight, x.y, sum.y);
@@ -149,49 +187,96 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
 
 /* --- the launcher --- */
 
-/* Computes the bases of one look at another time scale. */
-static int fold_stretched(const pnr_map *m, const pnr_map_samples *s, size_t look,
-                          const pnr_map_stretch *scale, float2 *stretched, float2 *bases,
-                          dim3 places, cudaStream_t stream, pnr_error *error)
+static dim3 blocks_of(uint32_t n)
 {
-    const dim3 samples((m->n_window + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS, m->n_periods);
+    return dim3((n + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS);
+}
+
+/* Computes the half samples of a look. */
+static int double_look(const pnr_map *m, const pnr_map_samples *s, size_t look,
+                       const pnr_map_stretching *with, cudaStream_t stream, pnr_error *error)
+{
+    const dim3 blocks = blocks_of(m->n_doubling);
     int code;
 
-    stretch_look<<<samples, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, look, scale->stretch, stretched);
-    if ((code = pnr_cuda_check_launch("stretch_look", error)) != PNR_OK)
+    take_look<<<blocks, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, look, with->samples, with->halves);
+    if ((code = pnr_cuda_check_launch("take_look", error)) != PNR_OK ||
+        (code = pnr_cuda_transforms_run(&with->transforms, with->halves, 1, CUFFT_FORWARD,
+                                        error)) != PNR_OK)
         return code;
-    fold_windows<true><<<places, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, look, scale->first_base,
-                                                                scale->n_bases, stretched, bases);
-    return pnr_cuda_check_launch("fold_windows", error);
+    shift_bins<<<blocks, PNR_CUDA_THREADS, 0, stream>>>(m->n_doubling, with->halves);
+    code = pnr_cuda_check_launch("shift_bins", error);
+    return code == PNR_OK
+               ? pnr_cuda_transforms_run(&with->transforms, with->halves, 1, CUFFT_INVERSE, error)
+               : code;
+}
+
+/* Returns the blocks that compute the bases of n_looks looks at one time scale. */
+static dim3 places_of(const pnr_map *m, const pnr_map_stretch *scale, size_t n_looks)
+{
+    const uint32_t groups = (scale->n_bases + TOGETHER - 1) / TOGETHER;
+
+    assert(groups <= 65535 && n_looks <= 65535);
+    return dim3(blocks_of(m->n_transform).x, groups, (unsigned)n_looks);
+}
+
+/* Computes the bases of one look at all time scales but its own. bases: those of the look. */
+static int fold_stretched(const pnr_map *m, const pnr_map_samples *s, size_t look,
+                          const pnr_map_plan *tables, const pnr_map_stretching *with, float2 *bases,
+                          cudaStream_t stream, pnr_error *error)
+{
+    const dim3 samples(blocks_of(m->n_window).x, m->n_periods);
+    int code = double_look(m, s, look, with, stream, error);
+
+    assert(m->n_periods <= 65535);
+    for (size_t i = 0; code == PNR_OK && i < tables->n_stretches; i++) {
+        const pnr_map_stretch *scale = &tables->stretches[i];
+
+        if (scale->stretch == 0)
+            continue;
+        stretch_look<<<samples, PNR_CUDA_THREADS, 0, stream>>>(*m, scale->stretch, with->samples,
+                                                               with->halves, with->stretched);
+        if ((code = pnr_cuda_check_launch("stretch_look", error)) != PNR_OK)
+            return code;
+        fold_windows<true><<<places_of(m, scale, 1), PNR_CUDA_THREADS, 0, stream>>>(
+            *m, *s, look, scale->first_base, scale->n_bases, with->stretched, bases);
+        code = pnr_cuda_check_launch("fold_windows", error);
+    }
+    return code;
+}
+
+/* Computes the bases of looks of one window, at one time scale. */
+static int take_looks(const pnr_map *m, const pnr_map_samples *s, size_t first_look, size_t n_looks,
+                      float2 *bases, cudaStream_t stream, pnr_error *error)
+{
+    const dim3 samples = blocks_of(m->n_transform);
+    const size_t most = (TAKE_BLOCKS + samples.x - 1) / samples.x, n = n_looks * m->n_bases;
+
+    assert(n <= UINT32_MAX);
+    take_windows<<<dim3(samples.x, (unsigned)(n < most ? n : most)), PNR_CUDA_THREADS, 0, stream>>>(
+        *m, *s, first_look, (uint32_t)n_looks, bases);
+    return pnr_cuda_check_launch("take_windows", error);
 }
 
 int pnr_map_fold(const pnr_map *m, const pnr_map_samples *s, size_t first_look, size_t n_looks,
-                 const pnr_map_stretch *scale, float2 *stretched, float2 *bases,
+                 const pnr_map_plan *tables, const pnr_map_stretching *with, float2 *bases,
                  cudaStream_t stream, pnr_error *error)
 {
-    dim3 places((m->n_transform + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS,
-                (scale->n_bases + TOGETHER - 1) / TOGETHER, (unsigned)n_looks);
     int code = PNR_OK;
 
-    if (scale->n_bases == m->n_bases && scale->stretch == 0 && m->n_periods == 1) {
-        const size_t most = (TAKE_BLOCKS + places.x - 1) / places.x, n = n_looks * m->n_bases;
+    if (m->margin == 0 && m->n_periods == 1)
+        return take_looks(m, s, first_look, n_looks, bases, stream, error);
+    for (size_t i = 0; code == PNR_OK && i < tables->n_stretches; i++) {
+        const pnr_map_stretch *scale = &tables->stretches[i];
 
-        assert(n <= UINT32_MAX);
-        places = dim3(places.x, (unsigned)(n < most ? n : most));
-        take_windows<<<places, PNR_CUDA_THREADS, 0, stream>>>(*m, *s, first_look, (uint32_t)n_looks,
-                                                              bases);
-        return pnr_cuda_check_launch("take_windows", error);
-    }
-    assert(places.y <= 65535 && n_looks <= 65535);
-    if (scale->stretch == 0) {
-        fold_windows<false><<<places, PNR_CUDA_THREADS, 0, stream>>>(
+        if (scale->stretch != 0)
+            continue;
+        fold_windows<false><<<places_of(m, scale, n_looks), PNR_CUDA_THREADS, 0, stream>>>(
             *m, *s, first_look, scale->first_base, scale->n_bases, NULL, bases);
-        return pnr_cuda_check_launch("fold_windows", error);
+        code = pnr_cuda_check_launch("fold_windows", error);
     }
-    assert(m->n_periods <= 65535);
-    places.z = 1;
-    for (size_t i = 0; code == PNR_OK && i < n_looks; i++)
-        code = fold_stretched(m, s, first_look + i, scale, stretched,
-                              bases + i * m->n_bases * m->row_stride, places, stream, error);
+    for (size_t i = 0; code == PNR_OK && m->margin > 0 && i < n_looks; i++)
+        code = fold_stretched(m, s, first_look + i, tables, with,
+                              bases + i * m->n_bases * m->row_stride, stream, error);
     return code;
 }

@@ -179,8 +179,10 @@ pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_
     m.is_linear = plan->linear;
     m.is_filtered = plan->filter != NULL;
     m.has_mean = plan->remove_mean;
-    for (size_t i = 0; i < tables->n_stretches; i++)
-        m.has_stretch |= tables->stretches[i].stretch != 0;
+    m.margin = (uint32_t)pnr_stretch_margin(plan);
+    if (m.margin > 0)
+        m.n_doubling = (uint32_t)pnr_transform_fast_length((plan->n_periods - 1) * plan->n_samples +
+                                                           m.n_window + 2 * (size_t)m.margin);
     m.gate_first = (uint32_t)plan->gate_first;
     m.gate_count = (uint32_t)plan->gate_count;
     m.exclusion_cells =

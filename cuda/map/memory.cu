@@ -16,9 +16,10 @@ size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_
     list[n++] = {(void **)&w->n_used, looks * sizeof *w->n_used, false};
     list[n++] = {(void **)&w->mean, m->has_mean ? looks * m->n_window * sizeof *w->mean : 0, false};
     list[n++] = {(void **)&w->dwells, s->batch * sizeof *w->dwells, false};
-    list[n++] = {(void **)&w->stretched,
-                 m->has_stretch ? (size_t)m->n_periods * m->n_window * sizeof *w->stretched : 0,
-                 false};
+    list[n++] = {(void **)&w->stretching.stretched,
+                 m->margin > 0 ? (size_t)m->n_periods * m->n_window * sizeof(float2) : 0, false};
+    list[n++] = {(void **)&w->stretching.samples, m->n_doubling * sizeof(float2), false};
+    list[n++] = {(void **)&w->stretching.halves, m->n_doubling * sizeof(float2), false};
     list[n++] = {(void **)&w->bases, extent->n_bases * m->row_stride * sizeof *w->bases, false};
     list[n++] = {(void **)&w->values,
                  extent->is_in_bases ? 0 : d * m->n_looks * lines * m->n_cells * sizeof *w->values,
@@ -32,6 +33,24 @@ size_t pnr_map_memory_list(const pnr_cuda_shape *s, const pnr_map *m, const pnr_
                  false};
     list[n++] = {(void **)&w->n_taken, d * m->max_candidates * sizeof *w->n_taken, false};
     return n;
+}
+
+int pnr_map_memory_create(const pnr_map *m, pnr_map_memory *w, cudaStream_t stream,
+                          pnr_error *error)
+{
+    return m->margin > 0 ? pnr_cuda_transforms_create(&w->stretching.transforms, m->n_doubling,
+                                                      m->n_doubling, 1, 1, stream, error)
+                         : PNR_OK;
+}
+
+void pnr_map_memory_destroy(pnr_map_memory *w)
+{
+    pnr_cuda_transforms_destroy(&w->stretching.transforms);
+}
+
+size_t pnr_map_memory_transforms(const pnr_map *m)
+{
+    return m->n_doubling * sizeof(float2);
 }
 
 pnr_map_samples pnr_map_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,

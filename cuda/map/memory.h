@@ -14,7 +14,7 @@ typedef struct pnr_map_memory {
     uint32_t *n_used;
     float2 *mean;
     pnr_map_dwell *dwells;
-    float2 *stretched; /* [n_periods][n_window], where there is a stretch */
+    pnr_map_stretching stretching; /* where there is a stretch */
     float2 *bases;     /* [D][n_looks][n_bases][row_stride], see pnr_map_extent; or NULL */
     float2 *values;    /* [D][n_looks][n_codes * n_rows][n_cells], unless is_in_bases */
     float *power;      /* [D][n_codes * n_rows][n_cells] */
@@ -38,6 +38,14 @@ typedef struct pnr_map_extent {
 size_t pnr_map_memory_list(const pnr_cuda_shape *shape, const pnr_map *map,
                            const pnr_map_extent *extent, pnr_map_memory *memory,
                            pnr_cuda_buffer *list);
+
+/* Creates the transforms of a map with a stretch, on the stream of the slot. PNR_OK, or as
+ * pnr_cuda_check; call destroy in either case. */
+int pnr_map_memory_create(const pnr_map *map, pnr_map_memory *memory, cudaStream_t stream,
+                          pnr_error *error);
+void pnr_map_memory_destroy(pnr_map_memory *memory);
+/* The bytes of device memory that these transforms take, as an estimate. */
+size_t pnr_map_memory_transforms(const pnr_map *map);
 
 pnr_map_samples pnr_map_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                    const pnr_map_memory *memory);

@@ -113,7 +113,8 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
     choice->n_transform = shape->n_transform;
     /* The work area of the transforms is estimated to have the size of the rows of one call. */
     choice->device_bytes = (own->forward > own->inverse ? own->forward : own->inverse) *
-                           shape->row_stride * sizeof(float2);
+                               shape->row_stride * sizeof(float2) +
+                           pnr_map_memory_transforms(m);
     return PNR_OK;
 }
 
@@ -158,9 +159,11 @@ static int create_work(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_e
     const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
     work *w = (work *)slot->work;
-    const int code = pnr_cuda_transforms_create(&w->transforms, m->n_transform, m->row_stride,
-                                                own->forward, own->inverse, slot->stream, error);
+    int code = pnr_map_memory_create(m, &w->memory, slot->stream, error);
 
+    if (code == PNR_OK)
+        code = pnr_cuda_transforms_create(&w->transforms, m->n_transform, m->row_stride,
+                                          own->forward, own->inverse, slot->stream, error);
     return code == PNR_OK && m->is_filtered
                ? pnr_cuda_product_create(&w->blas, w->blas_memory, slot->stream, error)
                : code;
@@ -170,6 +173,7 @@ static void destroy_work(void *memory)
 {
     work *w = (work *)memory;
 
+    pnr_map_memory_destroy(&w->memory);
     pnr_cuda_transforms_destroy(&w->transforms);
     if (w->blas != NULL)
         (void)cublasDestroy(w->blas); /* a failed free is ignored */
@@ -231,12 +235,9 @@ static int compute_bases(const pnr_cuda_common *common, pnr_cuda_slot *slot,
     const shared *own = (const shared *)common->shared;
     const pnr_map *m = &own->map;
     work *w = (work *)slot->work;
-    int code = PNR_OK;
+    int code = pnr_map_fold(m, samples, first * m->n_looks, n_dwells * m->n_looks, &own->tables,
+                            &w->memory.stretching, w->memory.bases, slot->stream, error);
 
-    for (size_t i = 0; code == PNR_OK && i < own->tables.n_stretches; i++)
-        code = pnr_map_fold(m, samples, first * m->n_looks, n_dwells * m->n_looks,
-                            &own->tables.stretches[i], w->memory.stretched, w->memory.bases,
-                            slot->stream, error);
     if (code == PNR_OK)
         code = pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error);
     if (code == PNR_OK)

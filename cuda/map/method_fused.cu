@@ -136,6 +136,7 @@ static int suits(const pnr_plan *plan, pnr_cuda_common *common, pnr_engine_choic
                              : "periods added up",
              own->n_points);
     choice->n_transform = own->n_points;
+    choice->device_bytes = pnr_map_memory_transforms(m);
     return PNR_OK;
 }
 
@@ -159,6 +160,18 @@ static void close_shared(void *memory)
     pnr_map_plan_free(&((shared *)memory)->tables);
 }
 
+static int create_work(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
+{
+    const shared *own = (const shared *)common->shared;
+
+    return pnr_map_memory_create(&own->map, (pnr_map_memory *)slot->work, slot->stream, error);
+}
+
+static void destroy_work(void *memory)
+{
+    pnr_map_memory_destroy((pnr_map_memory *)memory);
+}
+
 /* --- one submit --- */
 
 static int fold(const shared *own, const pnr_map_memory *memory, const pnr_map_samples *samples,
@@ -166,17 +179,14 @@ static int fold(const shared *own, const pnr_map_memory *memory, const pnr_map_s
 {
     const pnr_map *m = &own->map;
     const size_t first_look = first * m->n_looks, n_looks = n_dwells * m->n_looks;
-    int code = PNR_OK;
 
     if (own->is_single)
         return PNR_OK;
     if (own->has_slow)
         return pnr_map_fold_slow(m, samples, &own->bins, first_look, n_looks, memory->bases, stream,
                                  error);
-    for (size_t i = 0; code == PNR_OK && i < own->tables.n_stretches; i++)
-        code = pnr_map_fold(m, samples, first_look, n_looks, &own->tables.stretches[i],
-                            memory->stretched, memory->bases, stream, error);
-    return code;
+    return pnr_map_fold(m, samples, first_look, n_looks, &own->tables, &memory->stretching,
+                        memory->bases, stream, error);
 }
 
 static int correlate(const shared *own, const pnr_map_memory *memory,
@@ -241,7 +251,7 @@ static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_
 }
 
 const pnr_cuda_method pnr_cuda_method_map_fused = {
-    "fused",   sizeof(shared), sizeof(pnr_map_memory), suits, list_shared,
-    list_work, open_shared,    close_shared,           NULL,  NULL,
+    "fused",   sizeof(shared), sizeof(pnr_map_memory), suits,       list_shared,
+    list_work, open_shared,    close_shared,           create_work, destroy_work,
     compute,
 };

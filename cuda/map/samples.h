@@ -3,6 +3,7 @@
 #ifndef PNR_CUDA_MAP_SAMPLES_H
 #define PNR_CUDA_MAP_SAMPLES_H
 
+#include "cuda/base/resources.h"
 #include "cuda/base/sample.h"
 #include "cuda/map/map.h"
 
@@ -62,15 +63,22 @@ bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
  * mean. */
 bool pnr_map_is_raw(const pnr_plan *plan);
 
+/* The memory in which a look is read at other time scales. */
+typedef struct pnr_map_stretching {
+    float2 *samples;   /* [n_doubling] the samples of a look with its margins, see stretch.h */
+    float2 *halves;    /* [n_doubling] its half samples */
+    float2 *stretched; /* [n_periods][n_window] the samples at another time scale */
+    pnr_cuda_transforms transforms; /* one row of n_doubling points */
+} pnr_map_stretching;
+
 /*
- * Computes those bases of n_looks looks that belong to one time scale. A base is a window that is
- * extended to L samples, periodically or by zeros. first_look: counted through all dwells.
- * stretched: [n_periods][n_window], scratch memory, used if the scale has a stretch. bases:
- * [n_looks][n_bases][row_stride].
+ * Computes the bases of n_looks looks, at all time scales of the tables. A base is a window that is
+ * extended to L samples, periodically or by zeros. first_look: counted through all dwells. with:
+ * scratch memory, used if the map has a stretch. bases: [n_looks][n_bases][row_stride].
  */
 int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t first_look,
-                 size_t n_looks, const pnr_map_stretch *scale, float2 *stretched, float2 *bases,
-                 cudaStream_t stream, pnr_error *error);
+                 size_t n_looks, const pnr_map_plan *tables, const pnr_map_stretching *with,
+                 float2 *bases, cudaStream_t stream, pnr_error *error);
 
 #ifdef __CUDACC__
 /* Returns raw sample i of window p of a look, see pnr_map_is_raw. */

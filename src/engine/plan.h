@@ -94,7 +94,7 @@ typedef struct pnr_cfar {
  * look also has the values at k + 1/2, which are the same sum with a[n - 1/2]. A cell g is lag g /
  * oversample. Rows are numbered through all hypotheses in order, at ascending F. Where h has a
  * stretch, x_p comes from the stretched look. The stretched look is made of the samples of all
- * windows, used or not, and of 0 beyond these. A sample belongs to the window whose first N samples
+ * windows, used or not, and is continued beyond these (see stretch.h). A sample belongs to the window whose first N samples
  * contain it; the samples after the last N belong to the last window. With remove_mean the mean at
  * the place of a sample in that window is subtracted from the sample. filter: c'[k] = sum_j
  * filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0. The power P is the sum

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* The interpolation that reads a look with another time scale. Every engine uses the same table. */
+/* The interpolation that reads a look with another time scale. Every engine uses the same table.
+ *
+ * A sinc of a few samples loses what lies near half the sample rate, and a code may fill its band.
+ * So the rate is doubled first, exactly. The look has K N samples, and n_tail samples of linear
+ * lags after them. M = pnr_stretch_margin samples x[n] are added on both sides: those of the nearest
+ * period, x[n + j N], because a periodic code goes on so. They fade out within their last
+ * PNR_STRETCH_FADE samples. Zeros extend all of them to
+ * L = pnr_transform_fast_length(K N + n_tail + 2 M), X is their DFT. Then for these samples
+ *     d[2 n] = x[n],    d[2 n + 1] = 1 / L sum_v X[v] exp(2 pi i v (n + M + 1/2) / L), |v| < L / 2.
+ * The look is interpolated in d. */
 #ifndef PNR_STRETCH_H
 #define PNR_STRETCH_H
+
+#include "engine/plan.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PNR_STRETCH_TAPS = 32, PNR_STRETCH_STEPS = 512 };
+enum { PNR_STRETCH_TAPS = 16, PNR_STRETCH_STEPS = 512, PNR_STRETCH_FADE = 64 };
 
-/* The place at which one sample of a stretched look is read. x are the samples of the look, and 0
- * outside of the look. T is the table:
- *     y[n] = sum_i x[first + i] (T[row][i] + part (T[row + 1][i] - T[row][i])), i = 0 .. 31. */
+/* The place at which one sample of a stretched look is read. T is the table:
+ *     y[n] = sum_i d[first + i] (T[row][i] + part (T[row + 1][i] - T[row][i])), i = 0 .. 15. */
 typedef struct pnr_stretch_place {
-    int64_t first; /* the first of 32 samples, counted in the look; may lie outside of it */
+    int64_t first; /* the first of 16 values of d, counted from sample 0 of the look */
     uint32_t row;  /* row of T, 0 .. PNR_STRETCH_STEPS - 1 */
     float part;    /* weight of row + 1, from 0 to 1 */
 } pnr_stretch_place;
@@ -23,21 +33,55 @@ typedef struct pnr_stretch_place {
  * window. The function is inline, because it runs once for each sample. */
 static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n)
 {
-    /* n is added as an integer, without rounding */
-    const double moved = ((double)n - 0.5 * ((double)n_look - 1)) * stretch, whole = floor(moved);
+    /* half samples; n is added as an integer, without rounding */
+    const double moved = (2 * (double)n - ((double)n_look - 1)) * stretch, whole = floor(moved);
     const double step = (moved - whole) * PNR_STRETCH_STEPS;
     pnr_stretch_place place;
 
-    place.first = (int64_t)n + (int64_t)whole - (PNR_STRETCH_TAPS / 2 - 1);
+    place.first = 2 * (int64_t)n + (int64_t)whole - (PNR_STRETCH_TAPS / 2 - 1);
     place.row = step < PNR_STRETCH_STEPS ? (uint32_t)step : PNR_STRETCH_STEPS - 1;
     place.part = (float)(step - place.row);
     return place;
 }
 
-/* Fills table[j][i], the weight of sample i - 15 at the time j / PNR_STRETCH_STEPS. The weights are
- * a sinc within a Kaiser window of 32 samples. Their error is below 1e-3 for frequencies up to 0.44
- * of the sample rate (0.88 of the band of complex samples). The sum of the weights of a row is 1.
- * Linear interpolation between two rows adds an error of 5e-6 at most. */
+/* Returns M, which suffices for all hypotheses of the plan; 0: none has a stretch. */
+size_t pnr_stretch_margin(const pnr_plan *plan);
+
+/* Returns the sample of a look of n_look samples, with its tail, at which sample n is found: n itself,
+ * or in a margin that of the nearest period. */
+static inline size_t pnr_stretch_inside(int64_t n, size_t n_look, size_t n_samples)
+{
+    const int64_t period = (int64_t)n_samples, end = (int64_t)n_look;
+
+    if (n < 0)
+        return (size_t)(period - 1 - (-n - 1) % period);
+    return (size_t)(n < end ? n : end - period + (n - end) % period);
+}
+
+/* Returns the weight of a sample of the margin, `beyond` samples from the look, 1 .. M. */
+static inline float pnr_stretch_fade(size_t beyond, size_t margin)
+{
+    const double left = (double)(margin + 1 - beyond) / (PNR_STRETCH_FADE + 1);
+    const double sine = sin(M_PI / 2 * left);
+
+    return left < 1 ? (float)(sine * sine) : 1;
+}
+
+/* Returns the weight of bin v of X in the half samples: exp(pi i v / L) / L, for v > L / 2 that of
+ * v - L, and 0 for v = L / 2. */
+static inline void pnr_stretch_half(size_t v, size_t length, double weight[2])
+{
+    const double at = 2 * v < length ? (double)v : (double)v - (double)length;
+    const double scale = 2 * v == length ? 0 : 1 / (double)length;
+
+    weight[0] = cos(M_PI * at / (double)length) * scale;
+    weight[1] = sin(M_PI * at / (double)length) * scale;
+}
+
+/* Fills table[j][i], the weight of value i - 7 of d at the time j / PNR_STRETCH_STEPS, in half
+ * samples. The weights are a sinc within a Kaiser window of 16 values. d holds frequencies up to a
+ * quarter of its rate; there the error is below 1e-5. The sum of the weights of a row is 1. Linear
+ * interpolation between two rows adds an error of 1.2e-6 at most. */
 void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS]); /* [PNR_STRETCH_STEPS + 1] */
 
 #endif

@@ -3,6 +3,7 @@
  * moving target in the synthetic scene. */
 #include "setup/hypothesis.h"
 
+#include "base/transform.h"
 #include "code/code.h"
 #include "engine/engine.h"
 #include "engine/stretch.h"
@@ -212,6 +213,31 @@ TEST(the_code_is_stretched_where_it_counts)
 
 /* --- against the scene --- */
 
+/* Doubles the rate of n samples, see engine/stretch.h. */
+static void double_rate(const double (*x)[2], size_t n, double (*d)[2])
+{
+    const size_t length = pnr_transform_fast_length(n);
+    double(*bins)[2] = calloc(length, sizeof *bins);
+
+    assert_non_null(bins);
+    memcpy(bins, x, n * sizeof *bins);
+    assert_int_equal(pnr_transform_forward(bins, length), PNR_OK);
+    for (size_t v = 0; v < length; v++) {
+        const double re = bins[v][0], im = bins[v][1];
+        double half[2];
+
+        pnr_stretch_half(v, length, half);
+        bins[v][0] = re * half[0] - im * half[1];
+        bins[v][1] = re * half[1] + im * half[0];
+    }
+    assert_int_equal(pnr_transform_inverse(bins, length), PNR_OK);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(d[2 * i], x[i], sizeof *d);
+        memcpy(d[2 * i + 1], bins[i], sizeof *d);
+    }
+    free(bins);
+}
+
 /* Returns the greatest power P (see plan.h) of one row over all lags, divided by the power of the
  * whole echo. */
 static double strength(const pnr_scene *scene, const pnr_plan *plan, const pnr_hypothesis *h,
@@ -221,27 +247,29 @@ static double strength(const pnr_scene *scene, const pnr_plan *plan, const pnr_h
     const double f = h->quarters / 4.0, row = f + (double)s / (double)plan->n_periods;
     static float table[PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS];
     double(*x)[2] = malloc(n_look * sizeof *x), (*z)[2] = calloc(n, sizeof *z), best = 0;
+    double(*d)[2] = malloc(2 * n_look * sizeof *d);
 
-    assert_true(x != NULL && z != NULL);
+    assert_true(x != NULL && d != NULL && z != NULL);
     pnr_stretch_table(table);
     pnr_scene_generate(scene, 0, 0, n_look, x);
+    double_rate((const double(*)[2])x, n_look, d);
     for (size_t t = 0; t < n_look; t++) {
         const pnr_stretch_place at = pnr_stretch_at(stretch, n_look, t);
         const double turns = row * (double)(t / n) + f * (double)(t % n) / (double)n;
-        const double c = cos(2 * M_PI * turns), d = -sin(2 * M_PI * turns);
+        const double c = cos(2 * M_PI * turns), sine = -sin(2 * M_PI * turns);
         double y[2] = {0, 0};
 
         for (int i = 0; i < PNR_STRETCH_TAPS; i++) {
             const int64_t from = at.first + i;
             const double w = table[at.row][i] + at.part * (table[at.row + 1][i] - table[at.row][i]);
 
-            if (from >= 0 && from < (int64_t)n_look) {
-                y[0] += w * x[from][0];
-                y[1] += w * x[from][1];
+            if (from >= 0 && from < 2 * (int64_t)n_look) {
+                y[0] += w * d[from][0];
+                y[1] += w * d[from][1];
             }
         }
-        z[t % n][0] += y[0] * c - y[1] * d;
-        z[t % n][1] += y[0] * d + y[1] * c;
+        z[t % n][0] += y[0] * c - y[1] * sine;
+        z[t % n][1] += y[0] * sine + y[1] * c;
     }
     for (size_t k = 0; k < n; k++) {
         double re = 0, im = 0;
@@ -255,6 +283,7 @@ static double strength(const pnr_scene *scene, const pnr_plan *plan, const pnr_h
         best = fmax(best, re * re + im * im);
     }
     free(x);
+    free(d);
     free(z);
     return best / ((double)n_look * (double)n_look);
 }

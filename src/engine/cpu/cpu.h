@@ -36,10 +36,18 @@ typedef struct pnr_cpu_fused pnr_cpu_fused;
 typedef struct pnr_cpu_scratch {
     pnr_cpu_transform_scratch transform;
     pnr_cpu_value *slow[2]; /* [slow_columns][slow_pitch] */
-    pnr_cpu_value *line;    /* [pnr_cpu.line] samples of a look, from which a stretched window is
-                             * made */
     pnr_cpu_value *filter;  /* [gate_count][4] input, then [filter_pitch] output */
 } pnr_cpu_scratch;
+
+/* Doubles the rate of the looks that are stretched, see stretch.h. */
+typedef struct pnr_cpu_doubling {
+    size_t margin; /* M; 0: nothing is stretched */
+    size_t n_look; /* samples of a look, with the tail of linear lags and M on both sides */
+    size_t pitch;  /* values from one doubled look to the next */
+    pnr_cpu_transform transform; /* of L points */
+    pnr_cpu_value *half;         /* [spectrum_pitch] pnr_stretch_half */
+    float *fade;                 /* [M] the weight of sample 1 .. M beyond the look */
+} pnr_cpu_doubling;
 
 /* The state of the engine that does not change after create. */
 typedef struct pnr_cpu {
@@ -76,7 +84,7 @@ typedef struct pnr_cpu {
     size_t x_pitch; /* values from one window to the next */
     size_t looks_at_once;
     size_t slow_columns, slow_pitch;
-    size_t line;               /* samples that a stretched window needs; 0: no stretch */
+    pnr_cpu_doubling doubling;
     bool is_transformed_late;  /* each spectrum serves one line, whose thread transforms it */
     pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
     /* [n_sets] weights of each set: [ceil(count / 4)][K][4] if the set is summed, else [K]; NULL:
@@ -120,6 +128,10 @@ typedef struct pnr_cpu_memory {
 
     /* members of the way `kept` */
     pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] samples */
+    pnr_cpu_value *doubled;       /* [looks_at_once][doubling.pitch] d of stretch.h */
+    pnr_cpu_value *look;          /* a look, and the transform's scratch memory */
+    pnr_cpu_value *halves;        /* the half samples of the look, in the order of the transform */
+    pnr_cpu_value *spectrum;      /* the spectrum of the look */
     pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch]; y, then its spectra */
     double *energies;             /* [looks_at_once][blocks of columns][K] */
     size_t *looks;                /* [n_looks] the used looks, see plan.h */

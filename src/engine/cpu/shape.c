@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The sizes and the memory of the cpu engine. */
 #include "base/memory.h"
+#include "base/transform.h"
 #include "engine/cpu/fused.h"
 #include "engine/cpu/steps.h"
 #include "engine/plan.h"
 #include "engine/slot.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +30,18 @@ static size_t slow_columns(const pnr_cpu *cpu)
     return fit < FEWEST_COLUMNS ? FEWEST_COLUMNS : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
 }
 
-/* A stretched window reads up to a tenth more samples (see plan.c), and the taps at both ends. */
-static size_t stretched_samples(size_t window)
+static void shape_doubling(pnr_cpu *cpu)
 {
-    return window + window / 10 + 2 * PNR_STRETCH_TAPS;
+    pnr_cpu_doubling *d = &cpu->doubling;
+    size_t length;
+
+    d->margin = pnr_stretch_margin(cpu->plan);
+    if (d->margin == 0)
+        return;
+    d->n_look = (cpu->plan->n_periods - 1) * cpu->plan->n_samples + cpu->window + 2 * d->margin;
+    length = pnr_transform_fast_length(d->n_look);
+    pnr_cpu_transform_shape(length, pnr_cpu_split_pays(length), &d->transform);
+    d->pitch = pnr_cpu_pitch(2 * d->n_look);
 }
 
 static void shape_kept(pnr_cpu *cpu)
@@ -43,12 +53,10 @@ static void shape_kept(pnr_cpu *cpu)
     pnr_cpu_transform_shape(cpu->axes.n_transform, pnr_cpu_split_pays(cpu->axes.n_transform),
                             &cpu->transform);
     cpu->filter_pitch = plan->filter != NULL ? pnr_cpu_pitch(plan->gate_count) : 0;
-    for (size_t s = 0; s < cpu->axes.n_sets; s++) {
+    for (size_t s = 0; s < cpu->axes.n_sets; s++)
         if (!cpu->axes.sets[s].is_summed)
             cpu->slow_pitch = pnr_cpu_pitch(plan->n_periods);
-        if (cpu->axes.sets[s].stretch != 0)
-            cpu->line = stretched_samples(cpu->window);
-    }
+    shape_doubling(cpu);
     if (cpu->slow_pitch > 0)
         cpu->slow_columns = slow_columns(cpu);
     look_bytes = (double)plan->n_periods * (double)cpu->x_pitch * (double)sizeof(value);
@@ -112,9 +120,14 @@ static void list_kept(const pnr_cpu *cpu, pnr_cpu_memory *my, allocation *a)
     const double periods = (double)plan->n_periods, looks = (double)plan->n_looks;
     const double lines = (double)plan->n_codes * (double)cpu->axes.n_rows;
     const double x = (double)cpu->looks_at_once * periods * (double)cpu->x_pitch;
+    const pnr_cpu_doubling *d = &cpu->doubling;
 
     MEMORY(my->x, x);
-    MEMORY(my->stretched, cpu->line > 0 ? x : 0);
+    MEMORY(my->stretched, d->margin > 0 ? x : 0);
+    MEMORY(my->doubled, (double)cpu->looks_at_once * (double)d->pitch);
+    MEMORY(my->look, (double)d->transform.in_values);
+    MEMORY(my->halves, (double)d->transform.out_values);
+    MEMORY(my->spectrum, (double)d->transform.spectrum_pitch);
     MEMORY(my->spectra,
            looks * (double)cpu->axes.n_spectra * (double)cpu->transform.spectrum_pitch);
     MEMORY(my->power, plan->want_profile == PNR_WANT_POWER
@@ -147,14 +160,14 @@ static void list_scratch(const pnr_cpu *cpu, pnr_cpu_scratch *scratch, allocatio
 {
     const double slow = (double)(cpu->slow_columns * cpu->slow_pitch);
 
-    MEMORY(scratch->transform.tile, (double)cpu->transform.tile_values);
+    MEMORY(scratch->transform.tile,
+           fmax((double)cpu->transform.tile_values, (double)cpu->doubling.transform.tile_values));
     if (cpu->fused != NULL)
         return;
     MEMORY(scratch->transform.in, (double)cpu->transform.in_values);
     MEMORY(scratch->transform.out, (double)cpu->transform.out_values);
     MEMORY(scratch->slow[0], slow);
     MEMORY(scratch->slow[1], slow);
-    MEMORY(scratch->line, (double)cpu->line);
     MEMORY(scratch->filter,
            cpu->filter_pitch > 0 ? (double)(4 * cpu->plan->gate_count + cpu->filter_pitch) : 0);
 }
@@ -191,7 +204,9 @@ static void list_tables(pnr_cpu *cpu, allocation *a)
     if (cpu->fused != NULL)
         return;
     MEMORY(cpu->filter, (double)plan->gate_count * (double)cpu->filter_pitch);
-    MEMORY(cpu->kernel, cpu->line > 0 ? PNR_STRETCH_STEPS + 1 : 0);
+    MEMORY(cpu->kernel, cpu->doubling.margin > 0 ? PNR_STRETCH_STEPS + 1 : 0);
+    MEMORY(cpu->doubling.half, (double)cpu->doubling.transform.spectrum_pitch);
+    MEMORY(cpu->doubling.fade, (double)cpu->doubling.margin);
     if (a->purpose != FREE) { /* the lists are freed below, after their tables */
         MEMORY(cpu->rotations, (double)axes->n_rotations);
         MEMORY(cpu->weights, (double)axes->n_sets);
@@ -224,6 +239,7 @@ static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
     list_tables(&sizes, &tables);
     list_scratch(cpu, &unused, &scratch);
     return tables.bytes + (double)pnr_cpu_transform_table_bytes(&cpu->transform) +
+           (double)pnr_cpu_transform_table_bytes(&cpu->doubling.transform) +
            (cpu->walsh.degree > 0 ? (double)pnr_cpu_walsh_table_bytes(&cpu->walsh) : 0) +
            scratch.bytes * (double)n_threads + memory_bytes(cpu) * (double)cpu->n_leaders +
            pnr_slots_bytes(cpu->plan);
@@ -344,6 +360,8 @@ int pnr_cpu_create(pnr_cpu *cpu, size_t n_threads)
     if (code == PNR_OK)
         code = cpu->walsh.degree > 0 ? pnr_cpu_walsh_create(&cpu->walsh, cpu->plan)
                                      : pnr_cpu_transform_create(&cpu->transform);
+    if (code == PNR_OK && cpu->doubling.margin > 0)
+        code = pnr_cpu_transform_create(&cpu->doubling.transform);
     return code == PNR_OK ? pnr_cpu_fill_tables(cpu) : code;
 }
 
@@ -352,6 +370,7 @@ void pnr_cpu_destroy(pnr_cpu *cpu)
     allocation a = {.purpose = FREE};
 
     pnr_cpu_transform_destroy(&cpu->transform);
+    pnr_cpu_transform_destroy(&cpu->doubling.transform);
     pnr_cpu_walsh_destroy(&cpu->walsh);
     if (cpu->slow != NULL)
         fftwf_destroy_plan(cpu->slow);

@@ -185,6 +185,8 @@ void pnr_cpu_slow_time(pnr_cpu_step *s)
     const pnr_cpu *cpu = s->cpu;
     double stretch = 0;
 
+    if (cpu->doubling.margin > 0)
+        pnr_cpu_double(s);
     s->x = s->my->stretched;
     for (size_t i = 0; i < cpu->axes.n_sets; i++) {
         if (cpu->axes.sets[i].stretch == 0)

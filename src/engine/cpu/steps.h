@@ -38,6 +38,7 @@ typedef struct pnr_cpu_step {
     const pnr_cpu_value *x; /* samples for the slow-time transform of `set` */
     size_t set;
     double stretch;
+    size_t look; /* the look that is doubled, of those that are read at once */
 } pnr_cpu_step;
 
 /* Runs all tasks. The team computes them, or only the leader if there is no team. Returns when all
@@ -59,7 +60,9 @@ bool pnr_cpu_read_fused(pnr_cpu_step *step);
 void pnr_cpu_read_kept(pnr_cpu_step *step);
 /* Way `kept`: sums from memory->x to y, and transforms y to spectra unless is_transformed_late. */
 void pnr_cpu_slow_time(pnr_cpu_step *step);
-/* Way `kept`: resamples the looks of the step to memory->stretched. The unused windows become 0. */
+/* Way `kept`: doubles the rate of the looks of the step, from memory->x to memory->doubled. */
+void pnr_cpu_double(pnr_cpu_step *step);
+/* Way `kept`: resamples the doubled looks of the step to memory->stretched. The unused windows become 0. */
 void pnr_cpu_stretch(pnr_cpu_step *step, double stretch);
 /* Way `kept`: transforms y of a spectrum in place. */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker);

@@ -11,38 +11,138 @@ typedef pnr_cpu_wide wide;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Copies n samples of a look from index `from` on. Each sample is read from the window whose first
- * N samples contain it. Samples after the last period are read from the last window. Samples
- * outside the look are 0. */
-static void copy_samples(const pnr_cpu *cpu, const value *x, int64_t from, size_t n, value *line)
+/* --- the doubled rate --- */
+
+enum { SPREAD = 8192 }; /* samples of a task that writes d */
+
+/* Copies the samples of a window to the look. A sample belongs to the window whose first N samples
+ * contain it; the samples after the last N, to the last window. */
+static void gather_window(void *context, size_t p, size_t worker)
 {
-    const int64_t period = (int64_t)cpu->plan->n_samples;
-    const int64_t last = (int64_t)cpu->plan->n_periods - 1;
-    const int64_t end = last * period + (int64_t)cpu->window;
+    const pnr_cpu_step *s = context;
+    const pnr_cpu *cpu = s->cpu;
+    const size_t n_periods = cpu->plan->n_periods, n = cpu->plan->n_samples;
+    const value *x = s->my->x + (s->look * n_periods + p) * cpu->x_pitch;
 
-    for (size_t done = 0; done < n;) {
-        const int64_t at = from + (int64_t)done;
-        int64_t p = at / period, count;
+    (void)worker;
+    memcpy(s->my->look + cpu->doubling.margin + p * n, x,
+           (p + 1 < n_periods ? n : cpu->window) * sizeof *x);
+}
 
-        if (at < 0 || at >= end) {
-            count = at < 0 ? -at : (int64_t)(n - done);
-            if (count > (int64_t)(n - done))
-                count = (int64_t)(n - done);
-            memset(line + done, 0, (size_t)count * sizeof *line);
-        } else {
-            p = p < last ? p : last;
-            count = (p < last ? (p + 1) * period : end) - at;
-            if (count > (int64_t)(n - done))
-                count = (int64_t)(n - done);
-            memcpy(line + done, x + p * (int64_t)cpu->x_pitch + (at - p * period),
-                   (size_t)count * sizeof *line);
+/* Adds the margins of the look, and the zeros after it. */
+static void extend_look(const pnr_cpu_step *s)
+{
+    const pnr_cpu_doubling *d = &s->cpu->doubling;
+    const size_t period = s->cpu->plan->n_samples, n_look = d->n_look - 2 * d->margin;
+    value *x = s->my->look + d->margin;
+
+    for (size_t i = 0; i < d->margin; i++)
+        for (size_t side = 0; side < 2; side++) {
+            const int64_t n = side == 0 ? -(int64_t)i - 1 : (int64_t)(n_look + i);
+            const value *from = (const value *)(x + pnr_stretch_inside(n, n_look, period));
+
+            x[n][0] = d->fade[i] * (*from)[0];
+            x[n][1] = d->fade[i] * (*from)[1];
         }
-        done += (size_t)count;
+    memset(x + n_look + d->margin, 0, (d->transform.length - d->n_look) * sizeof *x);
+}
+
+static void forward_columns(void *context, size_t block, size_t worker)
+{
+    const pnr_cpu_step *s = context;
+    const pnr_cpu_transform *t = &s->cpu->doubling.transform;
+
+    pnr_cpu_split_forward(&t->split, block, (const value *)s->my->look, t->length, t->length,
+                          s->my->spectrum, s->cpu->scratch[worker].transform.tile);
+}
+
+static void shift_rows(void *context, size_t block, size_t worker)
+{
+    const pnr_cpu_step *s = context;
+    value *const spectra[2] = {s->my->spectrum}, *const half[2] = {s->cpu->doubling.half};
+
+    pnr_cpu_split_rows(&s->cpu->doubling.transform.split, block, 1, spectra, half,
+                       s->cpu->scratch[worker].transform.tile, NULL);
+}
+
+static void inverse_columns(void *context, size_t block, size_t worker)
+{
+    const pnr_cpu_step *s = context;
+
+    pnr_cpu_split_inverse(&s->cpu->doubling.transform.split, block, (const value *)s->my->spectrum,
+                          s->my->halves, 0, false, NULL, s->cpu->scratch[worker].transform.tile,
+                          NULL);
+}
+
+/* Copies a part of the look to the even places of d, or of the half samples to the odd ones. */
+static void spread_part(const pnr_cpu_step *s, const value *from, const pnr_cpu_split *split,
+                        size_t task, value *out)
+{
+    const size_t first = task * SPREAD, left = s->cpu->doubling.n_look - first;
+
+    for (size_t i = first; i < first + (left < SPREAD ? left : SPREAD); i++)
+        memcpy(out[2 * i], from[split != NULL ? pnr_cpu_split_place(split, i) : i], sizeof *out);
+}
+
+static value *doubled_look(const pnr_cpu_step *s, size_t look)
+{
+    return s->my->doubled + look * s->cpu->doubling.pitch;
+}
+
+static void spread_samples(void *context, size_t task, size_t worker)
+{
+    const pnr_cpu_step *s = context;
+
+    (void)worker;
+    spread_part(s, (const value *)s->my->look, NULL, task, doubled_look(s, s->look));
+}
+
+static void spread_halves(void *context, size_t task, size_t worker)
+{
+    const pnr_cpu_step *s = context;
+    const pnr_cpu_transform *t = &s->cpu->doubling.transform;
+
+    (void)worker;
+    spread_part(s, (const value *)s->my->halves, t->is_split ? &t->split : NULL, task,
+                doubled_look(s, s->look) + 1);
+}
+
+static void shift_look(pnr_cpu_step *s)
+{
+    const pnr_cpu_doubling *d = &s->cpu->doubling;
+    const pnr_cpu_transform *t = &d->transform;
+    const pnr_cpu_transform_scratch scratch = {s->my->look, s->my->halves, NULL};
+
+    if (t->is_split) {
+        pnr_cpu_do(s, forward_columns, t->split.n_blocks);
+        pnr_cpu_do(s, shift_rows, t->split.n_row_blocks);
+        pnr_cpu_do(s, inverse_columns, t->split.n_blocks);
+    } else {
+        pnr_cpu_transform_forward(t, &scratch, s->my->spectrum);
+        pnr_cpu_transform_correlate(t, &scratch, (const value *)s->my->spectrum, 0,
+                                    (const value *)d->half, 0, NULL, false, NULL);
     }
 }
 
+void pnr_cpu_double(pnr_cpu_step *s)
+{
+    const size_t n_parts = (s->cpu->doubling.n_look + SPREAD - 1) / SPREAD;
+
+    for (s->look = 0; s->look < s->n_looks; s->look++) {
+        if (!pnr_cpu_is_used(s, s->first_look + s->look))
+            continue;
+        pnr_cpu_do(s, gather_window, s->cpu->plan->n_periods);
+        extend_look(s);
+        pnr_cpu_do(s, spread_samples, n_parts);
+        shift_look(s);
+        pnr_cpu_do(s, spread_halves, n_parts);
+    }
+}
+
+/* --- the interpolation --- */
+
 /* DOUBLED repeats weights n .. n + 7, because each one serves the two parts of a complex value.
- * interpolate computes sum_i x[i] (low[i] + part (high[i] - low[i])) of 32 taps, as 8 partial
+ * interpolate computes sum_i x[i] (low[i] + part (high[i] - low[i])) of 16 taps, as 8 partial
  * sums. */
 #define DOUBLED(w, n)                                                                              \
     __builtin_shufflevector(w, w, n, n, n + 1, n + 1, n + 2, n + 2, n + 3, n + 3, n + 4, n + 4,    \
@@ -50,16 +150,10 @@ static void copy_samples(const pnr_cpu *cpu, const value *x, int64_t from, size_
 
 INLINE void interpolate(const float *low, const float *high, float part, const value *x, wide *out)
 {
-    wide sum = {0};
+    const wide l = *(const wide *)low, w = l + part * (*(const wide *)high - l);
+    const wide *at = (const wide *)x;
 
-    for (int half = 0; half < 2; half++) {
-        const wide l = *(const wide *)(low + (ptrdiff_t)half * 16);
-        const wide w = l + part * (*(const wide *)(high + (ptrdiff_t)half * 16) - l);
-        const wide *at = (const wide *)(x + (ptrdiff_t)half * 16);
-
-        sum += at[0] * DOUBLED(w, 0) + at[1] * DOUBLED(w, 8);
-    }
-    *out = sum;
+    *out = at[0] * DOUBLED(w, 0) + at[1] * DOUBLED(w, 8);
 }
 
 /* Adds each pair of neighbouring complex values: those of a, then those of b. */
@@ -72,10 +166,9 @@ INLINE void add_pairs(const wide *a, const wide *b, wide *out)
 
 enum { PLACES = 64 };
 
-/* Interpolates n samples at their places. n is a multiple of 8; line[0] is sample `from` of the
- * look. */
+/* Interpolates n samples at their places. n is a multiple of 8. d: the doubled look. */
 PNR_MULTIVERSION static void stretch_block(const pnr_cpu *cpu, const pnr_stretch_place *places,
-                                           size_t n, const value *line, int64_t from, value *out)
+                                           size_t n, const value *d, value *out)
 {
     for (size_t i = 0; i < n; i += 8) {
         wide sum[8];
@@ -83,8 +176,8 @@ PNR_MULTIVERSION static void stretch_block(const pnr_cpu *cpu, const pnr_stretch
         for (size_t j = 0; j < 8; j++) {
             const pnr_stretch_place *at = &places[i + j];
 
-            interpolate(cpu->kernel[at->row], cpu->kernel[at->row + 1], at->part,
-                        line + (at->first - from), &sum[j]);
+            interpolate(cpu->kernel[at->row], cpu->kernel[at->row + 1], at->part, d + at->first,
+                        &sum[j]);
         }
         for (size_t half = 4; half > 0; half /= 2)
             for (size_t j = 0; j < half; j++)
@@ -94,10 +187,9 @@ PNR_MULTIVERSION static void stretch_block(const pnr_cpu *cpu, const pnr_stretch
 }
 
 PNR_MULTIVERSION static void stretch_samples(const pnr_cpu *cpu, double stretch, size_t first,
-                                             const value *line, value *out)
+                                             const value *d, value *out)
 {
     const size_t n_look = cpu->plan->n_periods * cpu->plan->n_samples;
-    const int64_t from = pnr_stretch_at(stretch, n_look, first).first;
     pnr_stretch_place places[PLACES];
 
     for (size_t i = 0; i < cpu->window; i += PLACES) {
@@ -105,7 +197,7 @@ PNR_MULTIVERSION static void stretch_samples(const pnr_cpu *cpu, double stretch,
 
         for (size_t j = 0; j < n; j++)
             places[j] = pnr_stretch_at(stretch, n_look, first + i + j);
-        stretch_block(cpu, places, n, line, from, out + i);
+        stretch_block(cpu, places, n, d, out + i);
     }
 }
 
@@ -115,17 +207,17 @@ static void stretch_window(void *context, size_t task, size_t worker)
     const pnr_cpu *cpu = s->cpu;
     const size_t n_periods = cpu->plan->n_periods, n = cpu->plan->n_samples;
     const size_t look = task / n_periods, p = task % n_periods;
-    value *line = cpu->scratch[worker].line, *out = s->my->stretched + task * cpu->x_pitch;
+    const value *d = (const value *)(doubled_look(s, look) + 2 * cpu->doubling.margin);
+    value *out = s->my->stretched + task * cpu->x_pitch;
 
+    (void)worker;
     if (!pnr_cpu_is_used(s, s->first_look + look))
         return;
     if (!s->my->windows[s->first_look * n_periods + task].is_used) {
         memset(out, 0, cpu->window * sizeof *out);
         return;
     }
-    copy_samples(cpu, (const value *)(s->my->x + look * n_periods * cpu->x_pitch),
-                 pnr_stretch_at(s->stretch, n_periods * n, p * n).first, cpu->line, line);
-    stretch_samples(cpu, s->stretch, p * n, (const value *)line, out);
+    stretch_samples(cpu, s->stretch, p * n, d, out);
 }
 
 void pnr_cpu_stretch(pnr_cpu_step *s, double stretch)

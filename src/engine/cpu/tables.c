@@ -71,6 +71,23 @@ static void fill_filter(const pnr_cpu *cpu)
             pnr_cpu_round(filter[k * n + j], cpu->filter[j * cpu->filter_pitch + k]);
 }
 
+static int fill_doubling(const pnr_cpu *cpu)
+{
+    const pnr_cpu_transform *transform = &cpu->doubling.transform;
+    double(*half)[2] = calloc(transform->length, sizeof *half);
+
+    if (half == NULL)
+        return PNR_ENOMEMORY;
+    for (size_t v = 0; v < transform->length; v++)
+        pnr_stretch_half(v, transform->length, half[v]);
+    pnr_cpu_transform_order(transform, (const double(*)[2])half, cpu->doubling.half);
+    free(half);
+    for (size_t i = 0; i < cpu->doubling.margin; i++)
+        cpu->doubling.fade[i] = pnr_stretch_fade(i + 1, cpu->doubling.margin);
+    pnr_stretch_table(cpu->kernel);
+    return PNR_OK;
+}
+
 int pnr_cpu_fill_tables(pnr_cpu *cpu)
 {
     const size_t n_codes = cpu->codes != NULL ? cpu->plan->n_codes * cpu->plan->oversample : 0;
@@ -84,8 +101,8 @@ int pnr_cpu_fill_tables(pnr_cpu *cpu)
         for (size_t s = 0; s < cpu->axes.n_sets; s++)
             fill_weights(cpu, s);
     }
-    if (cpu->kernel != NULL)
-        pnr_stretch_table(cpu->kernel);
+    if (code == PNR_OK && cpu->kernel != NULL)
+        code = fill_doubling(cpu);
     for (size_t c = 0; code == PNR_OK && c < n_codes; c++)
         code = fill_code(cpu, c, spectrum);
     free(spectrum);

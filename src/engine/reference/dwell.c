@@ -2,6 +2,7 @@
 /* A dwell of the reference engine: codes, hypotheses, Doppler rows and looks as plan.h says. */
 #include "engine/reference/state.h"
 
+#include "base/transform.h"
 #include "engine/plan.h"
 #include "engine/search.h"
 
@@ -9,20 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_stretched(const pnr_plan *plan)
-{
-    for (size_t h = 0; h < plan->n_hypotheses; h++)
-        if (pnr_plan_hypothesis(plan, h).stretch != 0)
-            return true;
-    return false;
-}
-
+/* between[i] = 1 / L sum_v exp(2 pi i v t / L) over |v| < L / 2, t = i + 1/2. */
 static int create_stretch(pnr_reference_work *work)
 {
+    const size_t n = work->n_extended = work->n_look + 2 * work->margin;
+    const size_t length = pnr_transform_fast_length(n);
+    const double n_bins = (double)(length % 2 == 0 ? length - 1 : length), l = (double)length;
+
     work->kernel = calloc(PNR_STRETCH_STEPS + 1, sizeof *work->kernel);
+    work->extended = calloc(n, sizeof *work->extended);
+    work->doubled = calloc(2 * n, sizeof *work->doubled);
     work->stretched = calloc(work->n_look, sizeof *work->stretched);
-    if (work->kernel == NULL || work->stretched == NULL)
+    work->between = calloc(n, sizeof *work->between);
+    if (!work->kernel || !work->extended || !work->doubled || !work->stretched || !work->between)
         return PNR_ENOMEMORY;
+    for (size_t i = 0; i < n; i++) {
+        const double t = (double)i + 0.5;
+
+        work->between[i] = sin(M_PI * fmod(n_bins * t, 2 * l) / l) / (l * sin(M_PI * t / l));
+    }
     pnr_stretch_table(work->kernel);
     return PNR_OK;
 }
@@ -48,7 +54,8 @@ int pnr_reference_work_create(pnr_engine *engine)
     if (!work->flags || !work->is_used || !work->power || !work->look || !work->own ||
         !work->mean || !work->sum || !work->filtered || !work->value)
         return PNR_ENOMEMORY;
-    return is_stretched(plan) ? create_stretch(work) : PNR_OK;
+    work->margin = pnr_stretch_margin(plan);
+    return work->margin > 0 ? create_stretch(work) : PNR_OK;
 }
 
 void pnr_reference_work_destroy(pnr_engine *engine)
@@ -57,7 +64,10 @@ void pnr_reference_work_destroy(pnr_engine *engine)
 
     free(work->look);
     free(work->own);
+    free(work->extended);
+    free(work->doubled);
     free(work->stretched);
+    free(work->between);
     free(work->mean);
     free(work->sum);
     free(work->filtered);
@@ -196,6 +206,37 @@ static void count_used_windows(const pnr_engine *engine, const pnr_slot_dwell *t
     }
 }
 
+/* Fills the samples of a look, and the margins on both sides. */
+static void extend_look(const pnr_plan *plan, pnr_reference_work *work)
+{
+    const int64_t margin = (int64_t)work->margin, n_look = (int64_t)work->n_look;
+
+    for (int64_t n = -margin; n < n_look + margin; n++) {
+        const int64_t beyond = n < 0 ? -n : n - n_look + 1;
+        const double complex x = work->own[pnr_stretch_inside(n, work->n_look, plan->n_samples)];
+
+        work->extended[n + margin] =
+            beyond > 0 ? (double)pnr_stretch_fade((size_t)beyond, work->margin) * x : x;
+    }
+}
+
+/* Doubles the rate of the look, see stretch.h. */
+static void double_look(pnr_engine *engine)
+{
+    pnr_reference_work *work = &engine->work;
+    const size_t n = work->n_extended;
+
+    extend_look(engine->plan, work);
+    for (size_t i = 0; i < n; i++) {
+        double complex sum = 0;
+
+        for (size_t j = 0; j < n; j++)
+            sum += work->between[j <= i ? i - j : j - 1 - i] * work->extended[j];
+        work->doubled[2 * i] = work->extended[i];
+        work->doubled[2 * i + 1] = sum;
+    }
+}
+
 static void stretch_look(pnr_engine *engine, double by)
 {
     const pnr_plan *plan = engine->plan;
@@ -206,13 +247,12 @@ static void stretch_look(pnr_engine *engine, double by)
         double complex sum = 0;
 
         for (int i = 0; i < PNR_STRETCH_TAPS; i++) {
-            const int64_t from = at.first + i;
+            const int64_t from = at.first + i + 2 * (int64_t)work->margin;
             const double low = (double)work->kernel[at.row][i];
             const double high = (double)work->kernel[at.row + 1][i];
             const double weight = low + (double)at.part * (high - low);
 
-            if (from >= 0 && from < (int64_t)work->n_look)
-                sum += weight * work->own[from];
+            sum += weight * work->doubled[from];
         }
         work->stretched[n] = sum;
     }
@@ -267,6 +307,8 @@ static void correlate_look(pnr_engine *engine, size_t look)
     const pnr_plan *plan = engine->plan;
     size_t row = 0;
 
+    if (engine->work.doubled != NULL)
+        double_look(engine);
     for (size_t h = 0; h < plan->n_hypotheses; h++) {
         const pnr_hypothesis hypothesis = pnr_plan_hypothesis(plan, h);
 

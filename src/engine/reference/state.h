@@ -14,8 +14,12 @@ typedef struct pnr_reference_work {
     unsigned char *flags;    /* [n_look] flags of each sample */
     double complex *mean;    /* [n_window]; zeros without remove_mean */
     double complex *own;     /* [n_look] the samples; with remove_mean, their mean is subtracted */
-    /* [n_look] the samples at the time scale of one hypothesis; NULL: no stretch */
-    double complex *stretched;
+    /* members of a stretch; NULL: no stretch */
+    size_t margin, n_extended; /* M; n_look + 2 M */
+    double complex *extended;  /* [n_extended] the samples, with M on both sides */
+    double complex *doubled;   /* [2 n_extended] d of stretch.h, from 2 M before sample 0 */
+    double complex *stretched; /* [n_look] the samples at the time scale of one hypothesis */
+    double *between; /* [n_extended] what sample j puts into half samples j + i and j - 1 - i */
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
     double complex *sum;      /* [2 n_samples]; linear: [n_window]. The sum of the windows of a
