@@ -185,18 +185,40 @@ bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, 
     return true;
 }
 
-void pnr_ambiguity_add(pnr_ambiguity *ambiguity, double delay, double complex sum,
-                       double complex by_delay)
+/* Returns into how many parts a window is cut. Within a part the walk counts to first order; the
+ * second order is below the rounding of an engine where the part walks by a 512th of a chip. */
+static size_t parts_of(const pnr_setup *setup, double walk)
 {
-    double complex *value = ambiguity->work, *slope = value + ambiguity->n;
+    enum { FEWEST_SAMPLES = 16 };
+    const pnr_radar *radar = &setup->radar;
+    const double chip = (double)radar->n_samples / (double)radar->n_chips;
+    const double most = (double)(radar->n_samples / FEWEST_SAMPLES);
+
+    return setup->plan.linear ? 1 : 1 + (size_t)fmin(512 * fabs(walk) / chip, most);
+}
+
+void pnr_ambiguity_add(pnr_ambiguity *ambiguity, double delay, double complex sum,
+                       double complex by_delay, double walk)
+{
     const held_echo *echo = ambiguity->echo;
+    const pnr_waveform *waveform = ambiguity->setup->codes[echo->code].waveform;
+    const size_t n = ambiguity->n, n_parts = parts_of(ambiguity->setup, walk);
+    const double a_sample = ambiguity->setup->plan.linear ? 0 : walk / (double)n;
+    double complex *value = ambiguity->work, *slope = value + n;
 
-    pnr_waveform_delay(ambiguity->setup->codes[echo->code].waveform, delay, value, slope);
-    for (size_t i = 0; i < ambiguity->n; i++) {
-        const double complex x = sum * value[i] - by_delay * slope[i];
+    for (size_t part = 0; part < n_parts; part++) {
+        const size_t first = part * n / n_parts, end = (part + 1) * n / n_parts;
+        const double middle = (double)(first + end - 1) / 2;
+        const double of_part = delay + a_sample * (middle - (double)(n - 1) / 2);
 
-        echo->value.re[i] += creal(x);
-        echo->value.im[i] += cimag(x);
+        pnr_waveform_run(waveform, (double)first - of_part, end - first, value, slope);
+        for (size_t i = first; i < end; i++) {
+            const double complex late = by_delay + sum * a_sample * ((double)i - middle);
+            const double complex x = sum * value[i - first] - late * slope[i - first];
+
+            echo->value.re[i] += creal(x);
+            echo->value.im[i] += cimag(x);
+        }
     }
 }
 

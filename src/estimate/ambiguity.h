@@ -33,9 +33,10 @@ void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay);
 bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row,
                            double bins);
 /* Adds two parts to the echo that is set: a(n - delay) times `sum`, and its derivative with respect
- * to the delay times `by_delay`. */
+ * to the delay times `by_delay`. walk: the growth of the delay within a window, samples; to first
+ * order, and not in linear correlations, which read beyond the window. */
 void pnr_ambiguity_add(pnr_ambiguity *ambiguity, double delay, double complex sum,
-                       double complex by_delay);
+                       double complex by_delay, double walk);
 
 /* Writes chi at the lags first .. first + n_lags - 1 of code `code`, and its derivatives with
  * respect to the delay and to e unless these are NULL. by_delay: NULL for a sum of windows. O(N)

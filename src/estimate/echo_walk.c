@@ -87,13 +87,14 @@ typedef struct pieces {
     double share;        /* mean of a tone that is e bins off over one piece; 1: for any tone */
 } pieces;
 
-/* Pieces that differ by less than `step` shapes of the pulse form a group. */
+enum { MOST_IN_WINDOW = 64 };
+
+/* Pieces that differ by less than `step` shapes of the pulse form a group. most: pieces of a window. */
 static pieces cut_look(const pnr_echo_model *model, double shape, double walk, double e,
-                       double step)
+                       double step, double most)
 {
-    enum { MOST = 64 };
     const size_t n_periods = model->setup->plan.n_periods;
-    const double in_window = fmin(1 + floor(4 * fabs(walk) / shape), MOST);
+    const double in_window = fmin(1 + floor(4 * fabs(walk) / shape), most);
     const double group = fmin(step * shape / fmax(fabs(walk) / in_window, 1e-9), (double)n_periods);
 
     return (pieces){.n = n_periods * (size_t)in_window,
@@ -151,8 +152,8 @@ static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
     const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch) - stretch;
     const double shape = shape_of(&model->codes[echo->code]), step = 0.125;
     const double faster = -(1 + row->stretch) * model->rate_over_carrier;
-    const pieces in_row = cut_look(model, shape, stretch, 0, step);
-    const pieces in_mean = cut_look(model, shape, walk, e, step);
+    const pieces in_row = cut_look(model, shape, stretch, 0, step, MOST_IN_WINDOW);
+    const pieces in_mean = cut_look(model, shape, walk, e, step, MOST_IN_WINDOW);
     double complex *of_row = model->windows, *of_mean = of_row + model->setup->plan.n_periods;
 
     pnr_slow_time_windows(model->slow, 1, -row->bins, of_row);
@@ -193,7 +194,7 @@ static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
     const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch);
     const double faster = -(1 + row->stretch) * model->rate_over_carrier; /* d walk / d bins */
     const double shape = shape_of(code), step = 1.0 / 32;
-    const pieces all = cut_look(model, shape, walk, bins - row->rotation, step);
+    const pieces all = cut_look(model, shape, walk, bins - row->rotation, step, MOST_IN_WINDOW);
 
     pnr_slow_time_windows(model->slow, 1, bins - row->bins, model->windows);
     memset(out, 0, 3 * sizeof *out);
@@ -213,13 +214,16 @@ static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
 }
 
 /* Sets the echo of model->ambiguity to the sum of the windows of an echo in a row. row_index:
- * number of the row in the map. The removed mean is not subtracted. */
+ * number of the row in the map. The ambiguity counts the walk within circular windows. The removed
+ * mean is not subtracted. */
 static void sum_windows(const pnr_echo_model *model, size_t row_index, const pnr_echo_row *row,
                         const pnr_patch_echo *echo)
 {
     const double bins = echo->bins * (1 + row->stretch), step = 1.0 / 32;
     const double walk = pnr_echo_model_walk(model, echo->bins, row->stretch);
-    pieces all = cut_look(model, shape_of(&model->codes[echo->code]), walk, 0, step);
+    const bool is_linear = model->setup->plan.linear;
+    const pieces all = cut_look(model, shape_of(&model->codes[echo->code]), walk, 0, step,
+                                is_linear ? MOST_IN_WINDOW : 1);
 
     if (!pnr_ambiguity_set_sum(model->ambiguity, echo->code, echo->lag, row_index, echo->bins))
         return;
@@ -227,7 +231,8 @@ static void sum_windows(const pnr_echo_model *model, size_t row_index, const pnr
     for (size_t first = 0; first < all.n;) {
         const piece_group g = sum_group(&all, model->windows, first);
 
-        pnr_ambiguity_add(model->ambiguity, echo->lag + walk * g.middle, g.sum, g.by_time * walk);
+        pnr_ambiguity_add(model->ambiguity, echo->lag + walk * g.middle, g.sum, g.by_time * walk,
+                          walk);
         first = g.end;
     }
 }

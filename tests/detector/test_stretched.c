@@ -105,10 +105,12 @@ static void is_one_echo(const char *const *settings, double rows)
         const counts k = run_targets(settings, snr_db, &still, 1, 40 / SHARE);
 
         assert_on_average(k.n_found == k.n && k.n_false <= 1);
+        assert_on_average(fabs(k.snr_db / k.n - snr_db) < 0.6 && k.amplitude / k.n > 0.99);
     }
 }
 
-TEST(a_strong_echo_is_one_echo)
+/* The second code fills its band, so nothing of it may be lost where its echo is resampled. */
+TEST(a_strong_echo_is_one_echo_of_its_whole_snr)
 {
     static const char *const four[] = {SONAR, "code.degree=7", "code.chip_rate_hz=250e3",
                                        "radar.carrier_hz=750e3", NULL};
@@ -119,6 +121,21 @@ TEST(a_strong_echo_is_one_echo)
     is_one_echo(four, 20.4);
     is_one_echo(one, 0.3);
     is_one_echo(one, -30.2);
+}
+
+/* The direct path. What its delay changes within a window is in the model of the other rows. */
+TEST(a_very_strong_echo_at_rest_has_its_snr)
+{
+    static const char *const four[] = {SONAR, "code.degree=7", "code.chip_rate_hz=250e3",
+                                       "radar.carrier_hz=750e3", NULL};
+    static const target still = {50.3, 0, 0};
+
+    for (double snr_db = 85; snr_db < 120; snr_db += 15) {
+        const counts k = run_targets(four, snr_db, &still, 1, 40 / SHARE);
+
+        assert_on_average(k.n_found == k.n && k.n_false <= 1);
+        assert_on_average(fabs(k.snr_db / k.n - snr_db) < 0.5);
+    }
 }
 
 /* 18 dB weaker, two rows and ten chips away. */
