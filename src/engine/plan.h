@@ -94,11 +94,11 @@ typedef struct pnr_cfar {
  * look also has the values at k + 1/2, which are the same sum with a[n - 1/2]. A cell g is lag g /
  * oversample. Rows are numbered through all hypotheses in order, at ascending F. Where h has a
  * stretch, x_p comes from the stretched look. The stretched look is made of the samples of all
- * windows, used or not, and is continued beyond these (see stretch.h). A sample belongs to the window whose first N samples
- * contain it; the samples after the last N belong to the last window. With remove_mean the mean at
- * the place of a sample in that window is subtracted from the sample. filter: c'[k] = sum_j
- * filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0. The power P is the sum
- * of |c|^2 over the used looks.
+ * windows, used or not, and is continued beyond these (see stretch.h). A sample belongs to the
+ * window whose first N samples contain it; the samples after the last N belong to the last window.
+ * With remove_mean the mean at the place of a sample in that window is subtracted from the sample.
+ * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0.
+ * The power P is the sum of |c|^2 over the used looks.
  *
  * Floor: the sum over the used windows of w_p^2 E_p E_a / N. This is the mean of P if all of x is
  * noise. E_p is the sum of |x|^2 over the window's first N samples. With remove_mean E_p is

@@ -7,7 +7,7 @@
 /* The tap of the last value at or before the wanted time. */
 enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 };
 
-/* The pass band ends at a quarter of the doubled rate, and the stop band begins at three quarters. */
+/* The pass band ends at a quarter of the doubled rate, the stop band begins at three quarters. */
 static const double kaiser_beta = 12;
 
 /* The modified Bessel function of order 0, by its power series. */

@@ -3,8 +3,8 @@
  *
  * A sinc of a few samples loses what lies near half the sample rate, and a code may fill its band.
  * So the rate is doubled first, exactly. The look has K N samples, and n_tail samples of linear
- * lags after them. M = pnr_stretch_margin samples x[n] are added on both sides: those of the nearest
- * period, x[n + j N], because a periodic code goes on so. They fade out within their last
+ * lags after them. M = pnr_stretch_margin samples x[n] are added on both sides: those of the
+ * nearest period, x[n + j N], because a periodic code goes on so. They fade out within their last
  * PNR_STRETCH_FADE samples. Zeros extend all of them to
  * L = pnr_transform_fast_length(K N + n_tail + 2 M), X is their DFT. Then for these samples
  *     d[2 n] = x[n],    d[2 n + 1] = 1 / L sum_v X[v] exp(2 pi i v (n + M + 1/2) / L), |v| < L / 2.
@@ -47,8 +47,8 @@ static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, si
 /* Returns M, which suffices for all hypotheses of the plan; 0: none has a stretch. */
 size_t pnr_stretch_margin(const pnr_plan *plan);
 
-/* Returns the sample of a look of n_look samples, with its tail, at which sample n is found: n itself,
- * or in a margin that of the nearest period. */
+/* Returns the sample of a look of n_look samples, with its tail, at which sample n is found: n
+ * itself, or in a margin that of the nearest period. */
 static inline size_t pnr_stretch_inside(int64_t n, size_t n_look, size_t n_samples)
 {
     const int64_t period = (int64_t)n_samples, end = (int64_t)n_look;

@@ -89,7 +89,8 @@ typedef struct pieces {
 
 enum { MOST_IN_WINDOW = 64 };
 
-/* Pieces that differ by less than `step` shapes of the pulse form a group. most: pieces of a window. */
+/* Pieces that differ by less than `step` shapes of the pulse form a group. most: the greatest
+ * number of pieces of a window. */
 static pieces cut_look(const pnr_echo_model *model, double shape, double walk, double e,
                        double step, double most)
 {

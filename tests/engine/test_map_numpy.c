@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests the way from a configuration to a map: 31 looks of 16 periods of 1023 chips, and one look
- * whose rows have their own time scale. One sample a chip, linear correlation. A script in numpy checks
- * each cell. */
+ * whose rows have their own time scale. One sample a chip, linear correlation. A script in numpy
+ * checks each cell. */
 #include "engine/stretch.h"
 #include "setup/setup.h"
 #include "tests/fixture/answer.h"

@@ -62,7 +62,8 @@ void pnr_cpu_read_kept(pnr_cpu_step *step);
 void pnr_cpu_slow_time(pnr_cpu_step *step);
 /* Way `kept`: doubles the rate of the looks of the step, from memory->x to memory->doubled. */
 void pnr_cpu_double(pnr_cpu_step *step);
-/* Way `kept`: resamples the doubled looks of the step to memory->stretched. The unused windows become 0. */
+/* Way `kept`: resamples the doubled looks of the step to memory->stretched. The unused windows
+ * become 0. */
 void pnr_cpu_stretch(pnr_cpu_step *step, double stretch);
 /* Way `kept`: transforms y of a spectrum in place. */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker);
