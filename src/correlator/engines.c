@@ -96,34 +96,42 @@ static int sort_devices(const pnr_engine_ops *ops, const pnr_devices *wanted, pn
     return PNR_OK;
 }
 
+/* Finds an engine that has devices; *ops is NULL if it has none. "auto" means cuda. */
+static int find_with_devices(const char *name, const pnr_engine_ops **ops, pnr_error *error)
+{
+    const bool is_auto = strcmp(name, "auto") == 0;
+    const int code = load_engine(is_auto ? names[0] : name, ops, is_auto ? NULL : error);
+
+    if (code == PNR_OK && ((*ops)->count == NULL || (is_auto && (*ops)->count() == 0)))
+        *ops = NULL;
+    return is_auto ? PNR_OK : code;
+}
+
 int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices *lost,
                             pnr_error *error)
 {
-    const bool is_auto = strcmp(name, "auto") == 0, is_all = devices->n == 0;
+    const bool is_all = devices->n == 0;
     const pnr_engine_ops *ops;
-    pnr_devices wanted = *devices, left_out = {0};
-    const int code = load_engine(is_auto ? names[0] : name, &ops, is_auto ? NULL : error);
+    pnr_devices wanted = *devices, works = {0}, left_out = {0};
+    int code = find_with_devices(name, &ops, error);
 
-    if (code != PNR_OK && !is_auto)
+    if (code != PNR_OK)
         return code;
-    if (code != PNR_OK || ops->count == NULL || (is_auto && ops->count() == 0)) {
-        if (code == PNR_OK && ops->count == NULL && wanted.n > 1)
-            pnr_log(PNR_LOG_WARN, "engine.device: the engine %s has no devices to choose from",
+    if (ops == NULL) {
+        if (wanted.n > 1)
+            pnr_log(PNR_LOG_INFO, "engine.device: the engine %s has no devices to choose from",
                     name);
         devices->n = 1;
         return PNR_OK;
     }
     for (size_t d = 0; is_all && d < ops->count(); d++)
         pnr_devices_add(&wanted, d);
-
-    pnr_devices works = {0};
-    const int sorted = sort_devices(ops, &wanted, &works, is_all ? &left_out : lost, error);
-
-    if (sorted == PNR_OK && works.n == 0)
+    code = sort_devices(ops, &wanted, &works, is_all ? &left_out : lost, error);
+    if (works.n == 0)
         works.n = 1; /* device 0, for the reason */
-    if (sorted == PNR_OK)
+    if (code == PNR_OK)
         *devices = works;
-    return sorted;
+    return code;
 }
 
 int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
