@@ -31,8 +31,11 @@ def task_runner():
                        "-s", f"source.first_sample={task['first_sample']}",
                        "-s", f"source.n_samples={task['n_samples']}",
                        "--print", "json", "--end", folder + "/end", task["input"]]
-            if settings["own_devices"]:  # the workers of one machine count from 0
-                command += ["-s", f"engine.device={get_worker().name}"]
+            environment = dict(os.environ)
+            if settings["own_devices"]:  # workers count from 0; hidden GPUs cost no start-up time
+                gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+                number = int(get_worker().name)
+                environment["CUDA_VISIBLE_DEVICES"] = gpus[number % len(gpus)] if gpus != [""] else str(number)
             for key in settings["keys"]:
                 command += ["-s", key]
             if settings["table"]:
@@ -40,7 +43,7 @@ def task_runner():
             with open(folder + "/jsonl", "wb") as results, open(folder + "/log", "wb") as log:
                 outcome["exit_status"] = subprocess.run(
                     command, stdout=results, stderr=log, stdin=subprocess.DEVNULL, check=False,
-                    cwd=settings["cwd"]).returncode
+                    cwd=settings["cwd"], env=environment).returncode
             if outcome["exit_status"] == 0:
                 with open(folder + "/end", encoding="utf-8") as file:
                     end = json.load(file)
