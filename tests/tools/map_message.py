@@ -41,10 +41,10 @@ def main():
     doppler = np.concatenate([r["first_hz"] + r["step_hz"] * np.arange(r["n_rows"])
                               for r in header["doppler"]]) * period_s
     # Each row is on the nearest quarter of a bin, half-way on the higher one.
-    rows = [(np.floor(4 * f + 0.5 + 1e-9) / 4, f) for f in np.round(doppler * periods) / periods]
+    rows = [(np.floor(4 * f + 0.5 + 1e-9) / 4, f, 0) for f in np.round(doppler * periods) / periods]
     raw = np.fromfile(path, "<i2").reshape(-1, 2)[int(header["sample"]):] / 32768.0
     want = dwell_map(raw[:, 0] + 1j * raw[:, 1], m_sequence(degree, taps), got.shape[2], periods,
-                     looks, rows)
+                     looks, 0, rows)
     apart = np.abs(got[0] - want) / np.maximum(want, want.mean())
     peak = np.unravel_index(want.argmax(), want.shape)
     lag = (peak[1] - header["first_cell"]) * header["step_s"] + header["delay_s"]

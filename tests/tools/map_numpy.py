@@ -9,12 +9,14 @@ The m-sequence begins with ones, a = 1 - 2 bit. Prints TAP.
 
 The power P of each cell and the power p of numpy must satisfy |P - p| <= LIMIT max(p, mean p). So weak cells are
 compared with the mean of the map, and echoes with their own power. LIMIT is 1e-5. A stretched look is computed
-here as a sum over its spectrum, without an interpolation; LIMIT is then 1e-4, because the engines interpolate.
+here as a sum over its spectrum, without an interpolation; STRETCHED_LIMIT, 1e-4, is then the limit, because the
+engines interpolate.
 """
 import sys
 
 import numpy as np
 
+LIMIT, STRETCHED_LIMIT = 1e-5, 1e-4
 
 
 def fast_length(n):
@@ -92,7 +94,7 @@ def main():
         quarters, first, count = (int(part) for part in text.split(":")[:3])
         stretch = float(text.split(":")[3])
         rows += [(quarters / 4, quarters / 4 + s / periods, stretch) for s in range(first, first + count)]
-    limit = 1e-4 if any(row[2] != 0 for row in rows) else 1e-5
+    limit = STRETCHED_LIMIT if any(row[2] != 0 for row in rows) else LIMIT
     raw = np.fromfile(folder + "/samples", "<i2").reshape(-1, 2) / 32768.0
     want = dwell_map(raw[:, 0] + 1j * raw[:, 1], m_sequence(degree, taps), n_lags, periods, looks,
                      margin, rows)
