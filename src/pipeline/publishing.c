@@ -259,8 +259,9 @@ pthread_t pnr_publishing_thread(const pnr_publishing *p)
 
 /* --- create and destroy --- */
 
-/* Returns the size of the queue in bytes: for a live stream the results of live_s, plus CELLS_BYTES
- * of cells; for a recording one result. */
+/* Returns the size of the queue in bytes. A live stream: the results of live_s, plus CELLS_BYTES of
+ * cells, but at least two profiles or maps: a record is contiguous, so with less the second one
+ * would not fit before the end of the memory while the queue is empty. A recording: one result. */
 static size_t queue_capacity(const pnr_setup *setup, size_t cells_bytes, bool is_live)
 {
     const double dwell_s =
@@ -272,8 +273,11 @@ static size_t queue_capacity(const pnr_setup *setup, size_t cells_bytes, bool is
 
     if (wanted > LEAST_BYTES)
         capacity = wanted < MOST_BYTES ? (size_t)wanted : MOST_BYTES;
-    if (cells_bytes > 0)
-        capacity += cells_bytes > CELLS_BYTES ? cells_bytes : CELLS_BYTES;
+    if (cells_bytes > 0) {
+        const size_t least = is_live ? 2 * cells_bytes : cells_bytes;
+
+        capacity += least > CELLS_BYTES ? least : CELLS_BYTES;
+    }
     return capacity;
 }
 

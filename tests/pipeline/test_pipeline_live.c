@@ -221,6 +221,67 @@ TEST(test_tap_waits)
     forget_outcome(&recorded);
 }
 
+/* --- maps of a live stream --- */
+
+enum { MAP_PERIODS = 4096, MAP_DWELLS = 4 };
+
+/* The next dwell of the stream is fed when the result of the dwell before it was published. */
+typedef struct turns {
+    const stage *stage;
+    _Atomic size_t n_results;
+} turns;
+
+static void feed_in_turns(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
+                          size_t capacity, const volatile int *stop)
+{
+    turns *t = context;
+    const size_t dwell = (size_t)MAP_PERIODS * N;
+
+    (void)plan, (void)memory, (void)capacity;
+    for (size_t d = 0; d < MAP_DWELLS && *stop == 0; d++) {
+        size_t done = 0, n;
+        void *data;
+
+        while (atomic_load(&t->n_results) < d)
+            pnr_clock_sleep_until(pnr_clock_ns() + 1000000, NULL);
+        for (; done < dwell; done += n) {
+            assert_int_equal(pnr_ring_reserve(ring, dwell - done, &data, &n), PNR_OK);
+            memcpy(data, t->stage->bytes + (d * dwell + done) * t->stage->sample_bytes,
+                   n * t->stage->sample_bytes);
+            pnr_ring_commit(ring, n);
+        }
+    }
+}
+
+static void note_result(void *context, size_t n)
+{
+    turns *t = context;
+
+    atomic_store(&t->n_results, n);
+}
+
+/* Each map has space in the queue, if the map before it was taken. */
+TEST(test_maps_of_a_live_stream)
+{
+    static const char *const settings[] = {"engine.name=cpu",         "dwell.combine=doppler",
+                                           "dwell.periods=4096",      "detector.oversample=2",
+                                           "source.pace=real-time",   "engine.deadline=1000",
+                                           "publisher.profile=power", NULL};
+    stage s;
+    turns t = {.stage = &s};
+    outcome o = {.wants_cells = true, .feed = feed_in_turns, .feed_context = &t};
+
+    open_stage(&s, (size_t)MAP_DWELLS * MAP_PERIODS * N, settings);
+    o.also = note_result;
+    o.also_context = &t;
+    run_stage(&s, &o);
+    assert_int_equal(o.code, PNR_OK);
+    assert_int_equal(o.n, MAP_DWELLS);
+    assert_int_equal(o.n_cells, MAP_DWELLS);
+    forget_outcome(&o);
+    close_stage(&s);
+}
+
 /* --- status --- */
 
 TEST(test_status)
