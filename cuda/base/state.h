@@ -37,8 +37,8 @@ typedef struct pnr_cuda_dwell {
 } pnr_cuda_dwell;
 
 #ifdef __CUDACC__
-/* Returns how many dwells of [first, first + capacity) belong to the submit. Kernels are launched
- * for a capacity, so that they can be recorded once. */
+/* Returns how many dwells of [first, first + capacity) belong to the submit. A CUDA graph is
+ * recorded once, so its kernels are launched for the greatest number of dwells, `capacity`. */
 static inline __device__ uint32_t pnr_cuda_dwells_of(const pnr_cuda_job *job, uint32_t first,
                                                      uint32_t capacity)
 {

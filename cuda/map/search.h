@@ -17,7 +17,8 @@ typedef struct pnr_map_search {
     float *power;          /* [n_dwells][n_cells] */
     double *noise;         /* [n_dwells][n_tiles]: sum of the powers at integer lags */
     float *greatest;       /* [n_dwells][n_tiles]: greatest power of a cell of the tile */
-    uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: maxima; then the kept ones, by lag */
+    uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: all maxima; after the selection, the
+                            * part of a dwell begins with the kept maxima, in lag order */
     uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
     double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a maximum */
     uint32_t *n_taken;     /* [n_dwells][max_candidates]: number of columns around a maximum */

@@ -60,7 +60,8 @@ static __device__ __forceinline__ uint32_t cell_of_value(uint32_t tile, uint32_t
            (e & ((1u << COLUMN_BITS) - 1));
 }
 
-/* Writes the powers of the cells above `threshold` by lag, and lists their lags. */
+/* Finds the cells whose power is above `threshold`. Stores each power in p.above at the index of
+ * the cell's lag, and appends the lag to p.listed. */
 template <int ROWS>
 static __device__ void list_cells(const pnr_cuda_walsh &p, size_t window, uint32_t tile,
                                   float threshold, const float2 (&v)[PNR_WALSH_EACH])

@@ -23,9 +23,10 @@ int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops,
 int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices *lost,
                             pnr_error *error);
 
-/* Finds the engine for a plan, and fills *choice as describe of that engine does. The name "auto"
- * means cuda, or cpu if cuda does not work for the plan, but never reference. The choice is logged,
- * with the reason against each refused engine. A named engine is never replaced. */
+/* Finds the engine for a plan, and fills *choice with the `describe` function of that engine. The
+ * name "auto" means "cuda", or "cpu" if "cuda" does not work for the plan. It never means
+ * "reference". The choice is logged, with the reason why each other engine was refused. An engine
+ * that is named is never replaced. */
 int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
                       pnr_engine_choice *choice, pnr_error *error);
 

@@ -65,7 +65,9 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     return detector->least_squares == NULL ? model * echoes + sqrt(error2) : INFINITY;
 }
 
-/* Sets is_coloured, and the shape of the noise that a filter explains. error: of noise->white. */
+/* Sets is_coloured and `shape`. If a cell has more noise than white noise would give, `shape` is
+ * that of noise that was filtered before it was sampled; else it is 1. error: standard deviation of
+ * noise->white. */
 static void compare_energy(const pnr_detector *detector, double error, pnr_noise *noise)
 {
     const double apart = fabs(noise->cell - noise->white);

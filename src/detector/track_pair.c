@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Splits an echo that is not alone into two paths, where the 17 values around it show both. */
+/* Replaces an echo by two close paths, if the 17 values around it show both. An echo is tried if
+ * another echo is near it, or if its fit leaves more than noise. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -50,8 +51,9 @@ static bool is_wanted(const pnr_detector *detector, const pnr_track *tracks, siz
     return own.misfit > 0;
 }
 
-/* Fits a pair to the values of track i without the echoes that are not near it. Returns true if the
- * pair explains them, and the weaker path is significant. */
+/* Fits a pair to the values of track i and of the echoes near it; all farther echoes are
+ * subtracted. Returns true if the pair explains these values, and its weaker path is
+ * significant. */
 static bool find_pair(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       const pnr_noise *noise, pnr_fitted_pair *out)
 {

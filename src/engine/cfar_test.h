@@ -16,8 +16,8 @@ typedef struct pnr_search_cfar {
     const double *factor;   /* [cells before][cells after], each 0 .. training; NULL: no CFAR */
 } pnr_search_cfar;
 
-/* Tests cells at .. at + n - 1 of line `number` = code * rows + row; n is at most PNR_SEARCH_BLOCK.
- * part: {first, end} of the part of the gate that contains these cells. */
+/* Tests n cells of a line, from cell `at` on; n is at most PNR_SEARCH_BLOCK. number: code * n_rows
+ * + row of the line. part: {first, end} of the part of the gate that contains these cells. */
 void pnr_search_cfar_test(const pnr_search_cfar *cfar, size_t number, const size_t part[2],
                           size_t at, size_t n, bool *is_above);
 

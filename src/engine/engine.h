@@ -116,8 +116,8 @@ typedef struct pnr_engine_ops {
      * engine allocates nothing, except as plan.will_subtract says. */
     int (*create)(const pnr_plan *plan, pnr_engine **engine, pnr_error *error);
     void (*destroy)(pnr_engine *engine); /* waits for the submits in flight */
-    /* Never waits. PNR_OK; PNR_EAGAIN: depth submits are in flight; PNR_EENGINE: this job failed
-     * and is not in flight; PNR_ELOST: the device is lost. */
+    /* Never waits. PNR_OK; PNR_EAGAIN: plan.depth submits are in flight already; PNR_EENGINE: this
+     * job failed and is not in flight; PNR_ELOST: the device is lost. */
     int (*submit)(pnr_engine *engine, const pnr_job *job);
     /* Returns the result of the oldest submit. PNR_OK; PNR_EAGAIN: not ready (only when !wait), or
      * nothing in flight; PNR_EENGINE: that job failed (it is no longer in flight; tag is set);

@@ -109,23 +109,13 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
  * respect to d unless slope is NULL. */
 void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double complex *y,
                          double complex *slope);
-/* True if the linear model of the walk in a row is wrong by more than `least` of the echo's peak.
- * */
+/* True if the linear model of the walk in a row is wrong by more than `least` of the echo's
+ * peak. */
 bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least);
 /* Subtracts from these values the contribution of the removed mean of the windows. */
 void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
                                   const pnr_patch_echo *echo, long lag, pnr_vector *out);
-/* True if an echo walks so little within a window that its self-noise in a row can be summed. */
-bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
-                              const pnr_patch_echo *echo);
-/* The mean power of the code's self-noise in one window of a row, relative to the echo's peak. */
-double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
-                                 const pnr_patch_echo *echo);
-/* A bound of the power in a cell of a row that the model does not describe, relative to the echo's
- * peak. */
-double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
-                              const pnr_patch_echo *echo);
 /* Models an echo of peak 1 that bends in row i: fills the vector over rows x, which is 1 in row i
  * and 0 in the others, and the vector over lags. Each window has the delay that the echo has in it.
  * rough: as in pnr_echo_model_exact; then x and lags have three vectors, as the derivatives with
@@ -143,8 +133,8 @@ void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
 /* The mean power of the code's self-noise in one window of a row, relative to the echo's peak. */
 double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
                                  const pnr_patch_echo *echo);
-/* A bound of the power in a cell of a row that the model does not describe, relative to the echo's
- * peak. */
+/* An upper bound of the part of the echo's power that the model does not describe, in one cell of a
+ * row, relative to the power of the echo's peak. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
 /* Fills the lags of an echo of peak 1 in a row, each window with the delay that it has there, and

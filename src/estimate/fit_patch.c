@@ -238,7 +238,8 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     out->at.cells = 2 * creal(noise[0][0]) / power;
 }
 
-/* The start of the climb in frequency: the vertex over the middle row and its two neighbours. */
+/* Returns the Doppler at which the climb starts: the vertex of the parabola through the amplitudes
+ * of the middle row and its two neighbours. */
 static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int lag)
 {
     const double scale = 1 + rows->row[MIDDLE].stretch;

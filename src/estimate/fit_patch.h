@@ -117,8 +117,8 @@ double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
  * rows. */
 double pnr_fit_patch_inside(pnr_fit_patch *map, const pnr_patch_place *place,
                             const pnr_patch_echo *echo, double cell, int reach);
-/* A bound of the echo's power in a cell of the patch that its model does not describe, in maps
- * whose rows have their own stretch. */
+/* An upper bound of the part of the echo's power that its model does not describe, in one cell of
+ * the patch, in maps whose rows have their own stretch. */
 double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *place,
                              const pnr_patch_echo *echo);
 /* Returns the noise power of one cell, from the residual after the echo is subtracted. *cells: the

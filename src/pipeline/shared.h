@@ -31,7 +31,7 @@ typedef struct pnr_shared_order {
     pnr_devices devices;
     pnr_devices left_out;  /* these of them have taken workers down */
     bool may_lack_devices; /* an earlier worker was lost: those that still work go on */
-    uint64_t unreported;   /* samples before the first view that gave no result */
+    uint64_t unreported;   /* number of samples without a result directly before the first view */
     size_t config_at, config_bytes, views_at, results_at; /* offsets from the begin */
 } pnr_shared_order;
 

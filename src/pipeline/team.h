@@ -20,8 +20,9 @@ void pnr_team_destroy(pnr_team *team);
 
 /* Adds the dwells 0 .. n_dwells - 1 of a result behind the waiting dwells. context stays valid
  * until the last of the added dwells is taken. n_candidates: candidates of all added dwells. If no
- * dwell waits and there is little work, the caller detects these dwells alone. If dwells wait, at
- * most PNR_TEAM_DWELLS may wait after the call. */
+ * dwell waits and there is little work, the caller detects these dwells alone. If dwells are
+ * waiting before the call, the caller may add only so many that at most PNR_TEAM_DWELLS wait after
+ * it. */
 enum { PNR_TEAM_DWELLS = 256 };
 void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
                   size_t n_candidates);

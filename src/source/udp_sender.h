@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Zeroed: there is none yet. */
+/* The sender of a stream. A struct of zeros: no sender is known yet. */
 typedef struct pnr_udp_sender {
     struct sockaddr_storage address;
     socklen_t length;  /* of the address; 0: there is none yet */

@@ -39,12 +39,11 @@ typedef struct planted {
 /* Returns the scene of a benchmark without cases of its own. In config, sets ci16 and a
  * detector.max_echoes of at least n_echoes. */
 planted planted_begin(size_t n_echoes, pnr_config *config);
-/*
- * Fills the samples of n_dwells dwells, each at its position in a stream, in one of 16 scenes. The
- * scenes have the codes of config in turn, noise of 1e-3 of full scale (less, if the strongest echo
- * would clip), and echo.noise_bandwidth_hz. setup: that of config. The caller clears *p, also after
- * an error: PNR_ENOMEMORY, and those of pnr_scene_create.
- */
+/* Fills the samples of n_dwells dwells. Each dwell belongs to one of 16 scenes, and has the samples
+ * of its position in the stream. The scenes use the codes of config in turn. Their noise is 1e-3 of
+ * full scale, or less if the strongest echo would clip, and has the bandwidth
+ * echo.noise_bandwidth_hz. setup: that of config. The caller clears *p, also after an error.
+ * Errors: PNR_ENOMEMORY, and those of pnr_scene_create. */
 int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
                  const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error);
 /* Returns a number of dwells: `wanted`, but at most as many as 2^22 samples hold, and at least

@@ -74,7 +74,9 @@ static void inverse_columns(void *context, size_t block, size_t worker)
                           NULL);
 }
 
-/* Copies a part of the look to the even places of d, or of the half samples to the odd ones. */
+/* Copies one part of `from` to every second value of `out`. The samples of the look go to the even
+ * places of the doubled look. The values halfway between samples go to the odd places: the caller
+ * then passes out + 1. */
 static void spread_part(const pnr_cpu_step *s, const value *from, const pnr_cpu_split *split,
                         size_t task, value *out)
 {

@@ -19,9 +19,9 @@
  * W, the Walsh-Hadamard transform, needs n 2^n additions. W[0] = sum x belongs to no lag.
  *
  * X lies in rows of 2^m values. A row is gathered and transformed over its m bits while it is in
- * the cache of one core; then the columns are transformed over the other n - m bits. The distance
- * between the begins of two rows is 2^m values and two cache lines, so that a column spreads over
- * all sets of a cache.
+ * the cache of one core; then the columns are transformed over the other n - m bits. Each row
+ * starts 2^m values plus two cache lines after the row before it, so that a column spreads over all
+ * sets of a cache.
  *
  * At q samples a chip, a[j] = chip[floor(j / q)] and N = q (2^n - 1). Part r of the samples is
  * x[q i + r]. W_r[k] is the correlation of part r, computed as above. Then
