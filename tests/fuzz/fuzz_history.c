@@ -137,12 +137,14 @@ static void check_json(view_buffer *b, const view_stream *stream)
     b->n = 0;
 }
 
-/* Server-sent events are lines "event: " and "data: " with JSON, and empty lines. */
+/* Server-sent events are lines "event: " and "data: " with JSON, and empty lines. Events of the radar
+ * stay when a new run begins. */
 static void check_events(view_buffer *b, const view_stream *stream)
 {
     const input whole = {b->data, b->data + b->n};
     input in = whole;
     const char *line;
+    bool is_of_run = true;
 
     while (in.at < in.end) {
         const size_t n = take_line(&in, &line);
@@ -150,8 +152,10 @@ static void check_events(view_buffer *b, const view_stream *stream)
         if (n > 6 && memcmp(line, "data: ", 6) == 0) {
             view_buffer one = {.data = (char *)(uintptr_t)line + 6, .n = n - 6};
 
-            check_json(&one, stream);
+            check_json(&one, is_of_run ? stream : NULL);
         } else {
+            if (n > 0)
+                is_of_run = n != 12 || memcmp(line, "event: event", n) != 0;
             require(n == 0 || memcmp(line, "event: ", 7) == 0 || line[0] == ':');
         }
     }
