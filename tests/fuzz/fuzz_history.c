@@ -137,8 +137,8 @@ static void check_json(view_buffer *b, const view_stream *stream)
     b->n = 0;
 }
 
-/* Server-sent events are lines "event: " and "data: " with JSON, and empty lines. Events of the radar
- * stay when a new run begins. */
+/* Server-sent events are lines "event: " and "data: " with JSON, and empty lines. Events of the
+ * radar stay when a new run begins. */
 static void check_events(view_buffer *b, const view_stream *stream)
 {
     const input whole = {b->data, b->data + b->n};
