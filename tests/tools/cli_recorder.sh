@@ -14,41 +14,15 @@ fi
 judge() {
     "$python" "$here/recorder_judge.py" "$@" >"$work/out" 2>"$work/err"
 }
-cat >"$work/radar.conf" <<END
-[source]
-rate_hz = 96000
-[code]
-type = m-sequence
-degree = 7
-chip_rate_hz = 48e3
-[dwell]
-periods = 8
-combine = coherent
-[radar]
-speed_mps = 1500
-[engine]
-deadline = 3600
-[publisher]
-endpoint =
-END
+{
+    sonar_station
+    printf '[source]\nrate_hz = 96000\n[engine]\ndeadline = 3600\n'
+} >"$work/radar.conf"
 "$bin/pnradar-echo" -c "$work/radar.conf" -s target.1.range_m=0.789 -s target.1.amplitude=0.1 \
     -s echo.periods=600 "$work/echo.cf32" 2>"$work/err" &&
     "$bin/pnradar-echo" -c "$work/radar.conf" -s target.1.range_m=0.789 -s target.1.amplitude=0.1 \
         -s echo.periods=600 "$work/echo.ci16" 2>"$work/err"
 report $? "an echo"
-
-# until_true COMMAND...: waits for it, at most 30 s
-until_true() {
-    tries=0
-    while ! "$@" && [ $tries -lt 300 ]; do
-        sleep 0.1
-        tries=$((tries + 1))
-    done
-    "$@"
-}
-has_lines() { # FILE N
-    [ -e "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
-}
 
 # --- replay = live ---
 
@@ -58,7 +32,7 @@ until_true test -e "$work/port"
 PNR_LOG=info "$pnradar" -c "$work/radar.conf" -s source.zmq_tags=yes -s recorder.samples="$work/zmq" \
     -s recorder.results="$work/live.jsonl" "zmq-pull:tcp://127.0.0.1:$(cat "$work/port")" 2>"$work/err" &
 radar=$!
-until_true has_lines "$work/live.jsonl" 70
+await "$work/live.jsonl" 70
 kill -TERM $radar && wait $radar && says ' 4700 lost' && says 'recorder: .* samples in 1 recordings; 0 not recorded'
 report $? "GNU Radio's sink with two losses, live and recorded"
 kill $peer
@@ -150,7 +124,7 @@ fi
 
 mkdir "$work/events"
 live -s recorder.samples="$work/events" -s recorder.pre_trigger_s=0.2 -s recorder.post_trigger_s=0.1 -s recorder.results="$work/events.jsonl"
-until_true has_lines "$work/events.jsonl" 30
+await "$work/events.jsonl" 30
 kill -USR1 $radar && wait $radar && grep -q '"pnradar:event": "signal"' "$work"/events/*.sigmf-meta &&
     size=$(cat "$work"/events/*.sigmf-data | wc -c) && [ "$size" -ge 115200 ] && [ "$size" -le 250000 ]
 report $? "the signal USR1 keeps what is around it"

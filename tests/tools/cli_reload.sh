@@ -34,16 +34,6 @@ END
     mv "$work/new.conf" "$work/radar.conf"
 }
 
-# await COMMAND...: until it succeeds, five minutes at most
-await() {
-    tries=0
-    until "$@"; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 3000 ] || { echo "# never: $*"; return 1; }
-        sleep 0.1
-    done
-}
-
 # has N FILE: at least so many lines
 has() {
     [ -f "$2" ] && [ "$(wc -l <"$2")" -ge "$1" ]
@@ -59,13 +49,13 @@ begin() {
     "$pnradar" -c "$work/radar.conf" --print json "$@" "$work/pipe" >"$work/json" 2>"$work/err" &
     pid=$!
     running="$running $pid $writer"
-    await has 200 "$work/json"
+    until_true has 200 "$work/json"
 }
 
 # reload PATTERN: SIGHUP, then the pattern in the log, and more results
 reload() {
-    kill -HUP "$pid" && await grep -q "$1" "$work/err" &&
-        await has $(($(wc -l <"$work/json") + 200)) "$work/json"
+    kill -HUP "$pid" && until_true grep -q "$1" "$work/err" &&
+        until_true has $(($(wc -l <"$work/json") + 200)) "$work/json"
 }
 
 # finish RUNS: SIGTERM; nothing is lost, and the results have so many runs
@@ -78,7 +68,7 @@ finish() {
 for isolate in no yes; do
     begin -s engine.isolate=$isolate && configure 1e-9 7 && reload 'read again: a new run begins at sample' &&
         grep -q '"pfa_cell":7.87[0-9]*e-12' "$work/json" &&
-        configure 1e-9 6 && reload 'm-sequence n=6 .* N = 63' && await grep -q '"pfa_cell":1.5[0-9]*e-11' "$work/json" && finish 3
+        configure 1e-9 6 && reload 'm-sequence n=6 .* N = 63' && until_true grep -q '"pfa_cell":1.5[0-9]*e-11' "$work/json" && finish 3
     report $? "engine.isolate = $isolate: another threshold, then another code, each as a new run"
     begin -s engine.isolate=$isolate && configure 1e-4 99 && reload 'stays as it was: .*code.degree = "99"' &&
         configure 1e-4 7 2e6 && reload 'source.rate_hz = "2000000", and it was "100000": this key needs a new start' &&

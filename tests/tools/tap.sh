@@ -103,14 +103,21 @@ echoes() {
         END { exit !(good > 0 && bad == 0) }' "$1"
 }
 
-# await FILE LINES: until it has them, five minutes at most
-await() {
+# until_true COMMAND...: waits for it, five minutes at most
+until_true() {
     tries=0
-    until [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]; do
+    until "$@"; do
         tries=$((tries + 1))
-        [ "$tries" -lt 3000 ] || { echo "# $1 never had $2 lines"; return 1; }
+        [ "$tries" -lt 3000 ] || { echo "# never: $*"; return 1; }
         sleep 0.1
     done
+}
+has_lines() { # FILE LINES
+    [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
+}
+# await FILE LINES: until it has them
+await() {
+    until_true has_lines "$1" "$2"
 }
 
 # radar_station: prints the configuration of a radar of 127 samples that publishes nothing, with 100 periods of an

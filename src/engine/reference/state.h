@@ -19,7 +19,7 @@ typedef struct pnr_reference_work {
     double complex *extended;  /* [n_extended] the samples, with M on both sides */
     double complex *doubled;   /* [2 n_extended] d of stretch.h, from 2 M before sample 0 */
     double complex *stretched; /* [n_look] the samples at the time scale of one hypothesis */
-    double *between; /* [n_extended] what sample j puts into half samples j + i and j - 1 - i */
+    double *between;           /* [n_extended]; [i]: weight of a sample at the distance i + 1/2 */
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
     double complex *sum;      /* [2 n_samples]; linear: [n_window]. The sum of the windows of a
