@@ -8,11 +8,12 @@
 enum { PNR_HOST_LEN = 256 };
 
 typedef struct pnr_address {
-    char host[PNR_HOST_LEN]; /* of IPv6 without brackets */
-    char port[8];            /* a number, 1 .. 65535 */
+    char host[PNR_HOST_LEN]; /* an IPv6 address has no brackets here */
+    char port[8];            /* decimal number, 1 .. 65535 */
 } pnr_address;
 
-/* Reads source.input = <prefix>HOST:PORT; an IPv6 address is in brackets. PNR_OK or PNR_ECONFIG. */
+/* Reads source.input = <prefix>HOST:PORT. Brackets enclose an IPv6 address. PNR_OK or
+ * PNR_ECONFIG. */
 int pnr_address_read(const char *prefix, const char *input, pnr_address *out, pnr_error *error);
 
 #endif

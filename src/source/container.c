@@ -8,11 +8,11 @@
 
 #define CONVERT_IT "convert it, as with: sox FILE FILE.wav"
 
-/* A container has one mark or two in its first bytes. A NUL does not end a mark. */
+/* A container has one or two marks in its first bytes. A mark may contain the byte 0. */
 typedef struct magic {
     size_t at, n;
     const char *bytes;
-    size_t also_at; /* place of the second mark, of four bytes; 0: none */
+    size_t also_at; /* offset of the second mark, which has four bytes; 0: none */
     const char *also;
     pnr_container container;
 } magic;

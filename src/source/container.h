@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recognises by its first bytes an input that is a container and not raw samples. Says what the
- * user can do. */
+/* Recognises a container (a file with a header) by its first bytes, and tells the user how to get
+ * raw samples from it. */
 #ifndef PNR_CONTAINER_H
 #define PNR_CONTAINER_H
 
@@ -11,11 +11,11 @@ enum { PNR_CONTAINER_BYTES = 264 }; /* number of first bytes that identify every
 
 typedef struct pnr_container {
     const char *name;    /* "WAV", "gzip" */
-    const char *way_out; /* what the user can do, a sentence without its full stop */
+    const char *way_out; /* how the user gets raw samples: a sentence without full stop */
 } pnr_container;
 
-/* Finds the container that the first n bytes of an input announce. False: none, or more bytes are
- * needed. */
+/* Finds the container that the first n bytes of an input announce. False: the input is no
+ * container, or more bytes are needed. */
 bool pnr_container_find(const void *bytes, size_t n, pnr_container *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Digital RF 2: the arithmetic of its layout, in integers. */
+/* Computes with the layout of Digital RF 2, in integers. */
 #include "source/drf_layout.h"
 
 #include "base/clock.h"
@@ -97,7 +97,7 @@ int pnr_drf_index_check(const pnr_drf_layout *layout, int64_t ms, const pnr_drf_
 
         const uint64_t count = next - row->local;
 
-        /* first <= sample + 1 and sample + count <= end + 1, without an overflow */
+        /* checks first <= sample + 1 and sample + count <= end + 1 without overflow */
         if ((row->sample < first && first - row->sample > 1) || row->sample > end ||
             count > end + 1 - row->sample)
             return pnr_error_set(error, PNR_EDATA,
@@ -129,7 +129,7 @@ static bool is_fill(const pnr_number_form *form, size_t n_numbers, const unsigne
                 return false;
             continue;
         }
-        /* little endian: the highest byte comes last */
+        /* numbers are little endian: the highest byte is the last */
         for (size_t b = 0; b < bytes; b++)
             if (sample[b] != (b == bytes - 1 && !form->number.is_unsigned ? 0x80 : 0))
                 return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The layout of a Digital RF recording: its properties, the names of its files, the index of a
- * file, and the samples that were never written. */
+/* The layout of a Digital RF recording: its properties, the names of its files, the index in a
+ * file, and missing samples. */
 #ifndef PNR_DRF_LAYOUT_H
 #define PNR_DRF_LAYOUT_H
 
@@ -29,40 +29,42 @@ typedef struct pnr_drf_layout {
 #define PNR_DRF_MEMBER(member, name, least, most) int64_t member;
     PNR_DRF_ATTRIBUTES(PNR_DRF_MEMBER)
 #undef PNR_DRF_MEMBER
-    pnr_rational rate_hz; /* set by check: rate_num / rate_den */
+    pnr_rational rate_hz; /* rate_num / rate_den; pnr_drf_layout_check sets it */
 } pnr_drf_layout;
 
 /* Checks the values, and sets rate_hz. PNR_OK, or PNR_EDATA: error names the attribute, its value
  * and its range. */
 int pnr_drf_layout_check(pnr_drf_layout *layout, pnr_error *error);
 
-/* Returns the number of the first sample since 1970 at or after this time: ceil(ms rate / 1000).
- * UINT64_MAX: beyond 64 bits. */
+/* Returns the number of the first sample at or after this time (ms since 1970): ceil(ms rate /
+ * 1000). Sample numbers count from 1970. UINT64_MAX: beyond 64 bits. */
 uint64_t pnr_drf_first_sample(const pnr_drf_layout *layout, int64_t ms);
 
-/* Reads the name of a folder, 2026-11-21T02-40-00: seconds since 1970. False: another name. */
+/* Reads the name of a folder, as 2026-11-21T02-40-00. *s: seconds since 1970. False: the name has
+ * another form. */
 bool pnr_drf_folder_name(const char *name, int64_t *s);
-/* Reads the name of a file, rf@1795228800.250.h5: ms since 1970. False: another name, such as
- * tmp.rf@1795228800.250.h5, the name of a file that is still being written. */
+/* Reads the name of a file, as rf@1795228800.250.h5. *ms: milliseconds since 1970. False: the name
+ * has another form, as tmp.rf@1795228800.250.h5 of a file that is still being written. */
 bool pnr_drf_file_name(const char *name, int64_t *ms);
 
-/* A row of the index of a file: the data from row `local` on are the samples from `sample` on. */
+/* A row of the index in a file. Row `local` of the data has sample number `sample`. Up to the next
+ * row of the index, the sample numbers have no gaps. */
 typedef struct pnr_drf_row {
-    uint64_t sample; /* since 1970 */
+    uint64_t sample; /* sample number, counted from 1970 */
     uint64_t local;
 } pnr_drf_row;
 
-/* Checks the index of the file that begins at ms and has n_data samples: the first row has local 0,
- * local ascends below n_data, no samples overlap, and all lie in the time of the file, with a
- * tolerance of one sample because writers round. PNR_OK, or PNR_EDATA: error names the row and its
- * values. */
+/* Checks the index of a file that begins at ms and has n_data samples: `local` of the first row is
+ * 0, `local` ascends and is below n_data, no samples overlap, and all samples are in the time of
+ * the file. As writers round, the time has a tolerance of one sample. PNR_OK, or PNR_EDATA: error
+ * has the row and its values. */
 int pnr_drf_index_check(const pnr_drf_layout *layout, int64_t ms, const pnr_drf_row *rows,
                         size_t n_rows, uint64_t n_data, pnr_error *error);
 
-/* If each file of a recording has all samples of its time, samples that were never written have the
- * fill value: NaN, or the smallest integer, in every number of the sample. Looks at n >= 1 samples
- * of n_numbers each. *is_missing: the first sample is missing. Returns how many samples from the
- * first one on are alike: all missing, or all present. */
+/* Finds missing samples in a continuous recording, whose files have a row for every sample. In a
+ * missing sample all numbers have the fill value: NaN, or the smallest integer. Looks at n >= 1
+ * samples of n_numbers each. *is_missing: the first sample is missing. Returns the length of the
+ * run, from the first sample on, of samples that are all missing, or all present. */
 size_t pnr_drf_run(const pnr_number_form *form, size_t n_numbers, const void *data, size_t n,
                    bool *is_missing);
 

@@ -12,7 +12,7 @@
 enum { MAGIC_BYTES = 3, LEAST_TAG_BYTES = 8 + 3 /* an offset and three PMTs */ };
 static const unsigned char magic[MAGIC_BYTES] = {0xf0, 0x5f, 0x01}; /* u16 0x5ff0, version 1 */
 
-/* The first bytes of PMTs. */
+/* The first byte of a PMT gives its type. */
 enum {
     PMT_SYMBOL = 2,
     PMT_DOUBLE = 4,
@@ -28,10 +28,10 @@ enum {
 typedef struct cursor {
     const unsigned char *at;
     size_t left;
-    bool is_bad; /* the bytes are not a header; all later reads give zeros */
+    bool is_bad; /* the bytes are not a header; all later reads return zeros */
 } cursor;
 
-/* Returns the next n bytes and moves behind them; NULL if fewer bytes are left. */
+/* Returns the next n bytes and moves past them; NULL if fewer bytes are left. */
 static const unsigned char *take_bytes(cursor *c, uint64_t n)
 {
     const unsigned char *at = c->at;
@@ -107,7 +107,7 @@ static void skip_pmt(cursor *c)
 {
     static const signed char fixed_bytes[N_PMTS] = {0,  0,  -1, 4,  8, 16, 0,
                                                     -1, -1, -1, -1, 8, -1, 8};
-    uint64_t n_open = 1; /* PMTs still to skip */
+    uint64_t n_open = 1; /* number of PMTs still to skip */
 
     while (n_open > 0 && !c->is_bad) {
         const unsigned type = take_u8(c);
@@ -138,7 +138,7 @@ static bool is_symbol(const unsigned char *pmt, size_t n_bytes, const char *name
            memcmp(pmt + 3, name, length) == 0;
 }
 
-/* Reads the tuple of seconds (uint64) and fraction (double). */
+/* Reads a time: a tuple of seconds (uint64) and fraction of a second (double). */
 static int read_time(cursor *c, int64_t *utc_ns, pnr_error *error)
 {
     static const uint64_t year_2262_s = 9214646400;
@@ -168,7 +168,7 @@ static int read_tag(cursor *c, pnr_gr_header *out, pnr_error *error)
     skip_pmt(c);
     skip_pmt(c);
     if (c->is_bad)
-        return PNR_OK; /* the caller looks */
+        return PNR_OK; /* the caller checks is_bad */
     if (is_symbol(key, key_bytes, "rx_rate")) {
         out->rate_hz = take_u8(&value) == PMT_DOUBLE ? take_double_be(&value) : 0;
         if (!(out->rate_hz > 0 && isfinite(out->rate_hz)))
@@ -261,7 +261,7 @@ static void put_double(pnr_gr_writer *w, double value)
     put_u64_be(w, bits);
 }
 
-/* Begins a tag; its value and put_source follow. */
+/* Begins a tag. The caller then adds the value, and calls put_source. */
 static void put_tag(pnr_gr_writer *w, uint64_t offset, const char *key)
 {
     uint64_t n_tags = htole64(++w->n_tags);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The types of numbers, and their conversion in place. */
+/* Has the table of types of numbers, and converts numbers in place. */
 #include "source/number.h"
 
 #include <stdint.h>
@@ -26,7 +26,7 @@ const pnr_number_form *pnr_number_form_find(const char *name, size_t length)
     return NULL;
 }
 
-/* The first type of a format needs no conversion. */
+/* The first entry of a format in the table is the type that needs no conversion. */
 const pnr_number_form *pnr_number_form_of(pnr_format format)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
@@ -35,9 +35,9 @@ const pnr_number_form *pnr_number_form_of(pnr_format format)
     return NULL;
 }
 
-/* The callers give `bytes` as a constant, for which the compiler makes a loop of its own. Each
- * number lies at the top of 64 bits, where all widths have the same sign and the same full
- * scale. */
+/* The callers pass `bytes` as a constant, so that the compiler makes a separate loop for each
+ * width. The loop moves each number to the highest bytes of 64 bits. There, numbers of all widths
+ * have the same sign bit and the same full scale. */
 static inline void convert(const pnr_number *c, size_t bytes, unsigned char *data, size_t n)
 {
     const uint64_t flip = c->is_unsigned ? UINT64_C(1) << 63 : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of a sample (I, Q, or the only one) in forms that memory does not have. */
+/* Converts the numbers of a sample (I and Q, or a real value) from forms that only files have to
+ * forms that memory has. */
 #ifndef PNR_NUMBER_H
 #define PNR_NUMBER_H
 
@@ -11,25 +12,26 @@
 typedef struct pnr_number {
     unsigned bytes; /* 1, 2, 4 or 8 */
     bool is_big_endian;
-    bool is_unsigned; /* for integers of 2 bytes and more: the middle of the range becomes 0 */
-    bool is_wide;     /* an integer of 4 or 8 bytes: becomes a float of the same size, full scale =
-                       * 1 */
+    bool is_unsigned; /* an integer of 2 bytes or more: the middle of the range becomes 0 */
+    bool is_wide;     /* an integer of 4 or 8 bytes: becomes a float of the same size with full
+                       * scale 1 */
 } pnr_number;
 
 /* A type of number, without byte order. */
 typedef struct pnr_number_form {
     const char *name; /* f32, f64, i8, i16, i32, i64, u8, u16, u32 or u64 */
     pnr_number number;
-    pnr_format complex_format, real_format; /* of samples in memory */
+    pnr_format complex_format, real_format; /* formats of samples in memory */
 } pnr_number_form;
 
 /* Finds the type with this name, which has `length` bytes. NULL: unknown. */
 const pnr_number_form *pnr_number_form_find(const char *name, size_t length);
 
-/* Returns the type of the numbers of samples in memory. Never NULL for a format that memory has. */
+/* Returns the type of the numbers in samples of this format. Never NULL for a format that memory
+ * has. */
 const pnr_number_form *pnr_number_form_of(pnr_format format);
 
-/* Converts n numbers in place, from their form in the file to that of memory. */
+/* Converts n numbers in place from the form in the file to the form in memory. */
 void pnr_number_convert(const pnr_number *number, void *data, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Doubts about source.format, from histograms of the bytes of the first values. */
+/* Detects a wrong source.format from histograms of the bytes of the first values. */
 #include "source/plausible.h"
 
 #include <math.h>
@@ -71,8 +71,8 @@ static unsigned distinct(const uint32_t histogram[256])
 }
 
 /* True for an even distribution: less than 8 % of the values would have to move to make all bins
- * equal. For PNR_PLAUSIBLE_VALUES / 2 values this share is 3.5 % if they are random and uniform,
- * and 29 % or more if they are Gaussian without clipping. A sine at full scale has 20 %. */
+ * equal. For PNR_PLAUSIBLE_VALUES / 2 uniform random values this share is 3.5 %. For Gaussian
+ * values without clipping it is 29 % or more, and for a sine at full scale 20 %. */
 static bool is_even(const uint32_t histogram[256])
 {
     double distance = 0;
@@ -82,16 +82,16 @@ static bool is_even(const uint32_t histogram[256])
     return distance / 2 < 0.08;
 }
 
-/* True when nearly all values lie at the two ends of the range, unless the samples have only the
- * few values of a code. */
+/* True if nearly all values are near the two ends of the range. False if there are at most 8
+ * different values, as in the samples of a code. */
 static bool is_wrapped(const uint32_t histogram[256])
 {
     return share(histogram, 64, 192) < 0.1 && share(histogram, 0, 64) > 0.2 &&
            share(histogram, 192, 256) > 0.2 && distinct(histogram) > 8;
 }
 
-/* True when the low byte is unevenly distributed, although there are many different high bytes.
- * With an ADC of fewer bits the low byte has few values, or an even distribution. */
+/* True if the low byte is unevenly distributed, although there are many different high bytes. With
+ * an ADC of fewer bits, the low byte has few values or an even distribution. */
 static bool is_pair_of_bytes(const uint32_t high[256], const uint32_t low[256])
 {
     const double inner = share(low, 64, 192);

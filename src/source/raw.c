@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Raw samples from files, stdin and FIFOs, read into the memory of the caller. Several threads read
+/* Reads raw samples from files, stdin and FIFOs into the memory of the caller. Several threads read
  * a file. */
 #include "source/kind.h"
 #include "source/reader.h"
@@ -18,15 +18,15 @@ typedef struct raw {
     const pnr_source_input *input;
     pnr_source_info *info;
     size_t sample_bytes; /* bytes of one sample of all channels in the input */
-    bool is_packed;      /* ci4: a byte of the input becomes two in memory */
-    uint64_t n_left;     /* samples not read yet; of a pipe: no limit */
-    uint64_t n_read;     /* samples */
-    pnr_reader *reader;  /* of a file; NULL: a pipe */
+    bool is_packed;      /* ci4: a byte of the input becomes two bytes in memory */
+    uint64_t n_left;     /* samples not read yet; UINT64_MAX for a pipe */
+    uint64_t n_read;     /* samples read so far */
+    pnr_reader *reader;  /* NULL for a pipe */
     bool ended;
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of a pipe */
     size_t n_head;
-    size_t n_carry;        /* bytes of the incomplete sample */
-    unsigned char carry[]; /* [sample_bytes] */
+    size_t n_carry;        /* bytes in `carry` */
+    unsigned char carry[]; /* [sample_bytes] an incomplete sample */
 } raw;
 
 /* True if read() would return at once: with bytes, at the end of the pipe, or with an error. */
@@ -37,8 +37,8 @@ static bool is_ready(int fd)
     return poll(&wanted, 1, PATIENCE_MS) > 0;
 }
 
-/* Reads the first bytes of a pipe without source.format, so that the refusal can name the format.
- * No later read returns these bytes. */
+/* Reads the first bytes of a pipe if source.format is not set, so that the refusal can name the
+ * container. No later read returns these bytes. */
 static size_t read_head(const pnr_source_input *input, unsigned char *head, size_t n_bytes)
 {
     size_t n = 0;
@@ -52,7 +52,7 @@ static size_t read_head(const pnr_source_input *input, unsigned char *head, size
     return n;
 }
 
-/* Refuses an input whose first bytes announce a container: its header would be read as samples. */
+/* Refuses an input that begins like a container, because its header would be read as samples. */
 static int refuse_container(const pnr_source_input *input, const void *head, size_t n_head,
                             pnr_error *error)
 {
@@ -132,9 +132,8 @@ int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_
     return PNR_OK;
 }
 
-/* Unpacks the first n bytes from ci4 to ci8 in place, as the conversion of a part. The ci8 integers
- * are 16 times the ci4 integers. Unpacks the last byte first, so that no packed byte is
- * overwritten. */
+/* Unpacks the first n bytes from ci4 to ci8 in place (`convert` of a part). The ci8 integers are 16
+ * times the ci4 integers. Begins with the last byte, so that no packed byte is overwritten. */
 static void unpack_nibbles(const void *context, void *data, size_t n)
 {
     unsigned char *bytes = data;
@@ -165,7 +164,8 @@ static int raw_describe(pnr_source_input *input, const pnr_config *config, pnr_s
     return pnr_source_raw_begin(input, format, n_channels, info, state, error);
 }
 
-/* Handles the end of the input: an error when a file is shorter than when it was opened. */
+/* Handles the end of the input. Returns an error if a file has become shorter since it was
+ * opened. */
 static int finish_input(raw *r, pnr_error *error)
 {
     r->ended = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads claim pieces of the part from a counter. The caller of a read claims, too, and waits
- * until all pieces are done. */
+/* The threads claim pieces of the part from a counter. The caller of a read claims pieces, too. It
+ * then waits until all pieces are done. */
 #include "source/reader.h"
 
 #include "base/error.h"
@@ -15,21 +15,21 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 19, /* bytes of memory */
-    PIECES_EACH = 4, /* pieces of a read for each thread */
-    MOST = 8,        /* threads, if their number is not given */
+    PIECE = 1 << 19, /* bytes of a piece in memory */
+    PIECES_EACH = 4, /* pieces for each thread in a read */
+    MOST = 8,        /* most threads if n_threads is 0 */
     SPINS = 4000     /* polls before a thread sleeps */
 };
 
-/* Pieces are counted over all reads. Pieces below `next` are claimed; those below `limit` may be
- * claimed, and belong to `part`. */
+/* Piece numbers count over all reads. Pieces below `next` are claimed. Pieces from `next` to
+ * `limit` - 1 are free; they belong to `part`. */
 struct pnr_reader {
-    size_t n_threads; /* with the caller */
+    size_t n_threads; /* including the caller */
     bool is_started;
     size_t n_helpers;
     pthread_t *helpers; /* [n_threads - 1] */
     pnr_reader_part part;
-    size_t piece_bytes; /* of the file */
+    size_t piece_bytes; /* bytes of a piece in the file */
     uint64_t base;      /* number of the first piece of the part */
     atomic_uint_fast64_t next, limit, done;
 
@@ -37,7 +37,7 @@ struct pnr_reader {
     pthread_cond_t has_work, is_done;
     atomic_uint n_asleep;
     atomic_bool is_waiting, quits;
-    size_t end;  /* bytes of the part before the first byte that was not read */
+    size_t end;  /* number of bytes of the part before the first unread byte */
     int failure; /* errno at `end`; 0: end of the file */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A short queue of packets, sorted by their first sample. A buffer stays with its entry, also when
- * the entry becomes free. */
+/* A short queue of packets, sorted by their first sample. Each entry keeps its own buffer, also
+ * while it is free. */
 #include "source/reorder.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ typedef struct entry {
 struct pnr_reorder {
     size_t n, n_entries;
     unsigned char *memory;
-    entry entries[]; /* [n_entries], the first n with packets */
+    entry entries[]; /* [n_entries]; the first n have packets */
 };
 
 pnr_reorder *pnr_reorder_create(size_t n_packets, size_t n_bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets that came before their turn, in the order of their samples. */
+/* A queue of packets that came too early, in the order of their samples. */
 #ifndef PNR_REORDER_H
 #define PNR_REORDER_H
 
@@ -12,19 +12,19 @@ typedef struct pnr_reorder pnr_reorder;
 typedef struct pnr_reorder_packet {
     uint64_t first;
     size_t n_samples;
-    unsigned char *bytes; /* of the samples */
+    unsigned char *bytes; /* the samples */
 } pnr_reorder_packet;
 
-/* Makes space for n_packets of at most n_bytes each. NULL: no memory. */
+/* Creates a queue for n_packets packets of at most n_bytes each. NULL: no memory. */
 pnr_reorder *pnr_reorder_create(size_t n_packets, size_t n_bytes);
 void pnr_reorder_destroy(pnr_reorder *reorder);
-/* Copies a packet; a free entry must exist. sample_bytes: bytes of a sample. PNR_OK, or PNR_EDATA:
- * the queue already has some of its samples. */
+/* Copies a packet into the queue, which must have a free entry. sample_bytes: bytes of a sample.
+ * PNR_OK, or PNR_EDATA: the queue already has some samples of the packet. */
 int pnr_reorder_add(pnr_reorder *reorder, uint64_t first, size_t n_samples, const void *bytes,
                     size_t sample_bytes);
 size_t pnr_reorder_count(const pnr_reorder *reorder);
-/* Returns the packet with the earliest samples; NULL: the queue is empty. The caller may take
- * samples from its front, or all with pnr_reorder_drop. */
+/* Returns the packet with the earliest samples. NULL: the queue is empty. The caller may remove
+ * samples from its front by changing the entry, and the packet by pnr_reorder_drop. */
 pnr_reorder_packet *pnr_reorder_front(pnr_reorder *reorder);
 void pnr_reorder_drop(pnr_reorder *reorder);
 

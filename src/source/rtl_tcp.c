@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a receiver behind rtl_tcp: sets rate, frequency and gain, then reads cu8. */
+/* Reads samples of a receiver from an rtl_tcp server: sets rate, frequency and gain, then reads
+ * cu8. */
 #include "source/address.h"
 #include "source/kind.h"
 
@@ -20,11 +21,11 @@ enum { SET_FREQUENCY = 1, SET_RATE = 2, SET_GAIN_MODE = 3, SET_GAIN = 4 };
 
 typedef struct rtl_tcp {
     pnr_source_input *input;
-    void *raw; /* reads the socket */
+    void *raw; /* state of pnr_source_raw, which reads the socket */
     pnr_address address;
     unsigned char commands[N_COMMANDS][COMMAND_BYTES];
     size_t n_commands;
-    uint64_t n_settling; /* number of samples to drop: the first samples are older than the
+    uint64_t n_settling; /* samples still to drop: the first samples may be older than the
                           * commands */
 } rtl_tcp;
 
@@ -38,7 +39,7 @@ static void add_command(rtl_tcp *r, unsigned char what, uint32_t value)
     memcpy(r->commands[r->n_commands++] + 1, &big_endian, sizeof big_endian);
 }
 
-/* The server never answers, so values that the receiver would refuse must be refused here. The
+/* The server never answers, so this function refuses values that the receiver would refuse. The
  * limits are those of the RTL2832U. */
 static int choose_settings(rtl_tcp *r, const pnr_config *config, pnr_error *error)
 {

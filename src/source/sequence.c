@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Places datagrams in the stream. VITA-49 counts packets only modulo 16; its time stamps give the
+/* Computes positions of datagrams. VITA-49 counts packets only modulo 16. Its time stamps give the
  * full count. */
 #include "source/sequence.h"
 
@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT_BYTES = 8, COUNTS = 16, MOST_BACK = 4 /* packets, without time stamps */ };
+/* Without time stamps, a packet may come at most MOST_BACK packets late. */
+enum { COUNT_BYTES = 8, COUNTS = 16, MOST_BACK = 4 };
 
-static const uint64_t vrt_begin = UINT64_C(1) << 62; /* of a stream whose samples have no number */
+static const uint64_t vrt_begin = UINT64_C(1) << 62; /* number of the first sample if the stream has
+                                                      * no sample numbers */
 static const uint64_t most_first = UINT64_C(3) << 61;
 
 int pnr_sequence_init(const pnr_config *config, bool is_vrt, pnr_format format, pnr_sequence *out,
@@ -121,7 +123,7 @@ static int check_context(const pnr_sequence *s, const pnr_vrt_packet *context, p
     return PNR_EAGAIN;
 }
 
-/* Returns the number of samples from the latest packet to this one, only from the packet count. */
+/* Returns the number of samples from the latest packet to this one, from the packet count alone. */
 static int64_t count_on(const pnr_sequence *s, const pnr_datagram *d)
 {
     int ahead = (int)((d->count - s->latest.count) % COUNTS);
@@ -132,9 +134,10 @@ static int64_t count_on(const pnr_sequence *s, const pnr_datagram *d)
 }
 
 /* Returns the number of samples from the latest packet to this one by their time stamps, which are
- * right to 10 ppm and a sample. If all packets have the same length, the number of packets that
- * agrees with the time and the packet count is exact. If this is the next packet, the length of the
- * latest one is exact. If neither agrees, the sender itself has lost samples. */
+ * right to 10 ppm and one sample. If all packets have the same length, the packet count gives the
+ * exact number. If this is the packet after the latest one, the length of the latest one is exact.
+ * If the exact number does not agree with the time, the sender itself has lost samples, and the
+ * time stamps give the number. */
 static int64_t time_on(const pnr_sequence *s, const pnr_datagram *d)
 {
     const int64_t n = (int64_t)s->latest.n_samples;

@@ -27,18 +27,19 @@ typedef struct part {
 } part;
 
 typedef struct sigmf {
-    const char *name; /* path of the input, or of the metadata that a collection names */
-    char *named;      /* by a collection */
+    const char *name; /* path of the input, or of the metadata of a recording in a collection */
+    char *named;      /* memory of `name` if the input is a collection; else NULL */
     part meta_part, data;
-    bool is_archive; /* both parts have the descriptor of the input */
+    bool is_archive; /* both parts use the file descriptor of the input */
     pnr_sigmf_meta meta;
-    size_t sample_bytes; /* of all channels */
+    size_t sample_bytes; /* bytes of a sample of all channels */
     uint64_t n_samples;  /* in the data file */
-    uint64_t at;         /* next sample of the data file */
-    uint64_t at_byte;    /* of the open file */
-    size_t next;         /* next capture to enter */
+    uint64_t at;         /* index of the next sample in the data file */
+    uint64_t at_byte;    /* offset of the next sample in the open file */
+    size_t next;         /* index of the next capture */
     pnr_reader *reader;
-    uint64_t gap; /* lost positions before the present capture that are not reported yet */
+    uint64_t gap; /* number of lost positions before the present capture that are not reported
+                   * yet */
 } sigmf;
 
 static bool has_end(const char *path, const char *end)
@@ -72,7 +73,7 @@ static int open_part(const char *path, const char *what, part *out, pnr_error *e
     return PNR_OK;
 }
 
-/* Reads the text of a part; the caller frees it. */
+/* Reads the text of a part. The caller frees *text, also after an error. */
 static int read_text(const sigmf *s, const part *from, char **text, pnr_error *error)
 {
     *text = NULL;
@@ -106,7 +107,7 @@ static int read_meta(sigmf *s, pnr_error *error)
     return code;
 }
 
-/* Replaces the name of a collection by the name of the metadata of one of its recordings. */
+/* Replaces the name of a collection by the path of the metadata of one of its recordings. */
 static int find_in_collection(sigmf *s, const pnr_source_input *input, const char *wanted,
                               pnr_error *error)
 {
@@ -134,11 +135,12 @@ static int find_in_collection(sigmf *s, const pnr_source_input *input, const cha
     return PNR_OK;
 }
 
-/* Opens and reads the metadata, then opens the data: the file of core:dataset, or the one beside
- * the metadata. */
+/* Opens and reads the metadata, then opens the data file. core:dataset names this file; without it,
+ * the data file is beside the metadata. */
 static int open_files(sigmf *s, pnr_error *error)
 {
-    const size_t base = strlen(s->name) - strlen(meta_end); /* both ends have one length */
+    const size_t base = strlen(s->name) - strlen(meta_end); /* both extensions have the same
+                                                             * length */
     const bool is_data = has_end(s->name, data_end);
     const char *slash = strrchr(s->name, '/');
     char *path = malloc(strlen(s->name) + PNR_SIGMF_NAME_LEN);
@@ -186,7 +188,7 @@ static int open_archive(sigmf *s, const pnr_source_input *input, pnr_error *erro
     return read_meta(s, error);
 }
 
-/* Returns the positions lost right before capture i. */
+/* Returns the number of positions that are lost immediately before capture i. */
 static uint64_t gap_before(const pnr_sigmf_meta *meta, size_t i)
 {
     const pnr_sigmf_capture *c = &meta->captures[i];
@@ -207,7 +209,7 @@ static pnr_loss_visibility visibility_of(const pnr_sigmf_meta *meta)
     return meta->n_captures > 1 ? PNR_LOSS_FLAG : PNR_LOSS_NONE;
 }
 
-/* Compares the metadata with the size of the data. Sets n_samples. */
+/* Compares the metadata with the size of the data file. Sets s->n_samples. */
 static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
 {
     const pnr_sigmf_meta *meta = &s->meta;
@@ -225,7 +227,7 @@ static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
                              " of them headers, one %s sample of all channels has %zu",
                              s->name, s->data.n_bytes, other_bytes, meta->datatype,
                              s->sample_bytes);
-    /* A recorder that was killed may have begun a capture without writing a sample of it. */
+    /* The last capture may have no samples: a recorder that was killed may write this. */
     if (meta->n_captures > 0 && meta->captures[meta->n_captures - 1].first > s->n_samples)
         return pnr_error_set(error, PNR_EDATA,
                              "%.200s: captures[%zu] begins at sample %" PRIu64
@@ -235,7 +237,7 @@ static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
     return PNR_OK;
 }
 
-/* Fills the time of position 0, from the first capture that has one. */
+/* Computes the time of position 0 from the first capture that has a time. */
 static void fill_start(const sigmf *s, const pnr_config *config, pnr_source_info *info)
 {
     const pnr_sigmf_meta *meta = &s->meta;
@@ -311,7 +313,8 @@ static int sigmf_describe(pnr_source_input *input, const pnr_config *config, pnr
     return PNR_OK;
 }
 
-/* Enters the captures that begin at the next sample. Returns the positions lost before them. */
+/* Skips the headers of the captures that begin at the next sample. Returns the number of positions
+ * that are lost before them. */
 static uint64_t enter_captures(sigmf *s)
 {
     uint64_t gap = 0;
@@ -330,7 +333,8 @@ static void convert_numbers(const void *context, void *data, size_t n_bytes)
     pnr_number_convert(number, data, n_bytes / number->bytes);
 }
 
-/* Returns the sample of the data file where the capture of the next sample ends. */
+/* Returns the end of the present capture: the index in the data file of the sample after its last
+ * one. */
 static uint64_t end_of_capture(const sigmf *s)
 {
     return s->next < s->meta.n_captures ? s->meta.captures[s->next].first : s->n_samples;

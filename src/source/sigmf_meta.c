@@ -22,8 +22,8 @@ static int refuse_member(pnr_error *error, const char *name, const json_t *value
     return PNR_EDATA;
 }
 
-/* Reads an integer of 0 .. max; *out keeps its value if the member is missing. Accepts 3.0 for 3,
- * since some programs write whole numbers as reals. */
+/* Reads an integer of 0 .. max. If the member is missing, *out keeps its value. Accepts 3.0 for 3,
+ * because some programs write whole numbers as reals. */
 static int read_count(const json_t *object, const char *name, uint64_t max, uint64_t *out,
                       pnr_error *error)
 {
@@ -75,8 +75,8 @@ char *pnr_sigmf_datatype(pnr_format format, char out[16])
     return out;
 }
 
-/* Reads the exact rate that pnradar itself writes: a quotient, for rates that no decimal number
- * states exactly. */
+/* Reads the exact rate that pnradar itself writes, a quotient. No decimal number states some rates
+ * exactly. */
 static bool read_quotient(const json_t *global, pnr_rational *out)
 {
     const char *text = json_string_value(json_object_get(global, "pnradar:sample_rate"));
@@ -102,7 +102,7 @@ static int read_rate(const json_t *global, pnr_rational *out, pnr_error *error)
     return PNR_OK;
 }
 
-/* True if this is the name of a file in the same folder. */
+/* True if `name` is a file in the same folder: it has no path. */
 static bool is_plain_name(const char *name)
 {
     return name != NULL && name[0] != '\0' && strchr(name, '/') == NULL &&
@@ -151,10 +151,10 @@ static int read_global(const json_t *global, pnr_sigmf_meta *out, uint64_t *offs
     return PNR_OK;
 }
 
-/* Reads RFC 3339 in UTC. Digits below 1 ns are cut. */
+/* Reads a UTC time of RFC 3339. Ignores digits below 1 ns. */
 static int read_datetime(const json_t *value, int64_t *utc_ns, pnr_error *error)
 {
-    enum { NINE_DIGITS = 29 }; /* characters of 2026-11-21T02:40:12.000041943 */
+    enum { NINE_DIGITS = 29 }; /* length of 2026-11-21T02:40:12.000041943 */
     const char *text = json_string_value(value);
     const size_t length = text != NULL ? strlen(text) : 0;
     char cut[NINE_DIGITS + 2];
@@ -238,7 +238,8 @@ static int read_captures(const json_t *captures, uint64_t offset, pnr_sigmf_meta
     return code;
 }
 
-/* Adds the samples of the annotations with the label "clipped". One without a count has one. */
+/* Counts the samples of all annotations with the label "clipped". An annotation without a count has
+ * one sample. */
 static int read_annotations(const json_t *annotations, pnr_sigmf_meta *out, pnr_error *error)
 {
     for (size_t i = 0; i < json_array_size(annotations); i++) {
@@ -288,8 +289,8 @@ int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pn
     return code;
 }
 
-/* Returns the name of a stream: an object of name and hash, or a pair, as in SigMF 1.0. NULL:
- * none. */
+/* Returns the name of a stream, which is an object of name and hash, or a pair as in SigMF 1.0.
+ * NULL: the stream has no name. */
 static const char *name_of_stream(const json_t *stream)
 {
     const json_t *name =

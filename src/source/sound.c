@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Sound files through libsndfile, after a check of the header against the size of the file.
- * Samples whose form in the file is the same as in memory are read without libsndfile, by
- * several threads. */
+/* Reads sound files with libsndfile, after a check of the header against the size of the file. If
+ * the samples have the same form in the file as in memory, several threads read them without
+ * libsndfile. */
 #include "source/kind.h"
 #include "source/reader.h"
 #include "source/sound_header.h"
@@ -24,7 +24,8 @@ typedef struct sound {
     bool ended;
 } sound;
 
-/* Extensions of sound files. A file with one of them but with other first bytes is an error. */
+/* Extensions of sound files. A file with such an extension, but with the first bytes of no sound
+ * file, is an error. */
 static const char *const extensions[] = {"wav", "wave", "rf64", "w64", "aiff",
                                          "aif", "aifc", "au",   "snd", "flac"};
 
@@ -48,7 +49,8 @@ static bool is_sound(const pnr_source_input *input, const pnr_config *config)
            has_sound_extension(input->name);
 }
 
-/* Reads n_bytes at offset to new memory. The caller owns *out, also after an error. */
+/* Reads n_bytes of the file, from `offset` on, into new memory. The caller owns *out, also after an
+ * error. */
 static int read_part(const pnr_source_input *input, uint64_t offset, size_t n_bytes,
                      unsigned char **out, pnr_error *error)
 {
@@ -102,7 +104,8 @@ static bool is_integer(const pnr_sound_header *header)
     return header->bits <= 16 && !header->is_float;
 }
 
-/* Fills *info. Layout iq pairs the channels of a frame, layout channels does not. */
+/* Fills *info. Layout iq makes complex channels from pairs of channels. Layout channels keeps all
+ * channels real. */
 static int fill_info(const pnr_source_input *input, const pnr_config *config,
                      const pnr_sound_header *header, pnr_source_info *info, pnr_error *error)
 {
@@ -135,8 +138,8 @@ static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
                                   : sf_readf_float(s->file, data, n_frames);
 }
 
-/* Checks that libsndfile finds as many frames as our header states, and that it can read the last
- * frame. Reading the last frame fails if a FLAC file is cut short, and makes the decoder allocate
+/* Checks that libsndfile finds the number of frames that the header states, and that it can read
+ * the last frame. It cannot if a FLAC file is cut short. This read also makes the decoder allocate
  * its memory before the stream begins. */
 static int check_frames(sound *s, const SF_INFO *found, pnr_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks the headers of WAV, RF64, W64, AIFF, AU and FLAC byte by byte: libsndfile reads a file
- * with a broken header as a short file and reports no error. */
+/* Checks the headers of WAV, RF64, W64, AIFF, AU and FLAC byte by byte, because libsndfile reads a
+ * file with a broken header as a short file and reports no error. */
 #include "source/sound_header.h"
 
 #include <inttypes.h>
@@ -13,14 +13,14 @@ typedef struct view {
     const unsigned char *data;
     size_t n_bytes;
     uint64_t file_bytes;
-    const char *name; /* name of the kind, for messages */
+    const char *name; /* name of the kind of file, for messages */
     pnr_error *error;
 } view;
 
 static int refuse_header(const view *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Refuses the header. The message begins with the name of the kind. */
+/* Refuses the header. The message begins with the name of the kind of file. */
 static int refuse_header(const view *v, const char *format, ...)
 {
     char text[400];
@@ -56,7 +56,7 @@ static bool is_in_view(const view *v, uint64_t offset, uint64_t n)
     return offset <= v->n_bytes && n <= v->n_bytes - offset;
 }
 
-/* Reports bytes outside the view: the file ends before these bytes, or they are too far from the
+/* Reports why bytes are outside the view: the file ends before them, or they are too far from the
  * start of the file. */
 static int refuse_unseen(const view *v, uint64_t offset, uint64_t n)
 {
@@ -78,7 +78,7 @@ static int check_rate_and_channels(const view *v, uint64_t rate_hz, uint64_t n_c
     return PNR_OK;
 }
 
-/* Counts the whole frames in n_bytes of samples, which are all in the file. */
+/* Counts the whole frames in n_bytes of samples. All these bytes are in the file. */
 static int count_frames(const view *v, uint64_t n_bytes, uint64_t offset, pnr_sound_header *out)
 {
     unsigned frame_bytes = out->n_channels * out->bits / 8;
@@ -97,14 +97,14 @@ typedef struct chunk chunk;
 
 /* The layout of the chunks of RIFF, RF64, W64 and AIFF. */
 typedef struct layout {
-    const unsigned char *tail; /* W64: the twelve bytes after the four letters of a name */
+    const unsigned char *tail; /* W64: a chunk name is four letters and these twelve bytes */
     size_t id_bytes;
     size_t size_bytes;
-    bool size_has_header; /* the size of a chunk includes its name and size fields */
+    bool size_has_header; /* the size in a chunk header includes the chunk header */
     bool is_big_endian;
-    unsigned align; /* chunks start at multiples of this */
+    unsigned align; /* each chunk starts at a multiple of `align` bytes */
     const char *format_id, *data_id;
-    unsigned data_skip; /* bytes before the samples in the content of the data chunk */
+    unsigned data_skip; /* bytes between the start of the data chunk's content and the samples */
     int (*read_format)(const view *v, const chunk *c, pnr_sound_header *out);
 } layout;
 
@@ -119,7 +119,8 @@ static size_t header_bytes(const layout *l)
     return l->id_bytes + l->size_bytes;
 }
 
-/* Reads the chunk header at offset, which is in the view. False: there is no chunk header. */
+/* Reads the chunk header at `offset`. The view contains this header. False: there is no chunk
+ * header. */
 static bool read_chunk(const layout *l, const unsigned char *data, uint64_t offset, chunk *out)
 {
     const unsigned char *p = data + offset;
@@ -135,7 +136,8 @@ static bool read_chunk(const layout *l, const unsigned char *data, uint64_t offs
     return true;
 }
 
-/* id: up to four letters. In the file, spaces fill a shorter name to four letters. */
+/* True if the chunk has this name. id: up to four letters. In the file, spaces fill a shorter name
+ * to four letters. */
 static bool has_id(const layout *l, const chunk *c, const char *id)
 {
     char padded[5];
@@ -203,15 +205,16 @@ static int read_format_chunk(const view *v, const chunk *c, pnr_sound_header *ou
     return PNR_OK;
 }
 
-/* Apple's names of linear encodings in AIFF-C. Plain AIFF always has the first encoding. */
+/* Apple's names of linear encodings in AIFF-C. Plain AIFF has no such name, and always has the
+ * first encoding. */
 static const struct aiff_encoding {
     const char *name;
     bool is_float;
 } aiff_encodings[] = {{"NONE", false}, {"twos", false}, {"sowt", false}, {"fl32", true},
                       {"FL32", true},  {"fl64", true},  {"FL64", true}};
 
-/* Reads the 80-bit float of a rate: a sign, 15 bits of exponent, 64 of mantissa. Returns 0 if the
- * rate is not a whole number of Hz that fits in 32 bits. */
+/* Reads a rate as an 80-bit float: a sign, 15 bits of exponent, 64 bits of mantissa. Returns 0 if
+ * the rate is not a whole number of Hz that fits in 32 bits. */
 static uint32_t read_extended(const unsigned char p[10])
 {
     enum { BIAS = 16383 };
@@ -287,7 +290,7 @@ typedef struct chunks {
     uint64_t data_bytes; /* size of the data chunk as the ds64 chunk of RF64 states it; else 0 */
 } chunks;
 
-/* Reads the header of the chunk at all->offset; the content of the chunk must end before
+/* Reads the header of the chunk at all->offset. Refuses a chunk whose content ends after
  * all->end. */
 static int read_next(const view *v, const chunks *all, chunk *c)
 {
@@ -328,7 +331,7 @@ static int check_end(const view *v, const chunks *all)
                          end, v->file_bytes);
 }
 
-/* Counts the frames of the data chunk, after which no chunk is read. Refuses a header that states
+/* Counts the frames of the data chunk, the last chunk that is read. Refuses a header that states
  * another number of frames. */
 static int read_data_chunk(const view *v, const chunks *all, const chunk *c, pnr_sound_header *out)
 {
@@ -386,7 +389,7 @@ static int read_wav(const view *v, pnr_sound_header *out)
     return read_chunks(v, (chunks){&riff_layout, 12, little_endian(v->data + 4, 4) + 8, 0}, out);
 }
 
-/* EBU Tech 3306: the first chunk, ds64, has the sizes that 32 bits cannot hold. */
+/* EBU Tech 3306: the first chunk, ds64, has the sizes that do not fit in 32 bits. */
 static int read_rf64(const view *v, pnr_sound_header *out)
 {
     enum { DS64 = 12, DS64_BYTES = 28 };
@@ -418,7 +421,7 @@ static int read_w64(const view *v, pnr_sound_header *out)
     return read_chunks(v, (chunks){&w64_layout, 40, little_endian(v->data + 16, 8), 0}, out);
 }
 
-/* Linear encodings of the AU header; a radar cannot use the others, A-law and mu-law. */
+/* Linear encodings of the AU header. The other encodings, A-law and mu-law, distort the samples. */
 static const struct au_encoding {
     unsigned number;
     unsigned bits;
@@ -431,7 +434,7 @@ static int read_au(const view *v, pnr_sound_header *out)
     const struct au_encoding *encoding = NULL;
     uint64_t word[6];
 
-    for (size_t i = 0; i < 6; i++) /* ".snd" is big endian, "dns." little */
+    for (size_t i = 0; i < 6; i++) /* ".snd": big endian; "dns.": little endian */
         word[i] = read_number(v->data + 4 * i, 4, v->data[0] == '.');
 
     uint64_t offset = word[1];

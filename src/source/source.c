@@ -28,7 +28,7 @@ static bool is_digital_rf(const pnr_source_input *input, const pnr_config *confi
                                 faccessat(input->fd, "metadata.h5", F_OK, 0) == 0);
 }
 
-/* The kinds that modules bring. */
+/* The kinds whose operations are in modules. */
 static const pnr_source_kind alsa = {
     .prefix = "alsa:", .module = "source-alsa", .package = "libasound2-dev"};
 static const pnr_source_kind digital_rf = {
@@ -36,7 +36,7 @@ static const pnr_source_kind digital_rf = {
 static const pnr_source_kind soapy = {
     .prefix = "soapy:", .module = "source-soapy", .package = "libsoapysdr-dev"};
 
-/* The first kind that reads an input is taken. */
+/* The first kind in this order that reads an input is chosen. */
 static const pnr_source_kind *const kinds[] = {
     &alsa,
     &soapy,
@@ -56,18 +56,18 @@ struct pnr_source {
     const pnr_source_kind *kind;
     void *state;
     pnr_source_info info;
-    uint64_t position;   /* position in the stream: samples read and lost so far */
+    uint64_t position;   /* number of samples read and lost so far */
     const pnr_run *lost; /* [n_lost] lost runs of the configuration */
     size_t n_lost, next_lost;
     pnr_plausible statistics;
     const char *doubt;      /* doubt about the format, not yet logged; NULL: none */
-    uint64_t least_samples; /* n_samples of pnr_source_pad */
-    uint64_t end;           /* end of the positions that are read; UINT64_MAX: the end of the
+    uint64_t least_samples; /* `n_samples` of pnr_source_pad: the least length of the stream */
+    uint64_t end;           /* position after the last one that is read; UINT64_MAX: the end of the
                              * input */
 };
 
 /* Returns the number of positions that the lost runs add to n_samples recorded samples. *n_beyond:
- * the number of runs that begin after the end of the recording; they add nothing. */
+ * the number of runs that begin after the end of the recording and are ignored. */
 static uint64_t count_lost(const pnr_source *source, uint64_t n_samples, size_t *n_beyond)
 {
     uint64_t lost = 0;
@@ -79,7 +79,7 @@ static uint64_t count_lost(const pnr_source *source, uint64_t n_samples, size_t 
     return lost;
 }
 
-/* Adds the lost runs to info->n_samples, and the number of samples to the line for the log. */
+/* Adds the lost runs to info->n_samples, and the number of samples to info->text. */
 static int account_for_lost(pnr_source *source, pnr_error *error)
 {
     pnr_source_info *info = &source->info;
@@ -128,7 +128,7 @@ static int open_failure(int number)
     return PNR_ENOINPUT;
 }
 
-/* Opens the path or uses stdin, and fills *input. */
+/* Opens the path, or uses stdin, and fills *input. */
 static int open_input(pnr_source_input *input, const char *path, pnr_error *error)
 {
     struct stat status;
@@ -140,7 +140,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     input->is_stdin = strcmp(path, "-") == 0;
     if (input->is_stdin)
         input->fd = STDIN_FILENO;
-    else /* with O_NONBLOCK open does not wait for the writer of a FIFO */
+    else /* with O_NONBLOCK, open does not wait for the writer of a FIFO */
         input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (input->fd < 0)
         return pnr_error_file(error, open_failure(errno), "input", path, errno);
@@ -150,7 +150,7 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     input->is_regular = S_ISREG(status.st_mode);
     if (!input->is_regular)
         return PNR_OK;
-    offset = lseek(input->fd, 0, SEEK_CUR); /* a part of stdin may have been read already */
+    offset = lseek(input->fd, 0, SEEK_CUR); /* another program may have read a part of stdin */
     if (offset < 0)
         return pnr_error_file(error, PNR_EIO, "input", input->name, errno);
     input->first_byte = (uint64_t)offset;
@@ -197,8 +197,8 @@ static int check_against_config(const pnr_source *source, const pnr_config *conf
     return PNR_OK;
 }
 
-/* Returns the first kind that reads addresses with the prefix of this name. NULL: none, so the
- * name is that of a file or pipe. */
+/* Returns the first kind that reads addresses with the prefix of `name`. NULL: `name` is no address
+ * but a file or a pipe. */
 static const pnr_source_kind *find_kind_of_address(const char *name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -218,7 +218,7 @@ static const pnr_source_kind *find_kind_of_file(const pnr_source_input *input,
     return *kind;
 }
 
-/* Replaces the table entry of a kind by the operations of its module. */
+/* Replaces source->kind by the table of operations in its module. */
 static int load_kind(pnr_source *source, pnr_error *error)
 {
     const pnr_source_kind *named = source->kind;
@@ -317,7 +317,7 @@ char *pnr_source_channels_text(size_t n, bool is_complex, char out[PNR_CHANNELS_
     return out;
 }
 
-/* Makes a source from a description; its stream has not begun. */
+/* Creates a source and describes its input. The stream has not begun. */
 static int create_source(const pnr_config *config, pnr_source **out, pnr_error *error)
 {
     const char *path = config->source.input;
@@ -351,7 +351,7 @@ int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error
     return code;
 }
 
-/* Completes the configuration from what an input states. */
+/* Copies the values that an input states into the configuration. */
 static void take_stated(const pnr_source_info *info, pnr_config *config)
 {
     if (info->rate_hz.den != 0)
@@ -410,7 +410,7 @@ const pnr_source_info *pnr_source_get_info(const pnr_source *source)
     return &source->info;
 }
 
-/* Warns once if the first samples look as if they had another format. */
+/* Warns once if the first samples look like another format. */
 static void doubt_format(pnr_source *source, const void *data, size_t n_samples)
 {
     const pnr_format_info *format = pnr_format_get(source->info.format);
@@ -432,7 +432,8 @@ void pnr_source_pad(pnr_source *source, uint64_t n_samples)
         source->info.n_samples = n_samples;
 }
 
-/* Moves past the lost runs before `position`. Returns the number of their positions before it. */
+/* Moves past the lost runs before `position`. Returns the number of lost positions before
+ * `position`. */
 static uint64_t skip_lost(pnr_source *source, uint64_t position)
 {
     uint64_t lost = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sources: samples from raw files, sound files, stdin and FIFOs, in the format of the input. */
+/* Sources of samples: files, stdin, FIFOs, sound cards, receivers and datagrams, in the format of
+ * the input. */
 #ifndef PNR_SOURCE_H
 #define PNR_SOURCE_H
 
@@ -12,12 +13,9 @@
 
 typedef struct pnr_source pnr_source;
 
-/*
- * How well a source sees that samples were lost before they reached it.
- *   none   not at all
- *   flag   that some were lost, but not how many
- *   exact  each loss and its length; it becomes a gap
- */
+/* How exactly a source reports samples that were lost before they reached it. NONE: it reports no
+ * loss. FLAG: it reports a loss without its length. EXACT: it reports each loss and its length, as
+ * a gap. */
 #define PNR_LOSS_VISIBILITIES(X) X(NONE, "none") X(FLAG, "flag") X(EXACT, "exact")
 typedef enum {
 #define PNR_LOSS_VISIBILITY(name, word) PNR_LOSS_##name,
@@ -31,17 +29,18 @@ const char *pnr_loss_visibility_word(pnr_loss_visibility visibility);
 typedef struct pnr_source_info {
     pnr_format format;    /* format of one sample of one channel in memory */
     size_t n_channels;    /* memory is [n_samples][n_channels] */
-    uint64_t n_samples;   /* positions of the stream; includes the lost runs that begin at or before
-                             the end of the file; UINT64_MAX: not known */
-    uint64_t n_lost;      /* of n_samples: known to be lost */
-    bool has_start;       /* the input states the time of position 0, */
-    int64_t start_utc_ns; /* this one */
-    pnr_rational rate_hz; /* as the input states it, else {0, 0} */
+    uint64_t n_samples;   /* positions of the stream, with the lost runs that begin at or before the
+                           * end of the file; UINT64_MAX: not known */
+    uint64_t n_lost;      /* positions in n_samples that are known to be lost */
+    bool has_start;       /* the input states start_utc_ns */
+    int64_t start_utc_ns; /* UTC of position 0 */
+    pnr_rational rate_hz; /* sample rate as the input states it, else {0, 0} */
     pnr_loss_visibility loss_visibility;
     bool is_live;      /* the sender cannot wait: samples that are not read in time are lost */
     size_t read_bytes; /* a read of this size keeps all threads of the source busy; 0: any size */
-    uint64_t n_trailing_bytes; /* bytes after the last whole sample; of a pipe: known at the end */
-    char text[256];            /* "raw ci16, 1 channel, 41943 samples: echo.sc16" for the log */
+    uint64_t n_trailing_bytes; /* bytes after the last whole sample; for a pipe known only at the
+                                * end */
+    char text[256];            /* for the log: "raw ci16, 1 channel, 41943 samples: echo.sc16" */
 } pnr_source_info;
 
 /*
@@ -62,37 +61,38 @@ typedef struct pnr_source_info {
  * disagree (the text has both numbers), or no samples; PNR_EIO.
  */
 int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error);
-/* Completes the configuration from an input that states its own: the rate, the sample format, the
- * channels where source.channels is 1, and source.start_time where it is empty. Changes nothing for
- * other input, and for a file that does not exist. PNR_OK, or as pnr_source_open. */
+/* Completes the configuration from an input that states its own values: the rate, the sample
+ * format, the channels if source.channels is 1, and source.start_time if it is empty. Changes
+ * nothing for other input, or for a file that does not exist. PNR_OK, or an error of
+ * pnr_source_open. */
 int pnr_source_complete(pnr_config *config, pnr_error *error);
 void pnr_source_close(pnr_source *source);
 const pnr_source_info *pnr_source_get_info(const pnr_source *source);
 /* Returns the number of messages that were refused so far. Any thread may call it. */
 uint64_t pnr_source_refused(const pnr_source *source);
-/* Returns the number of datagrams that the kernel has dropped so far, its buffer being full; their
- * samples are gaps. Any thread may call it. */
+/* Returns the number of datagrams that the kernel has dropped so far because its buffer was full.
+ * Their samples become gaps. Any thread may call it. */
 uint64_t pnr_source_dropped(const pnr_source *source);
 
-/* Gives the source a queue for its events, which it borrows until close. Call before the first
- * read. */
+/* Sets the queue for the events of the source. The source borrows the queue until close. Call
+ * before the first read. */
 void pnr_source_report_to(pnr_source *source, pnr_events *events);
 
-/* Extends a stream that ends before position n_samples up to this position. The missing samples are
- * one lost run at the end. Call before the first read. */
+/* Extends a shorter stream to n_samples positions. The missing samples are one lost run at the end.
+ * Call before the first read. */
 void pnr_source_pad(pnr_source *source, uint64_t n_samples);
 
-/* Limits a recording to positions first .. end - 1, first <= end <= n_samples; position numbers
- * stay. Call before the first read. PNR_OK; PNR_ECONFIG: the input is a pipe or a receiver;
- * PNR_EIO; PNR_EDATA. */
+/* Limits a recording to positions first .. end - 1, where first <= end <= n_samples. Position
+ * numbers do not change. Call before the first read. PNR_OK; PNR_ECONFIG: the input is a pipe or a
+ * receiver; PNR_EIO; PNR_EDATA. */
 int pnr_source_limit(pnr_source *source, uint64_t first, uint64_t end, pnr_error *error);
 
-/* What one read hands over: samples, or positions that are lost here. */
+/* The result of one read: samples or a gap. */
 typedef struct pnr_source_block {
     size_t n_samples;
-    uint64_t gap;   /* lost positions */
-    bool has_time;  /* the sender states a time: */
-    int64_t utc_ns; /* of the first sample or the first lost position */
+    uint64_t gap;   /* number of lost positions */
+    bool has_time;  /* the sender states utc_ns */
+    int64_t utc_ns; /* UTC of the first sample or the first lost position */
 } pnr_source_block;
 
 /*

@@ -21,7 +21,7 @@ static uint64_t read_octal(const unsigned char *text, size_t n)
     return value;
 }
 
-/* GNU writes a size of 8 GiB and more as a binary number behind a byte 0x80. */
+/* GNU tar writes a size of 8 GiB and more as a binary number after a byte 0x80. */
 static uint64_t read_size(const unsigned char *header)
 {
     uint64_t value = 0;
@@ -33,8 +33,8 @@ static uint64_t read_size(const unsigned char *header)
     return value;
 }
 
-/* True if the header states the sum of all its bytes. In this sum, the bytes of the stated sum
- * count as spaces. */
+/* True if the checksum in the header is the sum of all its bytes. For this sum, the bytes of the
+ * checksum itself count as spaces. */
 static bool is_sum_right(const unsigned char *header)
 {
     uint64_t sum = 0;
@@ -44,8 +44,8 @@ static bool is_sum_right(const unsigned char *header)
     return sum == read_octal(header + SUM_AT, SUM_LEN);
 }
 
-/* A pax header may state the size of the next member; the size in the member's own header is then
- * wrong. */
+/* True if a pax header states the size of the next member. The size in the header of that member is
+ * then wrong. */
 static bool states_size(int fd, const pnr_tar_member *member)
 {
     char text[4096];

@@ -7,16 +7,16 @@
 
 #include <stdint.h>
 
-/* Zeroed before the first call. */
+/* A file in the archive. The caller zeroes it before the first call. */
 typedef struct pnr_tar_member {
     char name[257];
-    uint64_t first_byte, n_bytes; /* of the contents, in the archive */
-    uint64_t next_byte;           /* where the next header is */
+    uint64_t first_byte, n_bytes; /* place of the contents in the archive */
+    uint64_t next_byte;           /* offset of the next header */
 } pnr_tar_member;
 
-/* Finds the next regular file of the archive; file_bytes: its size. PNR_OK; PNR_EEND: no further
- * one; PNR_EDATA: a header's checksum is wrong, a member reaches beyond the archive, or a pax
- * header states its size; PNR_EIO. */
+/* Finds the next regular file of the archive. file_bytes: size of the archive. PNR_OK; PNR_EEND:
+ * there is no further file; PNR_EDATA: the checksum of a header is wrong, a member reaches beyond
+ * the archive, or a pax header states the size of a member; PNR_EIO. */
 int pnr_tar_next(int fd, uint64_t file_bytes, pnr_tar_member *member, pnr_error *error);
 
 #endif

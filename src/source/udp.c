@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples in datagrams: plain ones with a count, and VITA-49. The kernel writes the samples of the
- * expected datagram directly to their place in the ring, so samples that arrive in order are never
- * copied. */
+/* Samples in plain datagrams with a count, and in VITA-49 packets. The kernel writes the samples of
+ * the expected datagram directly to their place in the memory of the reader, so samples that arrive
+ * in order are never copied. */
 #include "source/address.h"
 #include "source/kind.h"
 #include "source/reorder.h"
@@ -27,21 +27,22 @@ enum {
     QUIET_POLLS = 20,       /* after this many polls without a datagram, a missing datagram counts
                              * as lost */
     MAX_NAP_NS = 1000000,   /* longest wait to fill the memory of a read */
-    MAX_WAITS = 8,          /* in a read */
-    BATCH = 64,             /* datagrams of one system call */
+    MAX_WAITS = 8,          /* waits in one read */
+    BATCH = 64,             /* most datagrams of one system call */
     MAX_DATAGRAM = 1 << 16, /* bytes */
-    FIRST_PAYLOAD = 1024,   /* expected bytes of a datagram before the first one has arrived */
-    MAX_ASTRAY = 256,       /* datagrams of a silent sender in a row that do not go on */
-    MAX_GAP_S = 24 * 3600,  /* a longer gap is taken for a broken count or time */
-    N_GAPS = 64,            /* gaps that are remembered */
+    FIRST_PAYLOAD = 1024,   /* bytes of samples that are expected in the first datagram */
+    MAX_ASTRAY = 256,       /* after this many datagrams in a row without new samples, a silent
+                             * sender counts as restarted */
+    MAX_GAP_S = 24 * 3600,  /* a longer gap means a wrong count or time */
+    N_GAPS = 64,            /* number of gaps in the list */
     N_PARTS = 3,
     CONTROL_BYTES = 64
 };
 
 static const char udp_prefix[] = "udp:", vrt_prefix[] = "vrt:";
 
-/* A datagram is received in three parts: its header; its samples, in the memory of the reader; and
- * an overflow buffer for bytes that do not fit there. */
+/* The kernel writes a datagram in three parts: the header; the samples, into the memory of the
+ * reader; and the remaining bytes, into an overflow buffer. */
 typedef struct slot {
     unsigned char header[PNR_SEQUENCE_MAX_HEADER];
     struct iovec parts[N_PARTS];
@@ -55,34 +56,35 @@ typedef struct udp {
     pnr_address address;
     pnr_sequence sequence;
     pnr_udp_sender sender;
-    pnr_reorder *early; /* datagrams that came before their turn */
+    pnr_reorder *early; /* datagrams that came too early */
     size_t sample_bytes, value_bytes;
     double rate_hz;
 
     slot slots[BATCH];
     struct mmsghdr messages[BATCH];
-    unsigned char *spill;               /* [BATCH][MAX_DATAGRAM] of the third parts */
-    unsigned char *whole;               /* [MAX_DATAGRAM] a datagram in one piece */
-    size_t header_bytes, payload_bytes; /* sizes of the latest datagram, which are expected of the
+    unsigned char *spill;               /* [BATCH][MAX_DATAGRAM] overflow buffers */
+    unsigned char *whole;               /* [MAX_DATAGRAM] buffer for a datagram in one piece */
+    size_t header_bytes, payload_bytes; /* sizes in the latest datagram, which are expected in the
                                          * next ones, too */
 
-    unsigned char *data; /* of the present read */
+    unsigned char *data; /* memory of the present read */
     size_t max_samples, filled;
 
     bool has_begun;
-    uint64_t next;     /* number of the next sample to hand over */
-    bool is_behind;    /* more datagrams may be there */
-    unsigned n_astray; /* datagrams in a row that were not new, or a day ahead */
+    uint64_t next;     /* number of the next sample to return */
+    bool is_behind;    /* the kernel may have more datagrams */
+    unsigned n_astray; /* datagrams in a row whose samples were not new, or a day ahead */
     unsigned n_quiet;  /* polls in a row without a datagram */
-    bool has_time;     /* the sender states a time: */
-    uint64_t time_of;  /* of this sample */
+    bool has_time;     /* the sender has stated a time */
+    uint64_t time_of;  /* number of the sample at utc_ns */
     int64_t utc_ns;
 
-    pnr_run gaps[N_GAPS]; /* the latest, a circle */
+    pnr_run gaps[N_GAPS]; /* the latest gaps, a ring */
     size_t n_gaps;
-    uint64_t n_swapped, n_twice, n_late; /* datagrams */
-    uint64_t n_dropped;                  /* by the kernel */
-    uint64_t dropped_log_ns;             /* CLOCK_MONOTONIC; 0: not logged */
+    uint64_t n_swapped, n_twice, n_late; /* datagrams out of order, duplicate, too late */
+    uint64_t n_dropped;                  /* datagrams that the kernel dropped */
+    uint64_t dropped_log_ns;             /* CLOCK_MONOTONIC of the latest warning of drops; 0: none
+                                          * yet */
 } udp;
 
 /* --- the memory of a read --- */
@@ -111,7 +113,8 @@ static void swap_values(const udp *u, unsigned char *bytes, size_t n_bytes)
 #undef SWAP_EACH
 }
 
-/* Hands over the next n_samples of the read's memory, in the byte order of this machine. */
+/* Adds the next n_samples, which are already in the memory of the read, to the result of the read.
+ * Swaps their bytes to the byte order of this machine. */
 static void hand_over(udp *u, size_t n_samples)
 {
     swap_values(u, u->data + u->filled * u->sample_bytes, n_samples * u->sample_bytes);
@@ -119,7 +122,7 @@ static void hand_over(udp *u, size_t n_samples)
     u->next += n_samples;
 }
 
-/* Copies the samples whose turn has come from the datagrams that arrived early. */
+/* Copies the next samples from datagrams that arrived early, if they have them. */
 static void take_early(udp *u)
 {
     pnr_reorder_packet *first;
@@ -141,7 +144,7 @@ static void take_early(udp *u)
 
 /* --- one datagram --- */
 
-/* Copies a datagram to u->whole, in one piece. */
+/* Copies the parts of a datagram to u->whole. */
 static void gather_datagram(const udp *u, const slot *from, size_t n_bytes)
 {
     size_t n = 0;
@@ -155,7 +158,7 @@ static void gather_datagram(const udp *u, const slot *from, size_t n_bytes)
     }
 }
 
-/* Counts a datagram whose samples were handed over or declared lost before. */
+/* Counts a datagram as late if its samples were declared lost before, else as a duplicate. */
 static void count_stale(udp *u, const pnr_datagram *d)
 {
     bool is_late = false;
@@ -165,8 +168,8 @@ static void count_stale(udp *u, const pnr_datagram *d)
     *(is_late ? &u->n_late : &u->n_twice) += 1;
 }
 
-/* PNR_EAGAIN, or PNR_EDATA after too many datagrams in a row that do not continue a stream whose
- * sender is silent. */
+/* Returns PNR_EAGAIN; or PNR_EDATA after too many datagrams in a row without new samples, if the
+ * sender of the stream is silent. */
 static int count_astray(udp *u, const pnr_datagram *d, pnr_error *error)
 {
     u->n_astray += u->n_astray < MAX_ASTRAY;
@@ -178,8 +181,8 @@ static int count_astray(udp *u, const pnr_datagram *d, pnr_error *error)
                          u->input->name, d->first, u->next);
 }
 
-/* PNR_OK: the samples of the datagram are new. PNR_EAGAIN: they are not new, or the datagram is
- * refused. */
+/* Returns PNR_OK: the samples of the datagram are new; PNR_EAGAIN: they are not new, or the
+ * datagram is refused; PNR_EDATA: the sender has restarted. */
 static int judge_datagram(udp *u, const pnr_datagram *d, pnr_error *error)
 {
     if (!u->has_begun) {
@@ -199,15 +202,17 @@ static int judge_datagram(udp *u, const pnr_datagram *d, pnr_error *error)
     return count_astray(u, d, error);
 }
 
-/* True if the samples of slot i can be handed over from the place where the kernel wrote them, or
- * can be moved to an earlier place without overwriting another datagram of the batch. */
+/* True if the datagram has the next samples of the stream, and its samples can remain in the
+ * memory of the read, or move to an earlier place there without overwriting another datagram of
+ * the batch. */
 static bool is_in_turn(const udp *u, const pnr_datagram *d, bool is_in_parts)
 {
     return is_in_parts && d->first == u->next && pnr_reorder_count(u->early) == 0 &&
            d->n_payload <= u->payload_bytes;
 }
 
-/* Takes the samples of slot i, which is at `from` in the read's memory. */
+/* Adds the samples of a datagram to the result of the read, or copies the datagram to u->early.
+ * from: its slot. */
 static void take_datagram(udp *u, const slot *from, const pnr_datagram *d, bool is_in_parts,
                           size_t n_bytes)
 {
@@ -232,7 +237,8 @@ static void take_datagram(udp *u, const slot *from, const pnr_datagram *d, bool 
         u->n_twice++;
 }
 
-/* Takes a datagram of n_bytes. PNR_OK, also when it is refused; or an error that ends the run. */
+/* Processes a datagram of n_bytes. Returns PNR_OK, also if the datagram is refused; or an error
+ * that ends the run. */
 static int receive_datagram(udp *u, const slot *from, size_t n_bytes, uint64_t now_ns,
                             pnr_error *error)
 {
@@ -276,8 +282,8 @@ static int receive_datagram(udp *u, const slot *from, size_t n_bytes, uint64_t n
 
 /* --- a batch --- */
 
-/* Prepares slot i for a datagram: the i-th one after the next expected one. False: the memory is
- * full. */
+/* Prepares slot i for the i-th datagram after the next expected one. False: the memory of the read
+ * is full. */
 static bool prepare_slot(udp *u, size_t i)
 {
     const size_t begin = u->filled * u->sample_bytes + i * u->payload_bytes;
@@ -325,7 +331,8 @@ static void warn_of_drops(udp *u)
             u->n_dropped);
 }
 
-/* Receives the waiting datagrams. PNR_OK; PNR_EAGAIN: none waits; or an error that ends the run. */
+/* Receives the waiting datagrams. Returns PNR_OK; PNR_EAGAIN: none waits; or an error that ends the
+ * run. */
 static int receive_batch(udp *u, pnr_error *error)
 {
     const uint64_t n_dropped = u->n_dropped;
@@ -366,15 +373,15 @@ static int receive_batch(udp *u, pnr_error *error)
 
 /* --- the stream --- */
 
-/* True if the datagram that is missing before the early ones counts as lost: enough datagrams have
- * arrived after it, or nothing has arrived for a while. */
+/* True if the datagram that is missing before the early datagrams counts as lost: enough datagrams
+ * have arrived after it, or none has arrived for a while. */
 static bool is_lost(const udp *u)
 {
     return pnr_reorder_count(u->early) > u->config->source.udp_reorder ||
            (pnr_reorder_count(u->early) > 0 && u->n_quiet >= QUIET_POLLS);
 }
 
-/* Returns the number of samples that are lost before the first early datagram. */
+/* Counts the samples before the first early datagram as lost. Returns their number. */
 static uint64_t declare_lost(udp *u)
 {
     const uint64_t gap = pnr_reorder_front(u->early)->first - u->next;
@@ -384,8 +391,9 @@ static uint64_t declare_lost(udp *u)
     return gap;
 }
 
-/* Waits if no datagram is there: for a first one, or for as long as it takes to fill the memory,
- * which saves system calls and commits. False: the read ends. */
+/* Waits if the kernel has no datagram. With an empty memory it waits for the first datagram. Else
+ * it waits for the time that fills the memory, because larger reads need fewer system calls. False:
+ * the read ends. */
 static bool wait_for_more(udp *u, int *n_waits)
 {
     struct pollfd wanted = {.fd = u->input->fd, .events = POLLIN};

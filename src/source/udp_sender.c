@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sender of a stream of datagrams: which datagrams are its own, and whether it has stopped. */
+/* Decides if a datagram is from the sender of the stream, and if the sender has stopped. */
 #include "source/udp_sender.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sender of a stream of datagrams. Anybody may send to a port of UDP: as long as the sender of
- * the stream goes on, no other one counts. */
+/* The sender of a stream of datagrams. Anybody may send to a UDP port. While the sender of the
+ * stream goes on, datagrams of other senders are refused. */
 #ifndef PNR_UDP_SENDER_H
 #define PNR_UDP_SENDER_H
 
@@ -12,20 +12,21 @@
 /* The sender of a stream. A struct of zeros: no sender is known yet. */
 typedef struct pnr_udp_sender {
     struct sockaddr_storage address;
-    socklen_t length;  /* of the address; 0: there is none yet */
+    socklen_t length;  /* length of the address; 0: no sender is known yet */
     uint64_t heard_ns; /* CLOCK_MONOTONIC of its latest datagram with new samples */
-    uint64_t empty_ns; /* when no datagram was left in the kernel the last time */
+    uint64_t empty_ns; /* CLOCK_MONOTONIC when the kernel last had no more datagrams */
 } pnr_udp_sender;
 
-/* True if nothing that waited in the kernel was new for a second: the sender has stopped, restarted
- * or moved. Time in which we did not read is no silence. */
+/* True if the sender has stopped, restarted or moved: for a second, all datagrams in the kernel's
+ * buffer were read, and none had new samples. Time in which nobody read does not count. */
 bool pnr_udp_sender_is_silent(const pnr_udp_sender *sender);
-/* True if a datagram from this address may belong to the stream: it is the sender's, or the sender
- * is silent, or there is none yet. */
+/* True if a datagram from this address may belong to the stream: the address is the sender's, the
+ * sender is silent, or no sender is known yet. */
 bool pnr_udp_sender_admits(const pnr_udp_sender *sender, const struct msghdr *message);
-/* The datagram has new samples, and came at now_ns: its sender is that of the stream. */
+/* Notes that a datagram with new samples arrived at now_ns (CLOCK_MONOTONIC). Its sender becomes
+ * the sender of the stream. */
 void pnr_udp_sender_hear(pnr_udp_sender *sender, const struct msghdr *message, uint64_t now_ns);
-/* Writes why a datagram is not admitted, with both addresses. Returns out. */
+/* Writes the reason why a datagram is refused, with both addresses. Returns out. */
 enum { PNR_UDP_REASON_LEN = 192 };
 char *pnr_udp_sender_reason(const pnr_udp_sender *sender, const struct msghdr *message,
                             char out[PNR_UDP_REASON_LEN]);

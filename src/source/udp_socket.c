@@ -26,7 +26,7 @@ static int refuse_errno(const char *name, const char *what, pnr_error *error)
                          strerror(number));
 }
 
-/* Finds the address. *interface: number of the interface after '%', or 0. */
+/* Finds the address. *interface: number of the interface after '%'; 0: no interface is given. */
 static int find_address(const char *name, const pnr_address *address, struct addrinfo **found,
                         unsigned *interface, pnr_error *error)
 {
@@ -67,8 +67,8 @@ static int join_group(int fd, const struct addrinfo *a, unsigned interface)
                       &group, sizeof group);
 }
 
-/* The kernel doubles the size that is asked for, and reports the doubled size. A privileged process
- * may exceed net.core.rmem_max. */
+/* The kernel doubles the wanted size, and reports the doubled size. A privileged process may exceed
+ * net.core.rmem_max. */
 static void enlarge_buffer(int fd, size_t bytes)
 {
     const int wanted = bytes > INT_MAX / 2 ? INT_MAX / 2 : (int)bytes;

@@ -60,7 +60,7 @@ bool pnr_vrt_is_data(const unsigned char *bytes)
 
 static double get_hz(const unsigned char *at)
 {
-    return (double)(int64_t)get_u64(at) / (1 << 20); /* fixed point */
+    return (double)(int64_t)get_u64(at) / (1 << 20); /* fixed point with 20 fractional bits */
 }
 
 /* Reads the field Signal Data Packet Payload Format. */
@@ -75,17 +75,17 @@ static void read_format(const unsigned char *at, pnr_vrt_packet *out)
         (pnr_vrt_format){.is_complex = (first >> 29 & 3) == 1,
                          .is_float = item == FLOAT || item == DOUBLE,
                          .is_signed = item != UNSIGNED,
-                         /* Returns the bits of an item if the item fills its field in the
-                          * packet. */
+                         /* The size of an item in bits, if the item fills its field in the packet;
+                          * else 0, which agrees with no format. */
                          .bits = (first & 0x3f) == (first >> 6 & 0x3f) ? (first & 0x3f) + 1 : 0,
                          .n_channels = (get_u32(at + WORD) & 0xffff) + 1};
 }
 
-/* Reads the fields of a context. Each bit of the first word says whether a field is present. */
+/* Reads the fields of a context. Each bit of the first word says if a field is present. */
 static int read_context(const unsigned char *at, size_t left, pnr_vrt_packet *out, pnr_error *error)
 {
     enum { FREQUENCY = 27, RATE = 21, FORMAT = 15, LAST = 15, MORE_INDICATORS = 0x8e };
-    /* Numbers of words of the fields for bits 31 (the change indicator) to 15. */
+    /* Lengths, in words, of the fields of bits 31 (the change indicator) to 15. */
     static const unsigned char n_words[] = {0, 1, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 1, 1, 2, 1, 2};
     uint32_t indicators;
 
@@ -121,7 +121,7 @@ static int read_context(const unsigned char *at, size_t left, pnr_vrt_packet *ou
 
 /* --- packets --- */
 
-/* Sets n_payload: the datagram's length minus the trailer and the padding. */
+/* Sets n_payload, the length of the datagram without header, trailer and padding. */
 static int measure_payload(const unsigned char *bytes, size_t n_total, pnr_vrt_packet *out,
                            pnr_error *error)
 {
@@ -140,7 +140,7 @@ static int measure_payload(const unsigned char *bytes, size_t n_total, pnr_vrt_p
     return PNR_OK;
 }
 
-/* Reads stream and time. */
+/* Reads the stream identifier, the packet count and the time. */
 static int read_header(const unsigned char *bytes, pnr_vrt_packet *out, pnr_error *error)
 {
     const uint32_t first = get_u32(bytes);
@@ -215,7 +215,8 @@ int64_t pnr_vrt_elapsed(const pnr_vrt_time *from, const pnr_vrt_time *to, pnr_ra
 {
     const __int128 most = (__int128)1 << 62, num = rate_hz.num, den = rate_hz.den;
     const __int128 seconds = (__int128)to->seconds - from->seconds;
-    __int128 n = (int64_t)(to->fraction - from->fraction); /* a count wraps */
+    __int128 n = (int64_t)(to->fraction - from->fraction); /* right also if a sample count wraps to
+                                                            * 0 */
 
     if (to->fraction_kind == PNR_VRT_PICOSECONDS)
         n = nearest_quotient((seconds * (__int128)ps_per_s + n) * num, den * (__int128)ps_per_s);
@@ -226,7 +227,8 @@ int64_t pnr_vrt_elapsed(const pnr_vrt_time *from, const pnr_vrt_time *to, pnr_ra
 
 bool pnr_vrt_utc(const pnr_vrt_time *time, pnr_rational rate_hz, int64_t *utc_ns)
 {
-    static const int64_t gps_epoch_s = 315964800 - 18; /* UTC, less the leap seconds since 1980 */
+    static const int64_t gps_epoch_s = 315964800 - 18; /* UTC of the GPS epoch, minus the leap
+                                                        * seconds since 1980 */
     const int64_t ns_per_s = 1000000000;
     int64_t seconds = time->seconds;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of VITA-49.0 and 49.2 (VRT): signal data with samples, and context with their rate. */
+/* Packets of VITA-49.0 and 49.2 (VRT): signal data contain samples; contexts contain the rate, the
+ * frequency and the format of the samples. */
 #ifndef PNR_VRT_H
 #define PNR_VRT_H
 
@@ -12,14 +13,15 @@
 
 enum { PNR_VRT_MAX_HEADER = 28 /* bytes of the longest header */ };
 
-/* The kinds of seconds (TSI) and of their fraction (TSF) in a time stamp, as numbered on the
- * wire. */
+/* The kinds of seconds (TSI) and of fractions of a second (TSF) in a time stamp, with the numbers
+ * of the standard. */
 typedef enum { PNR_VRT_NO_SECONDS, PNR_VRT_UTC, PNR_VRT_GPS, PNR_VRT_OTHER } pnr_vrt_seconds;
 typedef enum {
     PNR_VRT_NO_FRACTION,
-    PNR_VRT_SAMPLES,     /* since the second began; without seconds: since any time */
+    PNR_VRT_SAMPLES,     /* samples since the second began; without seconds: since an unknown
+                          * time */
     PNR_VRT_PICOSECONDS, /* since the second began */
-    PNR_VRT_FREE_RUNNING /* samples since any time */
+    PNR_VRT_FREE_RUNNING /* samples since an unknown time */
 } pnr_vrt_fraction;
 
 /* The time of the first sample of a packet. */
@@ -30,10 +32,10 @@ typedef struct pnr_vrt_time {
     uint64_t fraction;
 } pnr_vrt_time;
 
-/* The samples as a context states them. */
+/* The format of the samples, as a context states it. */
 typedef struct pnr_vrt_format {
     bool is_complex, is_float, is_signed;
-    unsigned bits; /* of I, and of Q */
+    unsigned bits; /* bits of a real value, of I, or of Q */
     size_t n_channels;
 } pnr_vrt_format;
 
@@ -41,11 +43,11 @@ typedef struct pnr_vrt_packet {
     bool is_context; /* false: signal data */
     bool has_stream;
     uint32_t stream;
-    unsigned count;   /* of packets, modulo 16 */
+    unsigned count;   /* packet count, modulo 16 */
     size_t n_header;  /* bytes before the payload */
     size_t n_payload; /* bytes of samples, big endian */
     pnr_vrt_time time;
-    /* of a context: */
+    /* The members below are only in a context. */
     double rate_hz;      /* 0: not stated */
     double frequency_hz; /* RF reference frequency; 0: not stated */
     bool has_format;
@@ -58,19 +60,20 @@ size_t pnr_vrt_header_bytes(const unsigned char *bytes);
 bool pnr_vrt_is_data(const unsigned char *bytes);
 
 /* Reads the header of a packet of any origin, which fills a datagram of n_total bytes. `bytes` has
- * the first n_bytes of them: at least the header, and all of a context. Allocates nothing. PNR_OK,
- * or PNR_EDATA with the reason: cut short, a length that is not that of the datagram, a type other
- * than signal data and context, spectra instead of samples, or a rate that is no number above 0. */
+ * the first n_bytes of the datagram: at least the header, and all of a context. Allocates nothing.
+ * PNR_OK, or PNR_EDATA with the reason: the packet is cut short, its length is not the length of
+ * the datagram, its type is neither signal data nor context, it has spectra instead of samples, or
+ * its rate is no number above 0. */
 int pnr_vrt_read(const unsigned char *bytes, size_t n_bytes, size_t n_total, pnr_vrt_packet *out,
                  pnr_error *error);
 
-/* True if times of this form tell samples apart. */
+/* True if time stamps of this form differ from sample to sample. */
 bool pnr_vrt_time_is_exact(const pnr_vrt_time *time);
-/* Returns the number of samples from one time to another of the same form, exact and rounded to the
- * nearest; limited to +-2^62. */
+/* Returns the number of samples between two times of the same form, computed exactly and rounded to
+ * the nearest integer; limited to +-2^62. */
 int64_t pnr_vrt_elapsed(const pnr_vrt_time *from, const pnr_vrt_time *to, pnr_rational rate_hz);
-/* Sets *utc_ns. False: the time has no seconds of UTC or GPS (less 18 leap seconds), or no fraction
- * of a second. */
+/* Sets *utc_ns; GPS time is 18 s ahead of UTC. False: the seconds are neither UTC nor GPS, the
+ * fraction is missing, or it is more than a second. */
 bool pnr_vrt_utc(const pnr_vrt_time *time, pnr_rational rate_hz, int64_t *utc_ns);
 
 #endif

@@ -17,10 +17,9 @@
 enum {
     PATIENCE_MS = 50,
     MAX_MESSAGE_BYTES = 1 << 24,
-    MOST_WAITING =
-        16,          /* messages of a sender that libzmq keeps: 256 MiB; the sender keeps others */
-    MAX_ASTRAY = 16, /* refused messages in a row whose offsets do not follow */
-    MAX_GAP_S = 24 * 3600 /* a longer gap is taken for a broken offset or time */
+    MOST_WAITING = 16, /* messages of a sender that libzmq queues here: 256 MiB */
+    MAX_ASTRAY = 16, /* after this many refused offsets in a row, the sender counts as restarted */
+    MAX_GAP_S = 24 * 3600 /* a longer gap means a wrong offset or time */
 };
 static const char sub_prefix[] = "zmq-sub:", pull_prefix[] = "zmq-pull:", bind_word[] = "bind:";
 
@@ -29,30 +28,30 @@ typedef struct stream {
     const char *endpoint;
     void *context, *socket;
     bool is_sub, is_bound, has_tags;
-    const char *key; /* "": any */
+    const char *key; /* source.zmq_key; "": any key */
     pnr_rational rate_hz;
     size_t item_bytes;
 
-    zmq_msg_t message; /* the present one */
+    zmq_msg_t message; /* the present message */
     const unsigned char *items;
-    size_t n_items; /* left of it */
+    size_t n_items; /* items of the message that are not read yet */
     pnr_gr_header header;
-    size_t next_time; /* of header.times */
+    size_t next_time; /* index in header.times */
 
     bool has_begun;
     uint64_t offset;   /* GNU Radio's number of the next item */
-    uint64_t position; /* of the next item in our stream */
-    uint64_t gap;      /* positions lost before the next item */
+    uint64_t position; /* position of the next item in the stream */
+    uint64_t gap;      /* number of positions lost before the next item */
     unsigned n_astray;
 
-    bool has_clock; /* the first rx_time has come: */
+    bool has_clock; /* a tag rx_time has given clock_utc_ns, the time of clock_position */
     uint64_t clock_position;
     int64_t clock_utc_ns;
 } stream;
 
 /* --- one message --- */
 
-/* Receives a part. False: none is there. */
+/* Receives a part of a message. False: none waits. */
 static bool receive_part(stream *s, zmq_msg_t *part)
 {
     zmq_msg_close(part);
@@ -60,8 +59,8 @@ static bool receive_part(stream *s, zmq_msg_t *part)
     return zmq_msg_recv(part, s->socket, ZMQ_DONTWAIT) >= 0;
 }
 
-/* Receives a message, [key] and items, and drops any further parts. PNR_EAGAIN: there is none, or
- * it is refused. */
+/* Receives a message: a key, if the sender has one, and items. Drops further parts. PNR_EAGAIN:
+ * there is no message, or it is refused. */
 static int receive_message(stream *s)
 {
     zmq_pollitem_t wanted = {.socket = s->socket, .events = ZMQ_POLLIN};
@@ -89,8 +88,8 @@ static int receive_message(stream *s)
     return PNR_EAGAIN;
 }
 
-/* Checks that the items follow the previous ones, and notes the number of items missing between.
- * PNR_EAGAIN: refused. */
+/* Checks that the items follow the previous ones, and sets s->gap to the number of missing items.
+ * PNR_EAGAIN: the message is refused; PNR_EDATA: the sender has restarted. */
 static int follow_offset(stream *s, pnr_error *error)
 {
     const uint64_t most = (uint64_t)(MAX_GAP_S * pnr_rational_double(s->rate_hz));
@@ -115,7 +114,8 @@ static int follow_offset(stream *s, pnr_error *error)
     return PNR_EAGAIN;
 }
 
-/* Sets items and n_items. PNR_EAGAIN: the message is refused. */
+/* Sets items and n_items. PNR_EAGAIN: the message is refused; PNR_ECONFIG: it states another rate;
+ * PNR_EDATA: the sender has restarted. */
 static int open_message(stream *s, pnr_error *error)
 {
     const unsigned char *bytes = zmq_msg_data(&s->message);
@@ -159,8 +159,8 @@ static int open_message(stream *s, pnr_error *error)
 
 /* --- the stream --- */
 
-/* Takes the times of the next item. The first time sets the clock. If a later time is ahead of the
- * clock, the receiver has lost that many samples before this item. */
+/* Compares the tags rx_time of the next item with the clock. The first time sets the clock. If a
+ * later time is ahead of the clock, the receiver has lost the samples of the difference. */
 static void take_times(stream *s)
 {
     const __int128 ns_per_s = PNR_NS_PER_S, num = s->rate_hz.num, den = s->rate_hz.den;
@@ -261,7 +261,7 @@ static int stream_describe(pnr_source_input *input, const pnr_config *config, pn
     return PNR_OK;
 }
 
-/* Connects to the sender, or binds for it. */
+/* Connects to the sender, or binds the endpoint so that the sender can connect. */
 static int reach_sender(const stream *s, pnr_error *error)
 {
     int number;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a sound card, which may transmit the code at the same time. One thread reads frames
- * and writes the same number of frames, so both directions stay in step. */
+/* Records samples with a sound card, which may transmit the code at the same time. One thread reads
+ * frames and writes the same number of frames, so both directions stay in step. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "source/alsa/device.h"
@@ -16,54 +16,55 @@
 
 enum {
     PATIENCE_MS = 50,
-    MOST_STOPS = 16, /* in a row, without a frame between them */
-    /* After a stop the transmitter is silent for this part of its buffer, an eighth of a second,
-     * until the position of its first frame is known. */
+    MOST_STOPS = 16, /* most stops in a row without a frame between them */
+    /* After a stop, the transmitter is silent for 1/SILENT_SHARE of its buffer (an eighth of a
+     * second). In this time the position of its first frame becomes known. */
     SILENT_SHARE = 4
 };
 
 typedef struct card {
     pnr_alsa_device capture;
     pnr_alsa_player *player; /* NULL: nothing is transmitted */
-    bool is_linked;          /* one start and one stop for both directions */
+    bool is_linked;          /* both directions start and stop together */
     const pnr_source_input *input;
     const pnr_config *config;
     const pnr_source_info *info;
     double rate_hz;
-    bool is_short;          /* the memory has 16-bit integers, else floats */
+    bool is_short;          /* samples in memory are 16-bit integers; false: floats */
     unsigned char *staging; /* [capture.buffer] frames */
     snd_pcm_status_t *status;
 
-    uint64_t position;   /* of the next frame in the stream */
+    uint64_t position;   /* position of the next frame in the stream */
     uint64_t n_captured; /* frames read since the last start */
-    uint64_t n_dropped;  /* number of frames after the restart that are not used, because silence
-                          * was transmitted */
+    uint64_t n_dropped;  /* number of frames after a restart that count as lost, because the
+                          * transmitter was silent */
     bool has_begun;
-    bool is_restarted; /* the position of the first frame is not known yet */
-    /* The card captured the frame before stamp_position at stamp_ns. CLOCK_BOOTTIME: sleep
-     * counts. */
+    bool is_restarted; /* the position of the first frame after the restart is not known yet */
+    /* The card captured the frame before stamp_position at the time stamp_ns of CLOCK_BOOTTIME,
+     * which also runs while the machine sleeps. */
     uint64_t stamp_position;
     int64_t stamp_ns; /* 0: no frame has come yet */
-    int64_t slept_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC */
+    int64_t slept_ns; /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC */
 
-    int write_error;  /* an error of ALSA, after which the card must start again; 0: none */
-    unsigned n_stops; /* since the last frame */
+    int write_error;  /* an error of ALSA when the transmitter wrote; the card must then start
+                       * again; 0: no error */
+    unsigned n_stops; /* number of stops since the last frame */
 } card;
 
 static const char prefix[] = "alsa:";
 
 /* --- start and stop --- */
 
-/* Stops both directions, and starts them again. If they are linked, their first frames have the
- * same time. n_silent: the number of silent frames with which the transmitter begins. Returns 0, or
- * an error of ALSA. */
+/* Stops both directions, and starts them again. If the directions are linked, their first frames
+ * have the same time. n_silent: number of silent frames with which the transmitter begins. Returns
+ * 0, or an error of ALSA. */
 static int start_card(card *c, uint64_t n_silent)
 {
     snd_pcm_t *capture = c->capture.pcm;
     snd_pcm_t *playback = c->player != NULL ? pnr_alsa_player_device(c->player)->pcm : NULL;
     int code;
 
-    /* Both directions stop before one of them is prepared, because linked directions stop
+    /* Both directions must stop before one of them is prepared, because linked directions stop
      * together. */
     (void)snd_pcm_drop(capture);
     if (playback != NULL)
@@ -85,9 +86,9 @@ static int64_t clock_ns(clockid_t clock)
     return (int64_t)now.tv_sec * PNR_NS_PER_S + now.tv_nsec;
 }
 
-/* Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC. CLOCK_MONOTONIC stands still while the machine
- * sleeps. While both clocks agree with the previous value, that value is returned again, so that a
- * pause between the two readings adds no error. */
+/* Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC, the time that the machine has slept. If both clocks
+ * agree with the previous value, returns this value again, so a pause between the readings of the
+ * clocks adds no error. */
 static int64_t measure_sleep(card *c)
 {
     const int64_t before = (int64_t)pnr_clock_ns(), boot = clock_ns(CLOCK_BOOTTIME),
@@ -98,9 +99,9 @@ static int64_t measure_sleep(card *c)
     return c->slept_ns;
 }
 
-/* Waits for frames. Sets the time of the newest frame, and the number of waiting frames. If the
- * card has no time stamps, takes the present time. Returns 1: there are frames; 0: none within 50
- * ms; -EPIPE, -ESTRPIPE: the card stopped; or another error of ALSA. */
+/* Waits for frames. Sets the time of the newest frame (the present time if the card has no time
+ * stamps), and the number of waiting frames. Returns 1: there are frames; 0: there are none within
+ * 50 ms; -EPIPE, -ESTRPIPE: the card stopped; or another error of ALSA. */
 static int wait_for_frames(card *c, int64_t *newest_ns, uint64_t *n_waiting)
 {
     snd_htimestamp_t stamp;
@@ -128,8 +129,8 @@ static int wait_for_frames(card *c, int64_t *newest_ns, uint64_t *n_waiting)
     return 1;
 }
 
-/* Returns the number of missing frames: the frames that the card captured since the last stamp,
- * computed from the time that has passed, minus those that were read and those that wait. */
+/* Returns the number of missing frames. The time since the last stamp gives the number of frames
+ * that the card captured since then. All of these that were neither read nor wait are missing. */
 static uint64_t count_missing(const card *c, int64_t newest_ns, uint64_t n_waiting)
 {
     const double passed = (double)(newest_ns - c->stamp_ns) * 1e-9 * c->rate_hz;
@@ -139,8 +140,8 @@ static uint64_t count_missing(const card *c, int64_t newest_ns, uint64_t n_waiti
     return c->stamp_ns != 0 && missing > 0 ? (uint64_t)missing : 0;
 }
 
-/* Sets the position of the first frame after a restart, and transmits again. Returns the frames
- * that were lost. */
+/* Computes the position of the first frame after a restart, and transmits again. Returns the number
+ * of lost frames. */
 static uint64_t find_position(card *c, int64_t newest_ns, uint64_t n_waiting)
 {
     const uint64_t gap = count_missing(c, newest_ns, n_waiting);
@@ -154,7 +155,8 @@ static uint64_t find_position(card *c, int64_t newest_ns, uint64_t n_waiting)
 
 /* --- losses --- */
 
-/* True if the card stopped because nothing was left to play, and not because capture was full. */
+/* True if the card stopped because the buffer of the transmitter was empty. False if the buffer of
+ * the capture was full. */
 static bool is_underrun(const card *c)
 {
     if (c->player == NULL)
@@ -183,8 +185,8 @@ static void tell_stop(const card *c, int number)
                    c->position);
 }
 
-/* Starts the card just before the first read: a card that started earlier might have a full buffer
- * by now. */
+/* Starts the card immediately before the first read. If it started earlier, its buffer might be
+ * full now. */
 static int begin_stream(card *c, pnr_error *error)
 {
     const int number = start_card(c, 0);
@@ -215,8 +217,8 @@ static int restart_card(card *c, int number, pnr_error *error)
 
 /* --- reading --- */
 
-/* Reads up to n_frames into data, in the format of memory. data NULL: drops the frames. Returns the
- * number of frames, or an error of ALSA. */
+/* Reads up to n_frames frames into data, in the sample format of the memory. data NULL: drops the
+ * frames. Returns the number of frames, or an error of ALSA. */
 static snd_pcm_sframes_t read_frames(card *c, size_t n_frames, void *data)
 {
     const bool is_direct = c->is_short && data != NULL;
@@ -234,7 +236,7 @@ static snd_pcm_sframes_t read_frames(card *c, size_t n_frames, void *data)
     return n;
 }
 
-/* Keeps the time of the newest frame, and sets the time of the next one in the block. */
+/* Stores the time of the newest frame. Sets the time of the block to the time of the next frame. */
 static void keep_time(card *c, int64_t newest_ns, uint64_t n_waiting, pnr_source_block *block)
 {
     const double age_s = (double)n_waiting / c->rate_hz;
@@ -264,7 +266,7 @@ static int alsa_read(void *state, void *data, size_t max_samples, pnr_source_blo
         block->gap = gap;
         return PNR_OK;
     }
-    /* Sound servers drop frames that nobody reads, and do not always report a stop. */
+    /* Sound servers drop frames that nobody reads. They do not always report this as a stop. */
     if (count_missing(c, newest_ns, n_waiting) > c->capture.buffer / 2)
         return restart_card(c, -EPIPE, error);
     keep_time(c, newest_ns, n_waiting, block);
@@ -338,7 +340,7 @@ static int alsa_describe(pnr_source_input *input, const pnr_config *config, pnr_
     return PNR_OK;
 }
 
-/* Opens the transmitter, and links it to the capture. */
+/* Opens the transmitter if transmit.output is set, and links it to the capture. */
 static int open_player(card *c, bool is_complex, pnr_error *error)
 {
     const char *output = c->config->transmit.output;

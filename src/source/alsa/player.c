@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1024 }; /* frames made at a time */
+enum { CHUNK = 1024 }; /* most frames that are computed at a time */
 
 struct pnr_alsa_player {
     pnr_alsa_device device;
     pnr_wave *wave;
     double gain;
     bool is_complex;
-    int channel;          /* -1: all */
+    int channel;          /* channel that transmits; -1: all channels */
     double (*iq)[2];      /* [CHUNK] */
     double *frames;       /* [CHUNK][n_channels] */
-    unsigned char *bytes; /* [CHUNK][n_channels] in the format of the device */
-    uint64_t origin;      /* sample of the stream that is frame 0 */
-    uint64_t n_silent;    /* the first frames */
+    unsigned char *bytes; /* [CHUNK][n_channels] values in the format of the device */
+    uint64_t origin;      /* number of the sample in the stream that is frame 0 */
+    uint64_t n_silent;    /* number of silent frames at the start */
     uint64_t n_written;   /* frames */
 };
 
@@ -87,7 +87,8 @@ const pnr_alsa_device *pnr_alsa_player_device(const pnr_alsa_player *p)
     return &p->device;
 }
 
-/* Writes a value, or a pair of values, to its channel of a frame, or to all channels. */
+/* Fills a frame: the transmitting channel has a value, or a pair of values if the waveform is
+ * complex; all other channels are 0. */
 static void put_frame(const pnr_alsa_player *p, const double iq[2], double *frame)
 {
     const size_t n_values = p->is_complex ? 2 : 1;
@@ -97,7 +98,7 @@ static void put_frame(const pnr_alsa_player *p, const double iq[2], double *fram
             p->channel < 0 || v / n_values == (size_t)p->channel ? p->gain * iq[v % n_values] : 0;
 }
 
-/* Makes frames n_written .. n_written + n - 1; n is at most CHUNK. */
+/* Computes frames n_written .. n_written + n - 1, where n is at most CHUNK. */
 static void make_frames(pnr_alsa_player *p, size_t n)
 {
     const uint64_t silent = p->n_silent > p->n_written ? p->n_silent - p->n_written : 0;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Returns x as an integer of this number of bits. */
+/* Returns x, with full scale 1, as an integer with this number of bits. */
 static int32_t quantize(double x, int bits)
 {
     const double scale = ldexp(1, bits - 1);
@@ -46,7 +46,7 @@ static void write_s32(const double *from, size_t n_values, unsigned char *to)
     }
 }
 
-/* The sign is bit 23. */
+/* Converts a 24-bit sample to a float. Bit 23 is its sign. */
 static float value_of_24(uint32_t bits)
 {
     return (float)(int32_t)(bits << 8) * 0x1p-31f;

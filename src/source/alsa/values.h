@@ -6,20 +6,22 @@
 #include <alsa/asoundlib.h>
 #include <stddef.h>
 
-/* Full scale is 1. A sample of 24 bits in a word of 32 has its bits in the three low bytes; the
+/* A sample format. Full scale is 1. A 24-bit sample in a 32-bit word is in the three low bytes. The
  * high byte is ignored. */
 typedef struct pnr_alsa_values {
     snd_pcm_format_t format;
-    const char *name; /* as arecord has it */
-    size_t bytes;     /* of one value */
-    /* Exact, except for samples of 32 bits, whose last 8 bits are rounded. */
+    const char *name; /* name of the format in arecord */
+    size_t bytes;     /* bytes of one value */
+    /* Converts to floats. This is exact, except for samples of 32 bits: they are rounded to 24
+     * bits. */
     void (*read)(const unsigned char *from, size_t n_values, float *to);
-    /* Rounds to nearest. Values beyond the range become its ends. */
+    /* Rounds to the nearest value. A value outside the range becomes the nearest end of the
+     * range. */
     void (*write)(const double *from, size_t n_values, unsigned char *to);
 } pnr_alsa_values;
 
 enum { PNR_ALSA_FORMATS = 5 };
-/* The best first. S16 is the last. */
+/* The best format is the first. S16 is the last. */
 extern const pnr_alsa_values pnr_alsa_formats[PNR_ALSA_FORMATS];
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the HDF5 files of Digital RF. Refuses features that read other files, or that need more
- * memory than the size of the file justifies: links, external and virtual data, giant chunks. */
+/* Reads the HDF5 files of Digital RF. Refuses links, and external and virtual data, because they
+ * read other files. Refuses giant chunks, because they need more memory than the size of the file
+ * justifies. */
 #include "source/digital-rf/hdf5_file.h"
 
 #include <inttypes.h>
@@ -18,13 +19,14 @@ static int name_file(const char *path, const pnr_error *inner, pnr_error *error)
 
 static hid_t open_quietly(const char *path)
 {
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* the caller says what is wrong */
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* HDF5 prints no errors: the caller reports them */
     return H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
 }
 
 /* --- properties --- */
 
-/* Opens an attribute of one number. -1: there is none, or it is of another kind. */
+/* Opens an attribute that is a single number. Returns -1 if the attribute is missing, or is
+ * something else. */
 static hid_t open_number(hid_t file, const char *name, bool is_integer)
 {
     const hid_t attribute = H5Aexists(file, name) > 0 ? H5Aopen(file, name, H5P_DEFAULT) : -1;
@@ -46,8 +48,8 @@ static hid_t open_number(hid_t file, const char *name, bool is_integer)
     return -1;
 }
 
-/* Reads an attribute of one integer. A value outside of the signed 64-bit range becomes the nearest
- * end of that range. */
+/* Reads an attribute that is a single integer. A value outside the signed 64-bit range becomes the
+ * nearest end of that range. */
 static int read_integer(hid_t file, const char *name, int64_t *out, pnr_error *error)
 {
     const hid_t attribute = open_number(file, name, true);
@@ -60,7 +62,7 @@ static int read_integer(hid_t file, const char *name, int64_t *out, pnr_error *e
                                    "the attribute %s is missing, or is no single integer", name);
 }
 
-/* Reads the rate as versions before 2.3 write it: one number instead of numerator and
+/* Reads the rate as versions of Digital RF before 2.3 write it: one number instead of numerator and
  * denominator. */
 static int read_old_rate(hid_t file, pnr_drf_layout *out, pnr_error *error)
 {
@@ -125,7 +127,8 @@ static bool is_hard_link(hid_t file, const char *name)
            H5Lget_info(file, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
 }
 
-/* Returns the bytes of a chunk, 0 when there are none; UINT64_MAX: the data lie in other files. */
+/* Returns the size of a chunk in bytes. 0: the data have no chunks; UINT64_MAX: the data are in
+ * other files. */
 static uint64_t chunk_bytes_of(hid_t data)
 {
     const hid_t list = H5Dget_create_plist(data), type = H5Dget_type(data);
@@ -146,7 +149,7 @@ static uint64_t chunk_bytes_of(hid_t data)
     return bytes;
 }
 
-/* Opens a data set of this file with a cache that holds a chunk, and reads its extent. */
+/* Opens a data set of this file with a cache for one chunk, and reads its dimensions. */
 static hid_t open_data(hid_t file, const char *name, hsize_t dims[2], pnr_error *error)
 {
     hid_t data = is_hard_link(file, name) ? H5Dopen2(file, name, H5P_DEFAULT) : -1;
@@ -206,7 +209,7 @@ static int read_index(pnr_drf_file *out, pnr_error *error)
     return is_read ? PNR_OK : pnr_error_set(error, PNR_EDATA, "rf_data_index cannot be read");
 }
 
-/* Finds the form of memory for a type of number. NULL: none. */
+/* Finds the form of the numbers of an HDF5 type. NULL: the type is not supported. */
 static const pnr_number_form *find_form(hid_t type)
 {
     const size_t bytes = H5Tget_size(type);
@@ -221,7 +224,7 @@ static const pnr_number_form *find_form(hid_t type)
     return pnr_number_form_find(name, strlen(name));
 }
 
-/* Finds the form of the two members of a complex sample. NULL: the type is another one. */
+/* Finds the form of the two members (r, i) of a complex sample. NULL: the type is not supported. */
 static const pnr_number_form *find_complex_form(hid_t type)
 {
     const pnr_number_form *forms[2] = {NULL, NULL};
@@ -258,7 +261,7 @@ static hid_t native_type(const pnr_number_form *form)
     }
 }
 
-/* Sets form, and the type of a sample in memory. */
+/* Sets out->form, and out->type, the type of a sample in memory. */
 static int read_type(const pnr_drf_layout *layout, pnr_drf_file *out, pnr_error *error)
 {
     const hid_t type = H5Dget_type(out->data);

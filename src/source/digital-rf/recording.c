@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Digital RF: a folder of one channel, with folders of HDF5 files named after their time. */
+/* Reads Digital RF recordings: a channel is a folder, which has folders of HDF5 files. Their names
+ * are the times of their samples. */
 #include "source/digital-rf/hdf5_file.h"
 #include "source/kind.h"
 
@@ -18,7 +19,7 @@
 
 enum { STAGE_BYTES = 1 << 18, PATIENCE_MS = 50, NAME_LEN = 64, CHILD_S = 30 };
 
-/* Times of the names in a folder, ascending. */
+/* The times in the names of a folder's entries, in ascending order. */
 typedef struct times {
     int64_t *items;
     size_t n, next, room;
@@ -28,25 +29,26 @@ typedef struct recording {
     pnr_source_input *input;
     pnr_drf_layout layout;
     bool follows; /* waits for more files at the end */
-    char *path;   /* of the file, with room for the longest name */
+    char *path;   /* path of the present file; the memory is enough for the longest name */
     size_t path_room;
 
-    times folders, files; /* s, ms */
+    times folders, files; /* since 1970: folders in s, files in ms */
     int64_t folder_s, file_ms;
     pnr_drf_file file;
-    const pnr_number_form *form; /* of the first file, and of all */
-    size_t sample_bytes;         /* of all channels */
-    size_t row;                  /* of the index of the file, */
-    uint64_t local;              /* and of its data: to be read next */
+    const pnr_number_form *form; /* form of the numbers in all files */
+    size_t sample_bytes;         /* bytes of a sample of all channels */
+    size_t row;                  /* row of the file's index that is read next */
+    uint64_t local;              /* row of the file's data that is read next */
 
-    /* Samples are counted since 1970. */
-    unsigned char *stage; /* [STAGE_BYTES] as in the file */
+    /* `stage` has samples of the file that are not returned yet. All sample numbers count from
+     * 1970. */
+    unsigned char *stage; /* [STAGE_BYTES] samples as in the file */
     size_t staged_at, n_staged;
-    uint64_t staged_sample; /* the next of the stage */
-    size_t n_present;       /* of the stage: what read hands over next */
-    uint64_t read_end;      /* position after the last sample that was read from a file */
-    uint64_t position;      /* the next one to hand over */
-    uint64_t first;         /* of the stream */
+    uint64_t staged_sample; /* number of the next sample in the stage */
+    size_t n_present;       /* samples in the stage that a read may return now */
+    uint64_t read_end;      /* number of the sample after the last one that was read from a file */
+    uint64_t position;      /* number of the next sample to return */
+    uint64_t first;         /* number of the first sample of the stream */
     bool has_begun;
 } recording;
 
@@ -59,8 +61,8 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Reads the times from the names in a folder, and lists those later than `above` in ascending
- * order. A folder that does not exist gives an empty list. */
+/* Reads the times from the names in a folder. Lists the times after `above` in ascending order. If
+ * the folder does not exist, the list is empty. */
 static int list_times(times *out, const char *path, bool (*read_name)(const char *, int64_t *),
                       int64_t above, pnr_error *error)
 {
@@ -93,7 +95,8 @@ static int list_times(times *out, const char *path, bool (*read_name)(const char
     return PNR_OK;
 }
 
-/* Writes the path of a folder into r->path, or that of a file in it if ms >= 0. */
+/* Writes the path of a folder into r->path. If ms >= 0, writes the path of a file in this
+ * folder. */
 static void make_path(recording *r, int64_t folder_s, int64_t ms)
 {
     char time[PNR_TIME_LEN];
@@ -107,13 +110,14 @@ static void make_path(recording *r, int64_t folder_s, int64_t ms)
                  ms / 1000, ms % 1000);
 }
 
-/* Finds the next file: sets folder_s, file_ms and path. PNR_EEND: there is none yet. */
+/* Finds the next file: sets folder_s, file_ms and path. PNR_EEND: there is no next file yet. */
 static int find_next_file(recording *r, pnr_error *error)
 {
     int code;
 
     while (r->files.next == r->files.n) {
-        /* The folders are listed first: when a later folder exists, the present one is complete. */
+        /* The folders are listed first: if a later folder exists, the present folder is
+         * complete. */
         if (r->folders.next == r->folders.n &&
             (code = list_times(&r->folders, r->input->name, pnr_drf_folder_name, r->folder_s,
                                error)) != PNR_OK)
@@ -137,8 +141,8 @@ static int find_next_file(recording *r, pnr_error *error)
 
 /* --- samples --- */
 
-/* Opens the file of r->path. Its samples must have the same form as those of the files before, and
- * must follow them in time. */
+/* Opens the file r->path. Its samples must have the same form as the samples of the files before,
+ * and must follow them in time. */
 static int open_file(recording *r, pnr_error *error)
 {
     const int code = pnr_drf_file_open(r->path, &r->layout, r->file_ms, &r->file, error);
@@ -162,7 +166,8 @@ static int open_file(recording *r, pnr_error *error)
     return PNR_EDATA;
 }
 
-/* Reads the next samples of the open file into the stage; closes it after its last ones. */
+/* Reads the next samples of the open file into the stage. Closes the file after its last
+ * samples. */
 static int fill_stage(recording *r, pnr_error *error)
 {
     const pnr_drf_row *row = &r->file.rows[r->row];
@@ -185,8 +190,8 @@ static int fill_stage(recording *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Loads samples into the empty stage. PNR_EEND: all files are read. After the begin of the stream,
- * a file with an error is skipped. */
+/* Loads samples into the empty stage. PNR_EEND: all files are read. After the start of the stream,
+ * skips a file that has an error. */
 static int load_samples(recording *r, pnr_error *error)
 {
     pnr_error inner = {0};
@@ -197,7 +202,7 @@ static int load_samples(recording *r, pnr_error *error)
             return code;
         code = r->file.file == 0 ? open_file(r, &inner) : PNR_OK;
         if (code == PNR_OK && r->stage == NULL)
-            return PNR_OK; /* describe looks at the first file */
+            return PNR_OK; /* open_recording needs only the open file */
         if (code == PNR_OK && (code = fill_stage(r, &inner)) == PNR_OK)
             return PNR_OK;
         if (!r->has_begun || code == PNR_ENOMEMORY)
@@ -215,8 +220,8 @@ static void drop_staged(recording *r, size_t n)
     r->n_staged -= n;
 }
 
-/* Sets n_present >= 1, the number of next samples of the stage that are not missing. PNR_EEND: the
- * recording has ended. */
+/* Sets n_present, >= 1: the number of samples in the stage before the next missing sample. Drops
+ * missing samples at the start of the stage. PNR_EEND: the recording has ended. */
 static int find_present(recording *r, pnr_error *error)
 {
     const size_t n_numbers = r->sample_bytes / r->form->number.bytes;
@@ -242,7 +247,8 @@ static int find_present(recording *r, pnr_error *error)
 
 /* --- the kind --- */
 
-/* Returns the end of the samples of the open file. Missing samples at its end do not count. */
+/* Returns the number of the sample after the last one of the open file. Missing samples at the end
+ * of the file do not count. */
 static uint64_t find_end(recording *r)
 {
     const pnr_drf_row *last = &r->file.rows[r->file.n_rows - 1];
@@ -272,7 +278,8 @@ static uint64_t find_end(recording *r)
     return last->sample + n;
 }
 
-/* Finds the present end of the recording, in its last file. */
+/* Finds the present end of the recording in its last file. *end: number of the sample after the
+ * last one. */
 static int measure(recording *r, uint64_t *end, pnr_error *error)
 {
     times *folders = &r->folders, *files = &r->files;
@@ -293,7 +300,7 @@ static int measure(recording *r, uint64_t *end, pnr_error *error)
     return PNR_OK;
 }
 
-/* Goes back to before the first file. */
+/* Closes the file and forgets all names, so that find_next_file returns the first file again. */
 static void rewind_files(recording *r)
 {
     pnr_drf_file_close(&r->file);
@@ -303,7 +310,7 @@ static void rewind_files(recording *r)
     r->read_end = 0;
 }
 
-/* Reads the properties, and opens the first file, which states the type of the samples. */
+/* Reads the properties, and opens the first file, which has the type of the samples. */
 static int open_recording(recording *r, pnr_error *error)
 {
     static const char *const names[] = {"drf_properties.h5", "metadata.h5"};
@@ -336,7 +343,7 @@ static int open_recording(recording *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Opens the recording at its first sample. *end: position after its last sample. */
+/* Opens the recording at its first sample. *end: number of the sample after its last one. */
 static int find_bounds(recording *r, uint64_t *end, pnr_error *error)
 {
     int code = open_recording(r, error);
@@ -350,8 +357,9 @@ static int find_bounds(recording *r, uint64_t *end, pnr_error *error)
     return find_present(r, error);
 }
 
-/* Tries the recording in a child process, because HDF5 1.10.8 crashes on some damaged files. False:
- * the child crashed, or needed more than CHILD_S; the caller then refuses the recording. */
+/* Tries the recording in a child process, because HDF5 1.10.8 crashes on some damaged files.
+ * Returns false if the child crashed, or needed more than CHILD_S seconds of processor time. The
+ * caller then refuses the recording. */
 static bool is_survived(recording *r)
 {
     const struct rlimit time = {CHILD_S, CHILD_S}, no_core = {0, 0};
@@ -411,8 +419,8 @@ static int recording_describe(pnr_source_input *input, const pnr_config *config,
     return PNR_OK;
 }
 
-/* Opens the first file that has samples at or after this position, and skips the samples before
- * it. */
+/* Opens the first file that has samples at or after this position, and skips the samples before the
+ * position. */
 static int recording_seek(void *state, uint64_t position, pnr_error *error)
 {
     recording *r = state;

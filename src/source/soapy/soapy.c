@@ -17,12 +17,12 @@
 
 enum {
     PATIENCE_US = 50000,
-    FIRST_PATIENCE_S = 5,   /* for the first samples */
-    SILENCE_S = 5,          /* without samples, before a warning */
-    READ_SAMPLES = 1 << 16, /* most of one read */
-    MAX_ERRORS = 16,        /* in a row */
-    MAX_GAP_S = 24 * 3600,  /* a longer gap is taken for a broken time */
-    STATUS_MS = 100         /* between two looks at the status of the stream */
+    FIRST_PATIENCE_S = 5,   /* longest wait for the first samples */
+    SILENCE_S = 5,          /* time without samples after which a warning is logged */
+    READ_SAMPLES = 1 << 16, /* most samples of one read */
+    MAX_ERRORS = 16,        /* most errors in a row */
+    MAX_GAP_S = 24 * 3600,  /* a longer gap means a wrong time */
+    STATUS_MS = 100         /* time between two reads of the stream's status */
 };
 
 static const struct {
@@ -45,16 +45,16 @@ typedef struct receiver {
     double rate_hz;
     bool is_active, has_time, has_status;
 
-    bool has_clock;      /* the time of the next sample is known: */
-    double next_ns;      /* after base_ns */
-    int64_t base_ns;     /* the time of the latest samples */
-    unsigned char *held; /* [READ_SAMPLES] that came after a gap */
-    size_t n_held;       /* waits for the next read */
-    int64_t held_ns;     /* their time */
-    uint64_t position;   /* in the stream */
-    unsigned n_errors;   /* in a row */
-    uint64_t sampled_ns; /* CLOCK_MONOTONIC of the latest samples, */
-    uint64_t status_ns;  /* of the latest look at the status */
+    bool has_clock;      /* the time of the next sample is known: base_ns + next_ns */
+    double next_ns;      /* from base_ns to the next sample */
+    int64_t base_ns;     /* latest time stamp */
+    unsigned char *held; /* [READ_SAMPLES] samples after a gap, for the next reads */
+    size_t n_held;       /* number of samples in `held` */
+    int64_t held_ns;     /* time of the first sample in `held` */
+    uint64_t position;   /* position of the next sample in the stream */
+    unsigned n_errors;   /* number of errors in a row */
+    uint64_t sampled_ns; /* CLOCK_MONOTONIC of the latest samples */
+    uint64_t status_ns;  /* CLOCK_MONOTONIC of the latest read of the status */
 } receiver;
 
 /* --- set up --- */
@@ -71,7 +71,7 @@ static void log_driver(const SoapySDRLogLevel level, const char *message)
             message);
 }
 
-/* Sets each gain of "LNA=20,VGA=10". */
+/* Sets each gain of a list, as "LNA=20,VGA=10". */
 static int set_gains(receiver *r, const char *gains, pnr_error *error)
 {
     SoapySDRKwargs values = SoapySDRKwargs_fromString(gains);
@@ -153,7 +153,7 @@ static int set_up_device(receiver *r, pnr_error *error)
     return choose_gain(r, error);
 }
 
-/* Lists the receivers that are there, for a refusal. */
+/* Lists the receivers of this machine for an error message. */
 static void list_devices(char *text, size_t room)
 {
     size_t n = 0;
@@ -176,7 +176,7 @@ static int set_up_stream(receiver *r, pnr_error *error)
     size_t n = 0;
     char **offered = SoapySDRDevice_getStreamFormats(r->device, SOAPY_SDR_RX, r->channel, &n);
     char names[120] = "";
-    bool is_offered = n == 0; /* the driver does not say */
+    bool is_offered = n == 0; /* a driver without a list may have any format */
 
     for (size_t i = 0; i < n; i++) {
         const size_t length = strlen(names);
@@ -198,8 +198,8 @@ static int set_up_stream(receiver *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Drops the first samples, which may be older than the settings, and finds out if samples have
- * times. */
+/* Drops the first samples, which may be older than the settings. Finds out if the samples have time
+ * stamps. */
 static int try_stream(receiver *r, pnr_error *error)
 {
     const uint64_t until = pnr_clock_ns() + FIRST_PATIENCE_S * (uint64_t)PNR_NS_PER_S;
@@ -289,7 +289,7 @@ static int receiver_describe(pnr_source_input *input, const pnr_config *config,
 
 /* --- the stream --- */
 
-/* What the receiver reports besides losses. */
+/* Reports an error of the receiver that is not a loss. */
 static void note_error(const receiver *r, const char *what)
 {
     pnr_event_post(r->input->events, PNR_EVENT_SOURCE_ERROR, r->position, 0, 0, "source: %s", what);
@@ -347,8 +347,8 @@ static int handle_code(receiver *r, int code, pnr_error *error)
     return PNR_EAGAIN;
 }
 
-/* Compares the time stamp of n samples with the number of samples so far. Returns the number of
- * positions lost before them. */
+/* Compares the time stamp of n new samples with the time that the earlier samples give. Returns the
+ * number of positions lost before the new samples. */
 static uint64_t follow_time(receiver *r, int64_t time_ns, size_t n)
 {
     const double late_ns = r->has_clock ? (double)(time_ns - r->base_ns) - r->next_ns : 0;
@@ -366,7 +366,7 @@ static uint64_t follow_time(receiver *r, int64_t time_ns, size_t n)
     return (uint64_t)late;
 }
 
-/* Sets the time of the block, if the receiver's clock is within a day of UTC. */
+/* Sets the time of the block if the time of the receiver is within a day of UTC. */
 static void state_time(const receiver *r, int64_t utc_ns, pnr_source_block *block)
 {
     block->has_time = r->has_clock && llabs(utc_ns - pnr_clock_utc_ns()) < MAX_GAP_S * PNR_NS_PER_S;
