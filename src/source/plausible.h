@@ -14,10 +14,10 @@ enum { PNR_PLAUSIBLE_VALUES = 8192 }; /* number of values (of I and Q) that are 
 /* Statistics of the values. Lane 0 has the values of I, or every other real value. Lane 1 has the
  * values of Q, or the others. */
 typedef struct pnr_plausible {
-    unsigned bytes; /* of a value */
+    unsigned bytes; /* bytes of one value */
     unsigned flip;  /* 0x80 for unsigned integers, else 0 */
     bool is_float;
-    size_t n;              /* values so far */
+    size_t n;              /* number of values so far */
     uint32_t high[2][256]; /* [lane][most significant byte + 128] of integers */
     uint32_t low[2][256];  /* [lane][least significant byte + 128] of 16-bit integers */
     size_t n_signs;        /* pairs whose value of lane 1 is only a sign: 0 after a value of lane 0
@@ -27,11 +27,11 @@ typedef struct pnr_plausible {
 } pnr_plausible;
 
 void pnr_plausible_begin(pnr_plausible *p, pnr_format format);
-/* Counts n values, in the order of memory. After PNR_PLAUSIBLE_VALUES values it returns once a part
- * of a sentence: why the values probably have another format. Otherwise it returns NULL. It detects
- * a wider format or another byte order (integers that fill their range evenly), signed values read
- * as unsigned ones and the reverse, 8 bits read as 16, small 16-bit values read as 8 bits, and
- * other formats read as floats. Allocates nothing. */
+/* Counts n values, in the order of memory. Returns NULL, but once, after PNR_PLAUSIBLE_VALUES
+ * values, it may return a part of a sentence: the reason why the values probably have another
+ * format. It detects a wider format or another byte order (integers that fill their range evenly),
+ * signed values read as unsigned ones and the reverse, 8 bits read as 16, small 16-bit values read
+ * as 8 bits, and other formats read as floats. Allocates nothing. */
 const char *pnr_plausible_add(pnr_plausible *p, const void *values, size_t n);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct pnr_reorder pnr_reorder;
 typedef struct pnr_reorder_packet {
     uint64_t first;
     size_t n_samples;
-    unsigned char *bytes; /* the samples */
+    unsigned char *bytes; /* [n_samples * sample_bytes] */
 } pnr_reorder_packet;
 
 /* Creates a queue for n_packets packets of at most n_bytes each. NULL: no memory. */

@@ -23,7 +23,7 @@ typedef struct pnr_datagram {
 
 typedef struct pnr_sequence {
     bool is_vrt;         /* false: plain counted datagrams */
-    bool counts_packets; /* plain: the count is of datagrams; false: of samples */
+    bool counts_packets; /* plain: the count counts datagrams; false: it counts samples */
     bool uses_time;      /* VITA-49: the time stamps give the position; false: the packet count */
     bool has_stream;     /* VITA-49: only packets of `stream` are accepted */
     uint32_t stream;

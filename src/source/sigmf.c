@@ -33,7 +33,7 @@ typedef struct sigmf {
     bool is_archive; /* both parts use the file descriptor of the input */
     pnr_sigmf_meta meta;
     size_t sample_bytes; /* bytes of a sample of all channels */
-    uint64_t n_samples;  /* in the data file */
+    uint64_t n_samples;  /* number of samples in the data file */
     uint64_t at;         /* index of the next sample in the data file */
     uint64_t at_byte;    /* offset of the next sample in the open file */
     size_t next;         /* index of the next capture */
@@ -227,7 +227,7 @@ static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
                              " of them headers, one %s sample of all channels has %zu",
                              s->name, s->data.n_bytes, other_bytes, meta->datatype,
                              s->sample_bytes);
-    /* The last capture may have no samples: a recorder that was killed may write this. */
+    /* A recorder that was killed may have written a last capture without samples. */
     if (meta->n_captures > 0 && meta->captures[meta->n_captures - 1].first > s->n_samples)
         return pnr_error_set(error, PNR_EDATA,
                              "%.200s: captures[%zu] begins at sample %" PRIu64
@@ -333,8 +333,7 @@ static void convert_numbers(const void *context, void *data, size_t n_bytes)
     pnr_number_convert(number, data, n_bytes / number->bytes);
 }
 
-/* Returns the end of the present capture: the index in the data file of the sample after its last
- * one. */
+/* Returns the index, in the data file, of the first sample after the present capture. */
 static uint64_t end_of_capture(const sigmf *s)
 {
     return s->next < s->meta.n_captures ? s->meta.captures[s->next].first : s->n_samples;

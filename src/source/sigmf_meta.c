@@ -102,7 +102,7 @@ static int read_rate(const json_t *global, pnr_rational *out, pnr_error *error)
     return PNR_OK;
 }
 
-/* True if `name` is a file in the same folder: it has no path. */
+/* True if `name` is a file in the same folder, without a path. */
 static bool is_plain_name(const char *name)
 {
     return name != NULL && name[0] != '\0' && strchr(name, '/') == NULL &&

@@ -24,8 +24,8 @@ typedef struct sound {
     bool ended;
 } sound;
 
-/* Extensions of sound files. A file with such an extension, but with the first bytes of no sound
- * file, is an error. */
+/* Extensions of sound files. A file with such an extension is refused if it does not begin like a
+ * sound file. */
 static const char *const extensions[] = {"wav", "wave", "rf64", "w64", "aiff",
                                          "aif", "aifc", "au",   "snd", "flac"};
 
@@ -139,8 +139,8 @@ static sf_count_t read_frames(const sound *s, void *data, sf_count_t n_frames)
 }
 
 /* Checks that libsndfile finds the number of frames that the header states, and that it can read
- * the last frame. It cannot if a FLAC file is cut short. This read also makes the decoder allocate
- * its memory before the stream begins. */
+ * the last frame. A FLAC file that is cut short fails this check. The read also makes the decoder
+ * allocate its memory before the stream begins. */
 static int check_frames(sound *s, const SF_INFO *found, pnr_error *error)
 {
     const pnr_sound_header *header = &s->header;

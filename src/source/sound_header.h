@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Most bytes before the samples, and most bytes after them. */
+/* At most this number of bytes may precede the samples. At most this number of bytes may follow the
+ * samples. */
 enum { PNR_SOUND_HEAD_BYTES = 1 << 20 };
 enum { PNR_SOUND_MAX_CHANNELS = 1024 };
 

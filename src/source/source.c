@@ -56,13 +56,13 @@ struct pnr_source {
     const pnr_source_kind *kind;
     void *state;
     pnr_source_info info;
-    uint64_t position;   /* number of samples read and lost so far */
+    uint64_t position;   /* number of samples that were read or lost so far */
     const pnr_run *lost; /* [n_lost] lost runs of the configuration */
     size_t n_lost, next_lost;
     pnr_plausible statistics;
-    const char *doubt;      /* doubt about the format, not yet logged; NULL: none */
+    const char *doubt;      /* a warning about the format that is not logged yet; NULL: none */
     uint64_t least_samples; /* `n_samples` of pnr_source_pad: the least length of the stream */
-    uint64_t end;           /* position after the last one that is read; UINT64_MAX: the end of the
+    uint64_t end;           /* position after the last one to read; UINT64_MAX: the end of the
                              * input */
 };
 

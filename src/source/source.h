@@ -13,9 +13,9 @@
 
 typedef struct pnr_source pnr_source;
 
-/* How exactly a source reports samples that were lost before they reached it. NONE: it reports no
- * loss. FLAG: it reports a loss without its length. EXACT: it reports each loss and its length, as
- * a gap. */
+/* The detail in which a source reports samples that were lost before they reached it. NONE: it
+ * reports no loss. FLAG: it reports that samples were lost, without their number. EXACT: it reports
+ * each loss as a gap with its length. */
 #define PNR_LOSS_VISIBILITIES(X) X(NONE, "none") X(FLAG, "flag") X(EXACT, "exact")
 typedef enum {
 #define PNR_LOSS_VISIBILITY(name, word) PNR_LOSS_##name,

@@ -122,7 +122,8 @@ static void hand_over(udp *u, size_t n_samples)
     u->next += n_samples;
 }
 
-/* Copies the next samples from datagrams that arrived early, if they have them. */
+/* Copies the next samples from datagrams that arrived early. Stops at a sample that has not arrived
+ * yet. */
 static void take_early(udp *u)
 {
     pnr_reorder_packet *first;
@@ -391,9 +392,9 @@ static uint64_t declare_lost(udp *u)
     return gap;
 }
 
-/* Waits if the kernel has no datagram. With an empty memory it waits for the first datagram. Else
- * it waits for the time that fills the memory, because larger reads need fewer system calls. False:
- * the read ends. */
+/* Waits if the kernel has no datagram. If the memory is empty, waits for the first datagram. Else
+ * waits until the missing samples should have arrived, because larger reads need fewer system
+ * calls. False: the read ends. */
 static bool wait_for_more(udp *u, int *n_waits)
 {
     struct pollfd wanted = {.fd = u->input->fd, .events = POLLIN};

@@ -130,7 +130,8 @@ static int wait_for_frames(card *c, int64_t *newest_ns, uint64_t *n_waiting)
 }
 
 /* Returns the number of missing frames. The time since the last stamp gives the number of frames
- * that the card captured since then. All of these that were neither read nor wait are missing. */
+ * that the card captured since then. A captured frame is missing if it was not read and does not
+ * wait to be read. */
 static uint64_t count_missing(const card *c, int64_t newest_ns, uint64_t n_waiting)
 {
     const double passed = (double)(newest_ns - c->stamp_ns) * 1e-9 * c->rate_hz;

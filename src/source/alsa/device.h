@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 typedef struct pnr_alsa_device {
-    const char *key;     /* "source.input", for messages */
+    const char *key;     /* the configuration key for messages: "source.input" */
     const char *address; /* value of the key, "alsa:hw:0" */
     const char *name;    /* name for ALSA, "hw:0" */
     snd_pcm_t *pcm;      /* NULL: not open */
@@ -26,8 +26,8 @@ typedef struct pnr_alsa_device {
  * format of the device. Capture has exactly n_channels; playback may have more. The device waits
  * for snd_pcm_start, and stops at an overrun or underrun. Its time stamps are of CLOCK_MONOTONIC.
  * PNR_ENOINPUT: there is no such device, or it is busy; PNR_EPERMISSION; PNR_ECONFIG: the device
- * cannot do this, and the message lists what it can; PNR_EIO. The caller closes the device, also
- * after an error. */
+ * has no such rate, channels or format, and the message lists those that it has; PNR_EIO. The
+ * caller closes the device, also after an error. */
 int pnr_alsa_device_open(pnr_alsa_device *device, snd_pcm_stream_t stream, unsigned rate_hz,
                          size_t n_channels, const pnr_alsa_values *only, pnr_error *error);
 void pnr_alsa_device_close(pnr_alsa_device *device);

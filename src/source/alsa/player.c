@@ -19,7 +19,7 @@ struct pnr_alsa_player {
     unsigned char *bytes; /* [CHUNK][n_channels] values in the format of the device */
     uint64_t origin;      /* number of the sample in the stream that is frame 0 */
     uint64_t n_silent;    /* number of silent frames at the start */
-    uint64_t n_written;   /* frames */
+    uint64_t n_written;   /* number of frames written so far */
 };
 
 static int allocate(pnr_alsa_player *p, pnr_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads Digital RF recordings: a channel is a folder, which has folders of HDF5 files. Their names
- * are the times of their samples. */
+/* Reads Digital RF recordings: a channel is a folder, which has folders of HDF5 files. The names of
+ * folders and files are times. */
 #include "source/digital-rf/hdf5_file.h"
 #include "source/kind.h"
 
@@ -28,11 +28,11 @@ typedef struct times {
 typedef struct recording {
     pnr_source_input *input;
     pnr_drf_layout layout;
-    bool follows; /* waits for more files at the end */
+    bool follows; /* at the end, the source waits for more files */
     char *path;   /* path of the present file; the memory is enough for the longest name */
     size_t path_room;
 
-    times folders, files; /* since 1970: folders in s, files in ms */
+    times folders, files; /* times since 1970: of folders in s, of files in ms */
     int64_t folder_s, file_ms;
     pnr_drf_file file;
     const pnr_number_form *form; /* form of the numbers in all files */

@@ -46,7 +46,7 @@ typedef struct receiver {
     bool is_active, has_time, has_status;
 
     bool has_clock;      /* the time of the next sample is known: base_ns + next_ns */
-    double next_ns;      /* from base_ns to the next sample */
+    double next_ns;      /* time from base_ns to the next sample */
     int64_t base_ns;     /* latest time stamp */
     unsigned char *held; /* [READ_SAMPLES] samples after a gap, for the next reads */
     size_t n_held;       /* number of samples in `held` */
@@ -121,7 +121,7 @@ static int choose_rate(receiver *r, pnr_error *error)
     return PNR_OK;
 }
 
-/* Applies the settings of the configuration. The driver's defaults remain for all others. */
+/* Applies the settings of the configuration. All other settings keep the defaults of the driver. */
 static int set_up_device(receiver *r, pnr_error *error)
 {
     const pnr_config *config = r->config;
@@ -239,7 +239,8 @@ static int receiver_open(void *state, pnr_error *error)
     }
     if ((code = set_up_device(r, error)) != PNR_OK)
         return code;
-    /* If the receiver has no time source of its own, sets its time to that of this machine. */
+    /* If source.time_source is not set, sets the time of the receiver to the time of this
+     * machine. */
     if (r->config->source.time_source[0] == '\0' && SoapySDRDevice_hasHardwareTime(r->device, ""))
         (void)SoapySDRDevice_setHardwareTime(r->device, pnr_clock_utc_ns(), "");
     if ((code = set_up_stream(r, error)) != PNR_OK || (code = try_stream(r, error)) != PNR_OK)
