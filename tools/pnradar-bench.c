@@ -38,7 +38,7 @@ static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
 static const struct part {
     const char *name;
     int (*run)(const bench *b, pnr_error *error);
-    bool in_all, draws; /* draws: --plot has a picture */
+    bool in_all, draws; /* in_all: `all` includes the part; draws: --plot can draw the part */
     /* the defaults of --sizes, --seconds and --pace for this part */
     const char *sizes;
     double seconds, pace;
@@ -81,7 +81,8 @@ static int run_part(const struct part *part, const bench *b, pnr_error *error)
     return rc == PNR_OK ? part->run(&one, error) : rc;
 }
 
-/* Writes the path of the picture of a part of "all": the part's name comes before the extension. */
+/* Writes the path of the picture of a part in a run of "all": the name of the part is before the
+ * extension. */
 static void name_picture(const bench *b, const struct part *part, char out[PATH_MAX])
 {
     const char *dot = strrchr(b->plot, '.');

@@ -65,13 +65,14 @@ typedef struct scene {
     double (*noise)[2];   /* [n_samples] */
     double complex *echo; /* [n_samples] */
     double *phase;        /* [batch] */
-    double lag, bins;     /* lag in samples, bins in 1/Tr; equal for all echoes of a submit */
-    uint64_t position;    /* position in the noise sequence */
-    uint64_t state;       /* state of the generator of the other random numbers */
+    double lag, bins;     /* delay `lag` in samples and Doppler `bins` in 1 / Tr (Tr: the period),
+                           * the same for all echoes of a submit */
+    uint64_t position;    /* number of noise samples used so far */
+    uint64_t state;       /* state of the generator of delays, Doppler and phases */
 } scene;
 
-/* Sums over the n dwells whose strongest echo has a delay within one sample of the true one. The
- * other n_missed dwells do not count. */
+/* Sums over the n dwells whose strongest echo has the right delay within one sample. n_missed
+ * counts the other dwells. */
 typedef struct tally {
     double n, n_missed;
     double bias, square;
@@ -135,7 +136,7 @@ static bool is_doppler(const chain *c)
     return c->config.dwell.combine == PNR_COMBINE_DOPPLER;
 }
 
-/* Returns a random Doppler within the middle four fifths of the rows. */
+/* Returns a random Doppler, in 1 / Tr, within the middle four fifths of the rows. */
 static double draw_bins(const chain *c, scene *s)
 {
     const pnr_plan *plan = &c->setup->plan;
@@ -146,8 +147,8 @@ static double draw_bins(const chain *c, scene *s)
     return first.quarters / 4.0 + (first.first_bin + row) / (double)plan->n_periods;
 }
 
-/* Draws one delay and Doppler for the whole batch, a phase for the middle of each dwell, and noise
- * of the given power per sample. */
+/* Draws one delay and one Doppler for the whole batch, and for each dwell the phase at its middle.
+ * Adds noise with this power per sample. */
 static int fill_scene(const chain *c, double power, scene *s)
 {
     const pnr_plan *plan = &c->setup->plan;
@@ -235,7 +236,7 @@ static void add_row(bench_table *table, const chain *c, double snr_db, const tal
     const double bandwidth = pnr_waveform_bandwidth(c->setup->codes[0].waveform);
     const double bound = 1 / sqrt(2 * snr * bandwidth);
     const double n = t->n > 0 ? t->n : (double)NAN, rms = sqrt(t->square / n);
-    /* turn: Im R'(0), the mean angular frequency of the code, where R is the autocorrelation. */
+    /* turn: the mean angular frequency of the code, Im R'(0), where R is the autocorrelation */
     const double turn = cimag(pnr_waveform_at(c->setup->codes[0].autocorrelation, 1e-3)) / 1e-3;
 
     bench_table_add(table, "%g %zu %g %g %g %g %g %g %g %g %g %g %g", snr_db,

@@ -14,22 +14,24 @@
 
 enum { BENCH_MAX_LOG2_SIZE = 24, BENCH_MAX_SIZES = 64 };
 
-/* The options of the command line; an option that is not given has the default of the part. */
+/* The options of the command line. An option that is not given keeps the default of the part. */
 typedef struct bench {
     const pnr_config *config;
-    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* n_sizes 0: the default sizes of the part */
+    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* periods to measure, in samples; n_sizes 0: the
+                                             * default sizes of the part */
     size_t runs;                            /* number of counted runs */
-    double seconds;                         /* duration for each size (publish: for each pack) */
+    double seconds;                         /* duration of a run: one for each size (publish: one
+                                             * for each pack size) */
     double pace;   /* stream, soak: share of the top rate; 0: as fast as the ring takes samples */
-    size_t points; /* methods: about this number of samples in a submit; 0: the part chooses */
-    size_t check;  /* methods: least number of random samples to check */
+    size_t points; /* methods: approximate number of samples in a submit; 0: the part chooses */
+    size_t check;  /* methods: number of random samples to check, at least */
     bool verbose;  /* methods: also list the kernels */
     bool csv;
-    bool *lost;           /* set when a part lost samples, windows or results */
+    bool *lost;           /* becomes true if a part loses samples, windows or results */
     double every_s;       /* latency: time between two windows; 0: the part chooses */
     const char *endpoint; /* latency: address; NULL: the part chooses */
     size_t echoes;        /* stream, latency, soak, publish: echoes of each window */
-    const char *only;     /* scene: text that the names must contain; NULL: all */
+    const char *only;     /* scene: measures only scenes whose names contain this text; NULL: all */
     const char *plot;     /* path of a picture; NULL: none */
     const char *dump;     /* serve: path for the code and the samples; NULL: none */
 } bench;
@@ -37,7 +39,7 @@ typedef struct bench {
 /* Reads "8192,2^16,2^20-1": sizes 1..2^24. PNR_OK or PNR_EUSAGE. */
 int bench_parse_sizes(const char *text, bench *b, pnr_error *error);
 
-/* One size to measure: its plan, and the engine that engine.name chooses for it. */
+/* One size to measure: its plan, and the engine that is chosen for the plan. */
 typedef struct bench_subject {
     pnr_setup *setup; /* the caller destroys it; NULL after an error */
     const pnr_engine_ops *ops;
@@ -45,15 +47,16 @@ typedef struct bench_subject {
     char engine[64]; /* such as "cuda/fused" */
 } bench_subject;
 
-/* Prepares one size. n_samples 0: code and rate are those of config; else pnr_measure_configure
- * chooses them. batch: dwells of a submit; 0: as configured. config must outlive *out. */
+/* Prepares one size. n_samples 0: config has the code and the rate; else pnr_measure_configure
+ * chooses the code. batch: dwells of a submit; 0: as configured. config must outlive *out. */
 int bench_prepare(const pnr_config *config, size_t n_samples, size_t batch, bench_subject *out,
                   pnr_error *error);
 /* Sets publisher.endpoint to an ipc address of this process. */
 void bench_set_endpoint(pnr_config *config);
-/* Prints the CPU and what each engine has found here; with --csv as comments. */
+/* Prints the CPU, and for each engine the device that it uses, or the reason why it cannot work.
+ * With --csv the lines are comments. */
 void bench_print_machine(const bench *b);
-/* Prints the most memory that this process has occupied; with --csv as a comment. */
+/* Prints the largest memory size of this process so far. With --csv the line is a comment. */
 void bench_print_memory(const bench *b);
 
 int bench_chain(const bench *b, pnr_error *error);
@@ -72,34 +75,35 @@ int bench_serve(const bench *b, pnr_error *error);
 /* --- tables: cells in reading order --- */
 typedef struct bench_table bench_table;
 
-/* columns: the names with units, separated by spaces. A column whose name ends in ':' holds texts.
- * Other columns hold numbers. PNR_OK, PNR_ENOMEMORY. */
+/* columns: the names, with units, separated by spaces. A column whose name ends in ':' has texts.
+ * Other columns have numbers. PNR_OK, PNR_ENOMEMORY. */
 int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error);
 void bench_table_destroy(bench_table *table);
-/* Adds the next cells: the format has "%g", "%zu" and "%s", separated by spaces. A NaN gives an
- * empty cell ("-", in CSV nothing). */
+/* Adds the next cells. The format has "%g", "%zu" and "%s", separated by spaces. NaN makes an empty
+ * cell ("-", in CSV nothing). */
 void bench_table_add(bench_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 size_t bench_table_rows(const bench_table *table);
 
-/* How x is drawn; y is logarithmic. */
+/* The scale of the x axis. The y axis is logarithmic. */
 typedef enum { BENCH_X_LOG2, BENCH_X_LOG10, BENCH_X_LINEAR } bench_x_scale;
 
 enum { BENCH_MAX_CURVES = 8 };
 
-/* A picture has one line for each member of `curves`. If `series` is set, each value in the column
- * `series` has its own lines. */
+/* A picture has one curve for each member of `curves`. If `series` is set, each value in the column
+ * `series` has curves of its own. */
 typedef struct bench_picture {
     const char *title;
-    const char *x; /* column of numbers; NULL: the first */
+    const char *x; /* name of the column for x; NULL: the first column */
     const char *x_label, *y_label;
     struct bench_curve {
-        const char *column, *label; /* label "": the value of the series names the curve */
+        const char *column, *label; /* if the label is "", the value of the series is the label */
         bool is_line;               /* a line without points, for computed values */
-    } curves[BENCH_MAX_CURVES + 1]; /* the first curve without a column ends the list */
-    const char *series;       /* column whose values are the series; NULL: there is one series */
+    } curves[BENCH_MAX_CURVES + 1]; /* a curve without a column ends the list */
+    const char *series;       /* column with the values of the series; NULL: there is one series */
     const char *series_label; /* text before the value of the series, as "batch " */
-    const char *only_column;  /* only rows where this text column reads only_text; NULL: all */
+    const char *only_column;  /* draws only rows with only_text in this column of texts; NULL: all
+                               * rows */
     const char *only_text;
     bench_x_scale x_scale;
 } bench_picture;
@@ -118,8 +122,8 @@ typedef struct bench_sweep {
                    pnr_error *error);
 } bench_sweep;
 
-/* Measures every size until a signal or an error, and shows the rows measured so far. title: the
- * format of the table's title. Returns the first error. */
+/* Measures every size, and shows the measured rows. A signal or an error ends the measurement.
+ * title: the format of the table's title. Returns the first error. */
 int bench_sweep_run(const bench *b, const bench_sweep *sweep, void *context, pnr_error *error,
                     const char *title, ...) __attribute__((format(printf, 5, 6)));
 

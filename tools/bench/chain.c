@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench chain: the time of each stage of a correlation, from samples in memory to candidates. */
+/* bench chain: measures the time of each stage of a correlation, from samples in memory to
+ * candidates. */
 #include "tools/bench/bench.h"
 
 #include "tools/common/measure.h"

@@ -18,7 +18,8 @@
 enum { CPU, CUDA, N_ENGINES };
 static const char *const engine_names[N_ENGINES] = {"cpu", "cuda"};
 
-/* The ways of bench seed: the modes of pnr_measure_mode, and one with resident samples. */
+/* The ways to time in bench seed: the modes of pnr_measure_mode, and RESIDENT with resident
+ * samples. */
 enum { RESIDENT = PNR_MEASURE_PINNED + 1, N_WAYS };
 
 static const pnr_timing unknown = {.median_ns = NAN, .p99_ns = NAN};
@@ -43,8 +44,8 @@ static int find_engines(const bench *b, const char *part, bool found[N_ENGINES],
                                part);
 }
 
-/* Times a method as `pnradar-bench methods` does: samples and results stay where the engine
- * computes. */
+/* Times a method as `pnradar-bench methods` does: samples and results remain in the memory where
+ * the engine computes. */
 static int time_resident(const bench_subject *s, size_t n_runs, pnr_timing *out, pnr_error *error)
 {
     const char *const method = s->choice.method;
@@ -60,7 +61,8 @@ static int time_resident(const bench_subject *s, size_t n_runs, pnr_timing *out,
     return rc;
 }
 
-/* Times one engine in one way. If it does not support the plan, logs why and gives NAN. */
+/* Times one engine in one way. If the engine does not support the plan, logs the reason and sets
+ * NAN. */
 static int time_way(const bench *b, const char *engine, size_t n_samples, size_t batch, int way,
                     pnr_timing *out, pnr_error *error)
 {
@@ -164,7 +166,7 @@ int bench_seed(const bench *b, pnr_error *error)
 /* --- crossover --- */
 
 static const size_t batches[] = {1, 4, 16, 64, 256};
-/* Submits of more samples take longer and give no new information. */
+/* Larger submits take longer and give no new information. */
 enum { MAX_SAMPLES = 1 << 24, N_BATCHES = sizeof batches / sizeof batches[0] };
 
 static const char crossover_columns[] =

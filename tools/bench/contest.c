@@ -101,9 +101,9 @@ static int check_set(contest *c, size_t set, pnr_error *error)
     return rc;
 }
 
-/* Times the entries in rounds. In a round each entry uses each set once. Ends when each entry has
- * been timed at least `runs` times. Discards the rounds of the first 100 ms, in which clock rates
- * still rise. */
+/* Times the entries in rounds. In a round each entry runs each set once. The rounds end when each
+ * entry has at least `runs` times. Discards the rounds of the first 100 ms, while clock rates still
+ * rise. */
 static int time_entries(contest *c, pnr_error *error)
 {
     const uint64_t start_ns = pnr_clock_ns();

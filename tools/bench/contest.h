@@ -13,7 +13,7 @@ enum { CONTEST_METHODS = 4 };
 typedef struct contest_entry {
     pnr_engine_choice choice;
     resident *resident;
-    pnr_result result; /* result of the last checked set */
+    pnr_result result; /* result of the set that was checked last */
     double *ns;        /* [n_times] measured times */
     double deviation;  /* greatest deviation so far; set by `judge` */
 } contest_entry;
@@ -22,20 +22,20 @@ typedef struct contest_entry {
 typedef struct contest {
     const bench_subject *subject; /* the contest changes method, depth, want_profile of the plan */
     size_t runs;
-    /* Compares the result of an entry in one dwell with the result of the first entry. NULL: no
-     * comparison. */
+    /* Compares the result of an entry in one dwell with the result of the first entry. Sets
+     * e->deviation. NULL: no comparison. */
     int (*judge)(const struct contest *c, contest_entry *e, size_t dwell, pnr_error *error);
     contest_entry entries[CONTEST_METHODS];
     size_t n_entries, n_times;
     uint32_t *lags;   /* [batch] delay of the echo in each dwell, samples */
     uint64_t state;   /* state of the generator of these delays */
-    size_t n_checked; /* checked dwells of each method */
+    size_t n_checked; /* number of checked dwells of each method */
 } contest;
 
-/* Enters each of the n methods that supports the plan, and logs why the others do not. Then checks
- * every method on n_submits sets of new samples, times all methods, and fills `ns` of each entry. A
- * signal ends the contest early. Errors are those of the engine's create. PNR_EENGINE: the
- * strongest candidate of a dwell is not its echo, or samples are missing. */
+/* Enters each of the n methods that supports the plan. Logs why the other methods do not. Then
+ * checks every entered method on n_submits sets of new samples, times these methods, and fills `ns`
+ * of each entry. A signal ends the contest early. Errors are those of the engine's create.
+ * PNR_EENGINE: the strongest candidate of a dwell is not its echo, or samples are missing. */
 int contest_run(contest *c, const char *const *methods, size_t n, size_t n_submits,
                 pnr_error *error);
 void contest_end(contest *c);

@@ -17,13 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A long window takes longer than default_every_s, so the default pace is at most
- * default_samples_per_s. */
+/* The default time between two windows is default_every_s. For long windows it is longer: the
+ * default rate is at most default_samples_per_s. */
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { DWELLS = 64, WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
 enum { CHUNKS = 16 /* in each window, unless source.chunk is set */, HIGH_WATER = 100000 };
-static const uint64_t late_ns = 5000; /* a window committed later than this counts as late */
-static const uint64_t start_ns = 20 * 1000 * 1000; /* time between filled ring and first sample */
+static const uint64_t late_ns = 5000; /* a window that is committed later than this counts as
+                                       * late */
+static const uint64_t start_ns = 20 * 1000 * 1000; /* time from the filled ring to the first
+                                                    * sample */
 
 static const char columns[] =
     "N echoes every_us engine: wait: way: windows p50_us p99_us p999_us max_us lost missed "
@@ -43,14 +45,14 @@ static const bench_picture picture = {
     .x_scale = BENCH_X_LOG10,
 };
 
-/* The times of one result by CLOCK_MONOTONIC; 0: the result has not reached this point. */
+/* The moments of one result, by CLOCK_MONOTONIC. 0: the result has not reached this moment. */
 enum {
-    READY,     /* last sample committed to the ring */
-    SUBMITTED, /* passed to the engine */
-    COLLECTED, /* returned by the engine */
-    PACKED,    /* detected, and passed to the publisher */
-    SENT,      /* the publisher has returned */
-    RECEIVED,  /* arrived at the subscriber */
+    READY,     /* the last sample is committed to the ring */
+    SUBMITTED, /* the window is passed to the engine */
+    COLLECTED, /* the engine has returned the result */
+    PACKED,    /* echoes are detected and passed to the publisher */
+    SENT,      /* the call of the publisher has returned */
+    RECEIVED,  /* the message has arrived at the subscriber */
     N_MOMENTS
 };
 
@@ -72,7 +74,7 @@ typedef struct tables {
     bench_table *latency, *stages, *histogram;
 } tables;
 
-/* A run of paced windows through the whole program. */
+/* A run of the whole program with windows at a constant pace. */
 typedef struct latency_run {
     pnr_config config;
     bench_subject subject;
@@ -82,13 +84,14 @@ typedef struct latency_run {
     uint64_t (*windows)[N_MOMENTS]; /* [n_windows] times of each result; index: seq */
     size_t n_windows;
     bench_outcome outcome;
-    pnr_histogram late_ns; /* time from a window's due time to the commit of its last chunk */
+    pnr_histogram late_ns; /* delay of the commit of a window's last chunk */
     uint64_t n_late;       /* number of windows that were late by more than the constant late_ns */
 } latency_run;
 
 /* --- the run --- */
 
-/* Polls the clock until due_ns, since a sleeping thread wakes up late. Returns the present time. */
+/* Polls the clock until due_ns, because a sleeping thread wakes up late. Returns the present
+ * time. */
 static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
 {
     uint64_t now_ns;
@@ -98,7 +101,7 @@ static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
     return now_ns;
 }
 
-/* Commits each chunk of each window when a receiver would deliver the last sample of the chunk. */
+/* Commits each chunk of each window at the time when a receiver would deliver its last sample. */
 static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                          size_t capacity, const volatile int *stop)
 {
@@ -142,7 +145,7 @@ static void note_result(void *context, const pnr_report *report)
     m[SENT] = pnr_clock_ns();
 }
 
-/* Stores the times of arrival. Runs in the subscriber's thread, which writes no other time. */
+/* Stores the times of arrival. Runs in the subscriber's thread, which stores no other times. */
 static void note_received(void *context, uint64_t first_seq, uint64_t n, uint64_t now_ns)
 {
     const latency_run *run = context;
@@ -182,9 +185,9 @@ static int pace_windows(latency_run *run, double seconds, pnr_error *error)
 
 /* --- the tables --- */
 
-/* Collects the times of one stage, in ns, for all received windows except the first ones. Returns
- * the number of times. A message may reach the subscriber before the publisher returns, so a time
- * may be negative. */
+/* Collects the durations of one stage, in ns, for all received windows except the first ones.
+ * Returns the number of durations. A message may reach the subscriber before the publisher returns,
+ * so a duration may be negative. */
 static size_t gather_stage(const latency_run *run, const struct stage *stage, double *out)
 {
     const size_t tenth = run->n_windows / 10;
@@ -207,8 +210,8 @@ static void add_quantiles(bench_table *table, double *ns, size_t n)
         bench_table_add(table, "%g", n > 0 ? pnr_quantile(ns, n, shares[i]) * 1e-3 : NAN);
 }
 
-/* Adds a histogram to the table. ns: sorted. The end of each bucket is a constant times the end of
- * the previous one. Empty buckets are omitted. */
+/* Adds a histogram of ns to the table. ns: sorted. The end of each bucket is a constant factor
+ * times the end of the previous bucket. Empty buckets are omitted. */
 static void add_histogram(bench_table *table, size_t n_samples, const double *ns, size_t n)
 {
     size_t i = 0;
@@ -225,7 +228,8 @@ static void add_histogram(bench_table *table, size_t n_samples, const double *ns
     }
 }
 
-/* Adds a row with the times of one whole window, as the engine measures them. */
+/* Adds rows with the times of one whole window without the pipeline, as the engine measures
+ * them. */
 static int add_alone(const bench_subject *subject, size_t runs, bench_table *table,
                      pnr_error *error)
 {

@@ -12,17 +12,17 @@
 
 enum { HOST_BATCH = 1 };
 
-/* The threshold is 30 times the floor. It is above all noise and below every echo. */
+/* The threshold is about 30 times the floor: above all noise, below every echo. */
 #define MAP                                                                                        \
     "[detector]\npfa = 4e-7\nmax_echoes = 4\nexclusion_cells = 2\nexclusion_rows = 4\n"            \
     "[source]\nformat = ci16\n"
-/* 512 rows; a period of one second. */
+/* 512 Doppler rows; the period is one second. */
 #define RANGE_DOPPLER                                                                              \
     MAP "rate_hz = 8192\n[code]\ntype = random\nlength = 8192\n"                                   \
         "[dwell]\ncombine = doppler\nperiods = 512\n[doppler]\n"
 #define BY_QUARTERS RANGE_DOPPLER "step = quarter\nmin_hz = -0.125\nmax_hz = 0.873046875\n"
 #define BY_WHOLE_BINS RANGE_DOPPLER "step = whole\n"
-/* 41 hypotheses; a period of one millisecond. */
+/* 41 Doppler hypotheses; the period is one millisecond. */
 #define SEARCH                                                                                     \
     MAP "rate_hz = 4000000\n[code]\nchip_rate_hz = 1023000\n"                                      \
         "[doppler]\nstep = half\nmin_hz = -10000\nmax_hz = 10000\n"
@@ -43,7 +43,7 @@ static const char columns[] =
     "map: N periods codes rows batch method: median_us dwell_us GBps floor_us "
     "floor_pct samples_us Gcells_s checked";
 
-/* Makes the configuration of a case. If it has several codes, they are GPS codes. */
+/* Makes the configuration of a case. Several codes are GPS codes. */
 static int configure_map(const bench *b, const struct map_case *own, pnr_config *config,
                          pnr_error *error)
 {
@@ -61,8 +61,8 @@ static int configure_map(const bench *b, const struct map_case *own, pnr_config 
     return rc;
 }
 
-/* Adds a row. floor_us: the time to read each sample once, and to write and read the power of each
- * cell once, at the copy bandwidth of the device. */
+/* Adds a row. floor_us: the least time for the memory traffic, at the copy bandwidth of the device.
+ * It reads each sample once, and writes and reads the power of each cell once. */
 static void add_row(const contest *c, const contest_entry *e, const char *name, double copy_rate,
                     bench_table *table)
 {

@@ -15,7 +15,7 @@
 
 enum { DEVICE_POINTS = 1 << 24, HOST_POINTS = 1 << 22 };
 
-/* The results of the other methods are compared with those of the first. */
+/* The results of all other methods are compared with the results of the first method. */
 static const char *const names[CONTEST_METHODS] = {"library", "fused", "walsh", "sum"};
 enum { MAX_KERNELS = 1024, CHECKS_ALONE = 64 };
 
@@ -38,22 +38,22 @@ static const bench_picture picture = {
     .only_text = "full",
 };
 
-/* The load of one submit: one dwell or many. */
+/* The load of a submit: one dwell, or many dwells. */
 typedef struct load {
     const char *name; /* "one" or "full" */
-    double copy_rate; /* bytes a second; NAN on the host */
+    double copy_rate; /* copy bandwidth of the device, bytes a second; NAN on the host */
     bench_table *kernels;
 } load;
 
 /* --- comparison of results --- */
 
-/* The greatest deviation that is allowed between two methods. The tests allow half of this
- * deviation between a method and the reference. */
+/* The greatest deviation that is allowed between two methods, in the units of deviation(). The
+ * tests allow half of it between a method and the reference. */
 static const double deviation_limit = 4.0;
 
-/* Returns the unit in which the deviation of a floor is counted. The floor is computed from a
- * difference: the sum of all powers minus the sum of the powers of the excluded echo. These two
- * sums may be nearly equal, so the rounding error of the floor is that of the sum of all powers. */
+/* Returns the unit for deviations of a floor. The floor is computed from a difference: the sum of
+ * all powers minus the sum of the powers of the excluded echo. These two sums may be nearly equal,
+ * so the rounding error of the floor is the rounding error of the sum of all powers. */
 static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 {
     return want->noise_sum * FLT_EPSILON * sqrt(log2((double)plan->n_samples) + 1) /
@@ -70,10 +70,10 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
     return fabs(low - 0.95 * high) <= deviation_limit * floor_unit(plan, want);
 }
 
-/* Returns the greatest deviation of the values of a dwell from those of the first method. With u =
- * eps sqrt(log2 N + 1), the unit of a correlation value is u sqrt(E E_a U): E is the energy of the
- * samples, E_a that of the code, and U the number of used windows. The unit of a sum of powers is u
- * times this sum. */
+/* Returns the greatest deviation of the values of a dwell from the values of the first method, each
+ * in its unit. Let u = eps sqrt(log2 N + 1). The unit of a correlation value is u sqrt(E E_a U),
+ * with the energy E of the samples, the energy E_a of the code, and the number U of used windows.
+ * The unit of a sum of powers is u times this sum. */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
 {
@@ -114,7 +114,7 @@ static int compare_values(const contest *c, contest_entry *e, size_t d, pnr_erro
 
 /* --- times --- */
 
-/* Returns the least memory traffic in bytes for each sample of the input. A method reads each
+/* Returns the least memory traffic, in bytes for each sample of the input. A method reads each
  * sample once. Between two kernels it writes and reads complex values. NAN: not known. */
 static double floor_bytes(const pnr_plan *plan, const pnr_engine_choice *choice)
 {
@@ -192,7 +192,7 @@ static void add_kernels(const contest *c, const contest_entry *e, const load *l)
 
 /* --- contests --- */
 
-/* Returns how many submits to check, from b->check samples. Each set is checked at least once. */
+/* Returns the number of submits that check b->check samples. Each set is checked at least once. */
 static size_t count_checks(const bench *b, const pnr_plan *plan)
 {
     const size_t samples = plan->batch * pnr_plan_dwell_samples(plan);
@@ -230,9 +230,9 @@ static int hold_contest(const bench *b, contest *c, const load *l, bench_table *
     return PNR_OK;
 }
 
-/* Measures one load. batch 0: as many dwells as fit in b->points samples, or, if b->points is 0, in
- * HOST_POINTS or DEVICE_POINTS samples. For this number, the length of a window is rounded up to a
- * power of two. */
+/* Measures one load. batch 0: the number of dwells that fit in b->points samples, or, if b->points
+ * is 0, in HOST_POINTS or DEVICE_POINTS samples. For this number, the length of a window is rounded
+ * up to a power of two. */
 static int measure_load(const bench *b, const load *l, size_t n_samples, size_t batch,
                         bench_table *table, pnr_error *error)
 {

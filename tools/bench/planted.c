@@ -13,20 +13,20 @@
 #include <string.h>
 
 enum { SETS = 16 /* number of scenes */, CHUNK = 4096, MOST_SAMPLES = 1 << 22 };
-static const double weakest_db = 20;       /* dB; SNR of the weakest echo in one look */
-static const double leak_db = 10;          /* dB; level of the leak above the strongest echo */
+static const double weakest_db = 20;       /* SNR of the weakest echo in one look, in dB */
+static const double leak_db = 10;          /* level of the leak above the strongest echo, in dB */
 static const double most_noise_rms = 1e-3; /* full scale = 1 */
 static const double most_amplitude = 0.4;  /* amplitude of the strongest echo, full scale = 1 */
 static const double gap_chips = 2;         /* least distance of two echoes */
-/* least number of chips for each echo, so that random places are found */
+/* least number of chips for each echo; with fewer, draw_lag might find no place */
 static const double room_chips = 8;
 static const double doppler_share = 0.8; /* targets use this share of the searched Doppler */
-static const double spread_db = 40;      /* dB; planted_begin sets span_db to this value */
+static const double spread_db = 40;      /* span_db of planted_begin, in dB */
 
-/* The scene that is being made. */
+/* The data for making one scene. */
 typedef struct making {
     planted *to;
-    pnr_config config; /* configuration with the targets and noise of the scene */
+    pnr_config config; /* configuration with the targets and the noise of the scene */
     pnr_target targets[PLANTED_MAX];
     const pnr_setup *setup;
     uint64_t state; /* state of the random numbers */
@@ -40,7 +40,7 @@ planted planted_begin(size_t n_echoes, pnr_config *config)
     return (planted){.n_echoes = n_echoes, .span_db = spread_db, .leaks = true};
 }
 
-/* Returns a random lag that is at least gap_chips from those of the first n echoes. */
+/* Returns a random lag that is at least gap_chips from the lags of the first n echoes. */
 static double draw_lag(making *m, const double *lags, size_t n)
 {
     const pnr_radar *radar = &m->setup->radar;

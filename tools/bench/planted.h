@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Dwells with echoes at random places, and their truth: the samples of stream, scene, latency, soak
- * and publish. */
+/* Dwells with echoes at random places, and the true values of these echoes. stream, scene, latency,
+ * soak and publish use their samples. */
 #ifndef PNR_TOOLS_BENCH_PLANTED_H
 #define PNR_TOOLS_BENCH_PLANTED_H
 
@@ -18,38 +18,40 @@ enum { PLANTED_MAX = 32 };
 /* An echo in one dwell. */
 typedef struct planted_echo {
     uint32_t code;
-    bool found; /* set by the code that compares echoes with the truth */
+    bool found; /* set if a detected echo matches this echo */
     double delay_samples, velocity_mps, amplitude;
 } planted_echo;
 
-/* What is planted. A zeroed struct has no memory. */
+/* The echoes to plant, and the samples with these echoes. A zeroed struct has no memory. */
 typedef struct planted {
-    size_t n_echoes; /* 1 .. PLANTED_MAX; planted_fill lowers it to what the code has room for */
-    /* dB; level of the strongest echo above the weakest, whose SNR is 20 dB in a look */
+    size_t n_echoes; /* 1 .. PLANTED_MAX; planted_fill lowers it to one echo for each 8 chips of the
+                      * code */
+    /* level of the strongest echo above the weakest, in dB; the weakest has an SNR of 20 dB in a
+     * look */
     double span_db;
     double max_doppler_hz; /* greatest Doppler of the search, Hz; 0: no Doppler */
     bool leaks; /* the first of several echoes is a direct path, 10 dB above the others */
 
-    const pnr_engine_ops *ops; /* owner of the samples */
-    void *samples;             /* [n_dwells] dwells, and the other samples that a view reads */
+    const pnr_engine_ops *ops; /* engine that owns the memory `samples` */
+    void *samples;             /* [n_dwells] dwells, and the samples after them that a view also
+                                * reads */
     planted_echo *truths;      /* [n_dwells][n_echoes] */
     size_t n_dwells;
 } planted;
 
-/* Returns the scene of a benchmark without cases of its own. In config, sets ci16 and a
- * detector.max_echoes of at least n_echoes. */
+/* Returns the echoes for a benchmark that has no scenes of its own. In config, sets the format to
+ * ci16 and detector.max_echoes to at least n_echoes. */
 planted planted_begin(size_t n_echoes, pnr_config *config);
-/* Fills the samples of n_dwells dwells. Each dwell belongs to one of 16 scenes, and has the samples
- * of its position in the stream. The scenes use the codes of config in turn. Their noise is 1e-3 of
- * full scale, or less if the strongest echo would clip, and has the bandwidth
- * echo.noise_bandwidth_hz. setup: that of config. The caller clears *p, also after an error.
- * Errors: PNR_ENOMEMORY, and those of pnr_scene_create. */
+/* Fills the samples of n_dwells dwells. Consecutive dwells share one of 16 scenes. Dwell d has the
+ * samples of the scene at position d in the stream. The scenes use the codes of config in turn.
+ * Their noise has an rms of 1e-3 of full scale, or less if the strongest echo would clip, and the
+ * bandwidth echo.noise_bandwidth_hz. setup: the setup of config. The caller clears *p, also after
+ * an error. Errors: PNR_ENOMEMORY, and those of pnr_scene_create. */
 int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
                  const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error);
-/* Returns a number of dwells: `wanted`, but at most as many as 2^22 samples hold, and at least
- * one. */
+/* Returns `wanted`, but at most the number of dwells that fits in 2^22 samples, and at least 1. */
 size_t planted_dwells(const pnr_plan *plan, size_t wanted);
-/* Copies the dwells in turn, as often as needed to fill memory, [n_samples]. */
+/* Copies the dwells in turn, and repeats them until memory, [n_samples], is full. */
 void planted_copy(const planted *p, const pnr_plan *plan, void *memory, size_t n_samples);
 void planted_clear(planted *p);
 

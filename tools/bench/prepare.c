@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the sizes that a user names, chooses the engine for a size, and describes the machine. */
+/* Parses the sizes on the command line, chooses the engine for a size, and prints the machine. */
 #include "tools/bench/bench.h"
 
 #include "cli.h"

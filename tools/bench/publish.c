@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench publish: the time of a result after the engine, and the rate of results at a subscriber. */
+/* bench publish: measures the time of a result after the engine, and the rate of results at a
+ * subscriber. */
 #include "tools/bench/bench.h"
 #include "tools/bench/planted.h"
 #include "tools/bench/run.h"
@@ -40,11 +41,11 @@ typedef struct work {
     pnr_setup *setup;
     pnr_detector *detector;
     pnr_publisher *publisher;
-    pnr_dwell *dwells;         /* [DWELLS * COPIES]: too many for a cache, as in a real run */
+    pnr_dwell *dwells;         /* [DWELLS * COPIES]; too large for a cache, as in a real run */
     pnr_candidate *candidates; /* [DWELLS * COPIES][max_candidates] */
     pnr_report report;
     size_t n_echoes;
-    uint64_t n; /* number of results so far; sets the position of the next result */
+    uint64_t n; /* number of results so far; gives the position of the next result */
 } work;
 
 /* Correlates one submit. Stores COPIES copies of its results. */
@@ -149,8 +150,8 @@ static int time_alone(work *w, size_t n_blocks, double *detect_ns, double *publi
     return PNR_OK;
 }
 
-/* Detects and publishes for `seconds`, as the processing thread does. Offers a refused result
- * again. Returns the number of results. */
+/* Detects and publishes for `seconds`, as the processing thread does. Repeats a publish that was
+ * refused. Returns the number of results. */
 static uint64_t publish_all(work *w, double seconds)
 {
     const uint64_t start_ns = pnr_clock_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs one method of an engine on several sets of samples. The sets lie where the engine computes:
- * on the device, or in host memory of the engine. */
+/* Runs one method of an engine on several sets of samples. The sets are in the memory where the
+ * engine computes: on the device, or in host memory of the engine. */
 #include "tools/bench/resident.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One run of the pipeline in this process, with a subscriber that counts results by their seq. */
+/* Runs the pipeline once in this process, with a subscriber that counts the results. */
 #include "tools/bench/run.h"
 
 #include "base/clock.h"
@@ -18,8 +18,8 @@
 #include <string.h>
 #include <zmq.h>
 
-/* A virtual machine was seen to stop for 45 ms once in five minutes. A live ring holds more than
- * twice this time. */
+/* A virtual machine may stop for 45 ms, as measured once in five minutes. A live ring has space for
+ * more than twice this time. */
 static const double hiccup_s = 0.1;
 static const double patience_s = 5.0;
 enum { RING_SAMPLES = 1 << 22 /* samples of the smallest ring */, LIVE_SUBMITS = 32, POLL_MS = 50 };
@@ -36,7 +36,7 @@ struct bench_subscriber {
     void *seen_context;
     _Atomic uint64_t last_ns; /* time of the last message */
     _Atomic bool stop, ended;
-    uint64_t results, bytes; /* only the thread writes these two until it is joined */
+    uint64_t results, bytes; /* until the thread is joined, only the thread writes these numbers */
 };
 
 static void count_results(bench_subscriber *s, uint64_t first_seq, uint64_t n)
@@ -46,7 +46,7 @@ static void count_results(bench_subscriber *s, uint64_t first_seq, uint64_t n)
         s->seen(s->seen_context, first_seq, n, atomic_load(&s->last_ns));
 }
 
-/* Counts one result. Its seq precedes the echoes in the message, so the echoes need not be read. */
+/* Counts one result. `seq` precedes the echoes in the message, so the echoes are not parsed. */
 static void count_single(bench_subscriber *s, const char *text, size_t length)
 {
     static const char key[] = "\"seq\":";
@@ -166,10 +166,10 @@ void bench_subscriber_finish(bench_subscriber *s, double patience, bench_receive
 
 /* --- the run --- */
 
-/* Returns the size of the ring: ring.bytes rounded down to whole dwells, if that is at least one
- * dwell. Else returns more than the dwells in flight need, and still more for a live feed, since a
- * full ring would drop samples. The ring has whole dwells, so that samples committed repeatedly
- * continue without a seam. */
+/* Returns the size of the ring in bytes. If ring.bytes is at least one dwell, returns ring.bytes
+ * rounded down to whole dwells. Else returns more than the dwells in flight need. For a live feed
+ * it returns even more, because a full ring drops samples. With whole dwells, samples that are
+ * committed repeatedly continue without a seam. */
 static size_t ring_bytes(const pnr_config *config, const pnr_setup *setup, double rate_hz)
 {
     const pnr_plan *plan = &setup->plan;
@@ -207,7 +207,7 @@ int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
     fed.ring.bytes = ring_bytes(config, setup, rate_hz);
     if (rate_hz > 0) {
         fed.source.pace = PNR_PACE_REAL_TIME;
-        /* the deadline is then the time in which the ring becomes full */
+        /* without a deadline, the deadline is the time that fills the ring */
         if (fed.engine.deadline == 0)
             fed.engine.deadline =
                 (double)fed.ring.bytes / (rate_hz * (double)pnr_plan_sample_bytes(&setup->plan));

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The counts of the subscriber. */
+/* The numbers that the subscriber counts. */
 typedef struct bench_received {
     uint64_t results;
     uint64_t bytes;   /* bytes of the received messages */
@@ -28,14 +28,15 @@ typedef void (*bench_seen)(void *context, uint64_t first_seq, uint64_t n, uint64
 
 typedef struct bench_subscriber bench_subscriber;
 
-/* spin: the thread polls for messages and never sleeps. seen: may be NULL. */
+/* Starts the thread of a subscriber. spin: the thread polls for messages and never sleeps. seen:
+ * may be NULL. */
 int bench_subscriber_start(const char *endpoint, bool spin, bench_seen seen, void *context,
                            bench_subscriber **out, pnr_error *error);
-/* Waits for the end message, at most patience_s after the last message, and joins the thread. If
- * subscriber is NULL, *out is all zero. */
+/* Waits for the end message, but at most patience_s after the last message. Then joins the thread.
+ * If subscriber is NULL, *out is all zero. */
 void bench_subscriber_finish(bench_subscriber *subscriber, double patience_s, bench_received *out);
 
-/* The functions of one run; all functions get the same context. */
+/* The functions of one run. All of them get the same context. */
 typedef struct bench_run_hooks {
     pnr_pipeline_feed feed; /* runs in the acquisition thread */
     pnr_pipeline_tap tap;   /* runs in the processing thread, for each result */
@@ -50,21 +51,21 @@ typedef struct bench_outcome {
     bench_received received;
 } bench_outcome;
 
-/* Runs the pipeline to the end of its feed. rate_hz: samples a second of a live feed, which drops
- * samples when the ring is full. 0: the feed waits for space. publisher.endpoint must be set.
+/* Runs the pipeline until its feed ends. rate_hz: samples a second of a live feed; it drops samples
+ * when the ring is full. 0: the feed waits for space in the ring. publisher.endpoint must be set.
  * Errors are those of the pipeline. */
 int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
               const bench_run_hooks *hooks, bench_outcome *out, pnr_error *error);
 
-/* True if the sums of the account hold and the end message arrived. */
+/* True if the account closes and the end message arrived. */
 bool bench_is_complete(const bench_outcome *outcome);
 /* True if no sample, window or result was lost on the way to the subscriber. */
 bool bench_is_lossless(const bench_outcome *outcome);
-/* Logs why an outcome is not complete. */
+/* Logs the reason if an outcome is not complete. */
 void bench_warn_open(const bench_outcome *outcome, size_t n_samples);
 
-/* Commits n samples that the ring's memory already holds. When the ring is full, drops the rest, as
- * a live receiver does. */
+/* Commits n samples that are already in the memory of the ring. When the ring is full, drops the
+ * remaining samples, as a live receiver does. */
 void bench_commit_live(pnr_ring *ring, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench scene: measures dwells with several echoes and a leak, as users have them. Shows the time
- * of each part of a result, the rate of the whole program, the echoes found, and their errors. */
+/* bench scene: measures realistic dwells with several echoes and a leak. Prints the time of each
+ * part of a result, the rate of the whole program, the number of echoes found, and their errors. */
 #include "tools/bench/bench.h"
 #include "tools/bench/stream.h"
 
@@ -31,9 +31,10 @@ enum { PACK = 256, LONG_DWELL = 1 << 16 /* samples; results of shorter dwells ar
 
 static const struct scene_case {
     const char *name, *text; /* text: the configuration */
-    const char *key;         /* key that gets the number of a code; NULL: the scene has one code */
+    const char *key;         /* configuration key for the number of a code; NULL: the scene has one
+                              * code */
     size_t n_codes;
-    double span_db;        /* level of the strongest echo above the weakest one */
+    double span_db;        /* level of the strongest echo above the weakest, in dB */
     double max_doppler_hz; /* greatest Doppler of the search; 0: no search */
     bool leaks;
 } cases[] = {
@@ -49,8 +50,8 @@ static const struct scene_case {
     {"gps", GPS, "prn", 32, 10, 14e3, false},
 };
 
-/* The kinds of samples. Real samples are on a carrier of a quarter of the rate. The filters of
- * coloured noise pass 5/8 of the band. */
+/* The variants of the samples. Real samples have a carrier at a quarter of the sampling rate.
+ * Coloured noise has 5/8 of the band. */
 static const struct variant {
     const char *form, *noise, *text;
     double bandwidth; /* bandwidth of the noise / sampling rate; 0: white noise */
@@ -66,7 +67,8 @@ static const char columns[] =
     "whole_us Msps link_pct busy_pct found_pct false_a_result delay_variance velocity_variance "
     "amp_variance account:";
 
-/* Sums over the echoes found. delay, velocity and amplitude are sums of (error / sigma)^2. */
+/* Sums over the detected echoes. n_found and n_false are numbers of echoes. delay, velocity and
+ * amplitude are sums of (error / sigma)^2. */
 typedef struct tally {
     double n_found, n_false, delay, velocity, amplitude;
 } tally;
@@ -113,8 +115,9 @@ static int configure(const bench *b, const struct variant *form, work *w, pnr_er
 
 /* --- the measurement --- */
 
-/* Matches an echo with the nearest planted echo that is within one chip and one Doppler row and is
- * not yet matched. Adds the errors to the tally. Counts an echo without a match as false. */
+/* Matches an echo with the nearest planted echo of its code that is within one chip and one
+ * Doppler row and has no match yet. Adds the errors to the tally. Counts an echo without a match
+ * as false. */
 static void judge_echo(work *w, const pnr_echo *echo, planted_echo *truths)
 {
     const pnr_setup *setup = w->stream.engine.setup;
@@ -169,7 +172,8 @@ static void detect_all(work *w, const pnr_result *result)
     }
 }
 
-/* Times the engine with one submit after the other. Then detects the results of the last submit. */
+/* Times the engine, one submit after another. Then detects the echoes in the results of the last
+ * submit. */
 static int time_parts(const bench *b, work *w, pnr_error *error)
 {
     const pnr_plan *plan = &w->stream.engine.setup->plan;

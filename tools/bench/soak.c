@@ -41,9 +41,9 @@ static const bench_picture picture = {.title = "Latency over the run",
 /* Sums over the results of one interval. */
 typedef struct interval {
     pnr_histogram latency_ns;
-    uint64_t lost; /* samples lost before or in the results of the interval */
+    uint64_t lost; /* number of samples lost before or in the results of the interval */
     uint64_t start_ns, end_ns;
-    double p99_us, rss, device; /* set by the monitor at the end; rss and device in bytes */
+    double p99_us, rss, device; /* the monitor sets these at the end; rss and device in bytes */
 } interval;
 
 typedef struct watch {
@@ -57,7 +57,7 @@ typedef struct watch {
 } watch;
 
 /* Adds one result to the present interval. Runs in the processing thread. Time counts from the
- * first result, so that it does not include the creation of the engine. */
+ * first result, so it does not include the creation of the engine. */
 static void add_result(void *context, const pnr_report *report)
 {
     watch *w = context;
@@ -77,7 +77,7 @@ static void add_result(void *context, const pnr_report *report)
 
 /* --- the monitor --- */
 
-/* Returns the memory in bytes that this process occupies; NAN: unknown. */
+/* Returns the resident memory of this process in bytes. NAN: unknown. */
 static double resident_bytes(void)
 {
     FILE *statm = fopen("/proc/self/statm", "re");
@@ -121,8 +121,8 @@ static void add_row(const watch *w, interval *s)
             (unsigned long long)s->lost, s->p99_us, s->rss / MiB);
 }
 
-/* Adds a row for each ended interval. Runs in a separate thread, since it prints, reads files and
- * calls the driver. */
+/* Adds a row for each interval that has ended. Runs in a separate thread, because it prints, reads
+ * files and calls the driver. */
 static void *monitor(void *argument)
 {
     watch *w = argument;

@@ -26,8 +26,8 @@
  * packed array takes less time. */
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20, SUBMITS_BEHIND = 16, MIN_BATCHES = 8 };
-static const double most_file_seconds = 1.0; /* length of the file at the rate of the ring; the
-                                              * file source is slower */
+static const double most_file_seconds = 1.0; /* length of the file at the rate of the ring; the file
+                                              * source is slower */
 static const double most_file_bytes = 2e9;
 static const double space_share = 0.5; /* share of the free space that the file may fill */
 static const uint64_t patience_ns = 20000000;
@@ -60,7 +60,7 @@ typedef struct path {
     /* written by the publishing thread */
     pnr_histogram latency_ns;
     uint64_t stride;      /* samples between two readings of the clock: one submit */
-    uint64_t next_sample; /* position of the next reading */
+    uint64_t next_sample; /* position of the next reading of the clock */
     uint64_t first_ns, last_ns;
     uint64_t first_sample, last_sample;   /* positions at first_ns and last_ns */
     uint64_t first_busy_ns, last_busy_ns; /* processor time at first_ns and last_ns */
@@ -98,8 +98,8 @@ static void feed_ring(void *context, pnr_ring *ring, const pnr_plan *plan, void 
                       size_t capacity, const volatile int *stop)
 {
     path *p = context;
-    /* chunk: half of a submit or less, so that the engine can begin with the first part of a
-     * submit. If a submit is one dwell, a chunk is this dwell. */
+    /* chunk: at most half of a submit, so that the engine can begin with the first part of a
+     * submit. If a submit is one dwell, the chunk is this dwell. */
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t chunk = plan->batch > 1 ? (plan->batch / 2) * dwell : dwell;
 
@@ -152,7 +152,7 @@ int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipe
               .rate_hz = rate_hz,
               .stride = plan->batch * pnr_plan_dwell_samples(plan),
               .processing = CLOCK_THREAD_CPUTIME_ID};
-    /* All results of a submit arrive together, so the subscriber may be some submits late. */
+    /* All results of a submit arrive together, so the subscriber may be several submits late. */
     const bench_run_hooks hooks = {.feed = feed_ring,
                                    .tap = time_result,
                                    .context = &p,
@@ -181,7 +181,7 @@ static const char *folder(void)
     return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-/* Returns the bytes that may be written to the folder. */
+/* Returns the number of bytes that the file in this folder may have. */
 static double free_bytes(const char *in)
 {
     struct statvfs fs;
@@ -189,7 +189,7 @@ static double free_bytes(const char *in)
     return statvfs(in, &fs) == 0 ? space_share * (double)fs.f_bavail * (double)fs.f_frsize : 0;
 }
 
-/* Fills a file with this number of samples. Returns 0 or errno. */
+/* Fills a file with n_samples samples. Returns 0, or an errno. */
 static int fill_file(int fd, const stream_subject *s, size_t n_samples)
 {
     const pnr_plan *plan = &s->engine.setup->plan;
@@ -234,8 +234,9 @@ static int run_file(const pnr_config *config, const char *name, double *samples_
     return PNR_OK;
 }
 
-/* Writes a file of about n_samples samples to $TMPDIR, else to /dev/shm or /tmp. Sends it through
- * the pipeline at pace `fast`. *samples_per_s: the rate between the first and the last result. */
+/* Writes a file of about n_samples samples to $TMPDIR, or without it to /dev/shm or /tmp. Then
+ * reads the file through the pipeline at pace `fast`. *samples_per_s: the rate between the first
+ * and the last result. */
 static int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *samples_per_s,
                             pnr_error *error)
 {
@@ -346,9 +347,9 @@ static void take_result(const bench *b, bool *open, const stream_subject *s, con
     *b->lost |= !bench_is_lossless(&r->outcome);
 }
 
-/* Runs the pipeline as fast as the ring accepts samples, then from a file. If the user wants it,
- * also runs the pipeline live at a share of the ceiling: the rate of the link, or, without a link,
- * the rate of the first run. */
+/* Runs the pipeline as fast as the ring accepts samples, then from a file. If --pace is given, also
+ * runs the pipeline live at this share of the ceiling. The ceiling is the rate of the link, or,
+ * without a link, the rate of the first run. */
 static int measure_ways(const bench *b, const stream_subject *s, bool *open, bench_table *table,
                         pnr_error *error)
 {

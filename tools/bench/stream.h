@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of bench stream that bench soak and bench scene use too. They prepare one size and run
- * the whole pipeline. */
+/* The functions of bench stream that bench soak and bench scene also use. They prepare one size and
+ * run the whole pipeline. */
 #ifndef PNR_TOOLS_BENCH_STREAM_H
 #define PNR_TOOLS_BENCH_STREAM_H
 
@@ -25,7 +25,7 @@ typedef struct stream_subject {
     bench_subject engine;
     double sample_bytes;
     double link_bytes_per_s; /* rate of the engine's link to its device; 0: no link */
-    planted echoes;          /* its dwells fill the ring */
+    planted echoes;          /* the dwells that fill the ring */
 } stream_subject;
 
 /* Fills sample_bytes and link_bytes_per_s from the prepared engine. */
@@ -37,10 +37,9 @@ int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_erro
 
 void stream_release(stream_subject *s);
 
-/* Runs the pipeline for `seconds` on the samples of its ring, which is filled once. The feed then
- * commits these samples repeatedly. rate_hz 0: as fast as the ring accepts samples; else live at
- * rate_hz samples a second, and a full ring drops samples. tap: called for every result; may be
- * NULL. */
+/* Runs the pipeline for `seconds`. The feed fills the ring once, and then commits the same samples
+ * repeatedly. rate_hz 0: as fast as the ring accepts samples; else live at rate_hz samples a
+ * second, and a full ring drops samples. tap: called for every result; may be NULL. */
 int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipeline_tap tap,
                void *tap_context, stream_result *out, pnr_error *error);
 

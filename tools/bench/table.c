@@ -29,11 +29,11 @@ struct bench_table {
     size_t n_columns;
     cell *cells; /* [n_cells], row by row */
     size_t n_cells, capacity;
-    bool lost; /* there was no memory for a cell */
+    bool lost; /* a cell is missing: there was no memory */
 };
 
-/* Copies the first word of `text`. Spaces separate the words. Returns the text from the next word
- * on; NULL: there is no word. */
+/* Copies the first word of `text`. Spaces separate the words. Returns the start of the next word.
+ * NULL: there is no word. */
 static const char *next_word(const char *text, char out[NAME_LEN])
 {
     const size_t length = strcspn(text, " ");
@@ -118,8 +118,8 @@ static const cell *cell_at(const bench_table *table, size_t row, size_t column)
     return &table->cells[row * table->n_columns + column];
 }
 
-/* Writes a cell as text. A whole number has no fraction. Another number has `digits` significant
- * digits or more, and never an exponent. Returns out. */
+/* Writes a cell as text. A whole number has no fraction. Any other number has at least `digits`
+ * significant digits, and never an exponent. Returns out. */
 static const char *format_cell(const bench_table *table, size_t row, size_t column, int digits,
                                char out[CELL_LEN])
 {
@@ -197,7 +197,7 @@ static void extend(extent *e, double value)
     e->high = fmax(e->high, value);
 }
 
-/* A curve of a picture: a column of numbers, and the value of the series; "": all rows. */
+/* A curve of a picture: the numbers of column y in the rows of one series. series "": all rows. */
 typedef struct curve {
     const bench_table *table;
     const bench_picture *picture;
@@ -206,7 +206,8 @@ typedef struct curve {
     extent *x_extent, *y_extent; /* extents of all curves */
 } curve;
 
-/* Writes the data block $d<index>: x and y of the rows of one curve. Returns the number of rows. */
+/* Writes the gnuplot data block $d<index> with x and y of the rows of one curve. Returns the number
+ * of these rows. */
 static size_t print_block(FILE *to, const curve *c, size_t index)
 {
     const size_t by = find_column(c->table, c->picture->series);
@@ -246,7 +247,8 @@ static bool is_repeated(const bench_table *table, size_t row, size_t column)
     return false;
 }
 
-/* An axis with a single value gets a range: without this range gnuplot prints a warning. */
+/* Sets the range of an axis with a single value, because gnuplot prints a warning without this
+ * range. */
 static void print_extent(FILE *to, char name, const extent *e, bool is_linear)
 {
     if (e->low == e->high)

@@ -19,7 +19,8 @@
 static const double echo_amplitude = 0.2; /* full scale = 1 */
 static const double noise_rms = 0.2;
 enum {
-    TILE_SAMPLES = 1 << 20, /* about this number of samples is computed; the others repeat them */
+    TILE_SAMPLES = 1 << 20, /* about this number of samples is computed; later samples repeat
+                             * them */
     NOISE_BLOCK = 64,
     ALIGNMENT = 64 /* bytes, as for the memory of the engines */
 };
@@ -142,8 +143,8 @@ size_t pnr_measure_lag(const pnr_setup *setup)
     return (plan->gate_first + plan->gate_count / 3) % plan->n_samples;
 }
 
-/* Undoes the first two steps of the engine, in reverse order. The engine first conjugates (I - jQ),
- * then mixes down by tune. */
+/* Applies the inverse of the first two steps of the engine, in reverse order. The engine first
+ * conjugates (I - jQ), then mixes down by plan->tune. */
 static void distort_sample(const pnr_plan *plan, uint64_t n, double iq[2])
 {
     if (plan->tune.num != 0) {
@@ -164,7 +165,8 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples)
     const size_t n = plan->n_samples, lag = pnr_measure_lag(setup);
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
     const size_t stride = sample_bytes * plan->n_channels;
-    /* If plan.tune is 0, the tile repeats without a seam. Else all samples are computed. */
+    /* If plan.tune is 0, the samples repeat after a tile without a seam. Else all samples are
+     * computed. */
     const size_t tile = n * ((TILE_SAMPLES + n - 1) / n);
     const size_t computed = plan->tune.num != 0 || n_samples < tile ? n_samples : tile;
     unsigned char *to = memory;
@@ -281,7 +283,7 @@ void pnr_measure_destroy(pnr_measure *measure)
     free(measure);
 }
 
-/* Checks in every dwell that the lag of the strongest candidate is at most one chip from the lag of
+/* Checks in every dwell that the lag of the strongest candidate is within one chip of the lag of
  * the echo. If lags is not NULL, stores the lags of the candidates. */
 static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *lags,
                       pnr_error *error)

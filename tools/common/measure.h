@@ -12,12 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An engine that correlates full submits without losses. A zeroed struct is closed. */
+/* An engine that correlates whole submits without lost samples. A zeroed struct is closed. */
 typedef struct pnr_trial {
     const pnr_engine_ops *ops;
     const pnr_plan *plan;
     pnr_engine *engine; /* NULL: closed */
-    void *zeros;        /* zeros for the lost samples and the ready times of all windows */
+    void *zeros;        /* zeros: the numbers of lost samples and the ready times of all windows */
     uint64_t tag;
 } pnr_trial;
 
@@ -43,8 +43,8 @@ typedef struct pnr_measurement {
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* 0 if plan.measure is false */
 } pnr_measurement;
 
-/* Statistics of many submits of plan.batch dwells, in ns for one submit. The first submit is left
- * out. */
+/* Statistics of many submits of plan.batch dwells, in ns for one submit, without the first
+ * submit. */
 typedef struct pnr_timing {
     double median_ns, p99_ns;
     double stage_median_ns[PNR_STAGE_COUNT], stage_p99_ns[PNR_STAGE_COUNT];
@@ -53,7 +53,7 @@ typedef struct pnr_timing {
 
 enum { PNR_MEASURE_MIN_RUNS = 10 };
 
-/* The memory of the samples, and how long an engine lives. */
+/* The memory of the samples, and the lifetime of the engine. */
 typedef enum {
     PNR_MEASURE_ANEW,     /* pageable samples; each timed run creates and destroys the engine */
     PNR_MEASURE_PAGEABLE, /* samples in memory of the C library; one engine for all runs */
@@ -75,7 +75,7 @@ void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config 
  * sample is 0 dB. memory[0] is stream position 0. The same plan gives the same samples.
  */
 void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
-/* Returns the lag of this echo, an integer: one third of the gate after the first lag of the
+/* Returns the lag of this echo, in samples: the first lag of the gate plus one third of the
  * gate. */
 size_t pnr_measure_lag(const pnr_setup *setup);
 
@@ -95,18 +95,19 @@ int pnr_measure_create(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_me
                        pnr_measure **out, pnr_error *error);
 void pnr_measure_destroy(pnr_measure *measure);
 /* Submits the batch once and collects the result. lags: [batch] lag of each dwell's strongest
- * candidate; may be NULL. PNR_EENGINE when a dwell has no echo at the right lag: wrong results are
- * not timed. */
+ * candidate; may be NULL. PNR_EENGINE: a dwell has no echo at the right lag, so the time is not
+ * valid. */
 int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error);
 /* Returns the samples of the batch, [pnr_plan_view_samples][n_channels], which the measure owns. */
 const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);
 
-/* Creates a measure, discards one run, times n_runs >= PNR_MEASURE_MIN_RUNS, and destroys the
- * measure. */
+/* Creates a measure, discards one run, times n_runs runs (at least PNR_MEASURE_MIN_RUNS), and
+ * destroys the measure. */
 int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                      size_t n_runs, pnr_timing *out, pnr_error *error);
 
-/* Writes the CPU and its usable cores, as "AMD EPYC 9575F, 2 cores usable". Returns `text`. */
+/* Writes the CPU and its number of usable cores, as "AMD EPYC 9575F, 2 cores usable". Returns
+ * `text`. */
 char *pnr_measure_machine(char *text, size_t size);
 
 #endif

@@ -19,7 +19,7 @@
 
 /* --- subscribe --- */
 
-/* Makes the keys of this subscriber: those of a file, or new ones. */
+/* Reads the keys of this subscriber from a file, or creates new keys. */
 static int make_keys(const char *secret_path, char public[PNR_KEY_LEN + 1],
                      char secret[PNR_KEY_LEN + 1], pnr_error *error)
 {
@@ -57,8 +57,8 @@ static int use_curve(void *socket, const pnr_subscriber_source *source, pnr_erro
     return code;
 }
 
-/* Returns the size of the largest part of a message of these topics. A publisher that sends more is
- * disconnected before the part takes memory. */
+/* Returns the size of the largest part that a message of these topics may have. libzmq disconnects
+ * a publisher that sends a larger part, before the part takes memory. */
 static int64_t most_bytes(const char *const *topics)
 {
     for (; *topics != NULL; topics++)
@@ -151,7 +151,7 @@ int pnr_subscriber_watch(void *context, void *socket, const char *name, void **o
     return PNR_OK;
 }
 
-/* Interprets an event of the monitor: 16 bits of its number, 32 bits of its value. */
+/* Interprets an event of the monitor: a number of 16 bits, and a value of 32 bits. */
 static pnr_contact judge_event(const char *data, size_t bytes)
 {
     uint16_t event;
@@ -207,7 +207,8 @@ void pnr_subscriber_unwatch(void *socket, void **monitor)
     *monitor = NULL;
 }
 
-/* Tries for at most a second to connect to host and port. Returns why this failed, or NULL. */
+/* Tries for at most a second to connect to host and port. Returns the reason of a failure, or
+ * NULL. */
 static const char *refusal_of(const char *host, const char *port)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
