@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints all keys: as config/pnradar.conf or the list of the manual for `make docs`, or as words
+/* Prints all keys: as config/pnradar.conf, as the list of the manual for `make docs`, or as words
  * for the completion of shells. */
 #include "config/keys.h"
 #include "correlator/engines.h"
@@ -24,7 +24,7 @@ static void print_words(const pnr_key *key, FILE *stream)
     }
 }
 
-/* Prints a line for each key, as "engine.wait sleep spin". Numbered sections have number 1. */
+/* Prints a line for each key, as "engine.wait sleep spin". A numbered section has number 1. */
 static void print_completion(FILE *stream)
 {
     char title[PNR_SECTION_LEN];

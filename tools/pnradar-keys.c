@@ -13,7 +13,7 @@
 
 enum { LONGEST = 4096 };
 
-/* Creates a file with a key and a line break. Never replaces a file. */
+/* Creates a file with a key and a line break. Never replaces an existing file. */
 static int write_key(const char *path, mode_t mode, const char *key, pnr_error *error)
 {
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
@@ -37,7 +37,7 @@ static int write_key(const char *path, mode_t mode, const char *key, pnr_error *
     return code;
 }
 
-/* Writes NAME.secret and NAME.public: both, or none. */
+/* Writes NAME.secret and NAME.public. After an error, neither file remains. */
 static int make_pair(const char *name, pnr_error *error)
 {
     char public[PNR_KEY_LEN + 1], secret[PNR_KEY_LEN + 1];

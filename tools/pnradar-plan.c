@@ -25,7 +25,7 @@ static const char examples[] = "pnradar-plan -c config/demo.conf\n"
                                "pnradar-plan -c radar.conf -s code.pulse_path=pulse.cf64 "
                                "--measure-pulse loop.cf32";
 
-/* Returns the configured sample format, else that of the file's extension, else ci16. */
+/* Returns the configured sample format; else the format of the file's extension; else ci16. */
 static pnr_format format_of(const pnr_config *config)
 {
     pnr_format format = config->source.format;
@@ -40,7 +40,7 @@ static pnr_format format_of(const pnr_config *config)
     return format;
 }
 
-/* Adds the length of the recording, if the input is one. */
+/* Adds the length of the recording if the input is a recording. */
 static int plan_recording(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                           pnr_error *error)
 {
@@ -85,7 +85,7 @@ static int fill_sheet(plan_sheet *sheet, const pnr_config *config, double budget
         pnr_setup_destroy(setup);
         return rc;
     }
-    if (setup->devices.n != 1) { /* plan_engine gives the reason against a device */
+    if (setup->devices.n != 1) { /* plan_engine reports why a device cannot be used */
         (void)pnr_engine_list_devices(config->engine.name, &setup->devices, NULL, NULL);
         setup->plan.device = setup->devices.index[0];
     }

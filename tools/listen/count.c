@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts for each stream the received results, the results lost according to seq, and the restarts.
- * Tells whether the stream is complete. */
+/* Counts for each stream the received results, the lost results (gaps in seq), and the restarts.
+ * Decides if the stream is complete. */
 #include "tools/listen/count.h"
 
 #include <inttypes.h>

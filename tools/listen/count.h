@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts for each stream the received results, the results lost according to seq, and the restarts.
- * Tells whether the stream is complete. */
+/* Counts for each stream the received results, the lost results (gaps in seq), and the restarts.
+ * Decides if the stream is complete. */
 #ifndef LISTEN_COUNT_H
 #define LISTEN_COUNT_H
 
@@ -12,7 +12,7 @@
 
 enum { LISTEN_MAX_STREAMS = 64 };
 
-/* One run of one stream. last - first + 1 = received + lost. */
+/* One run of one stream. Before the end message, last - first + 1 = received + lost. */
 typedef struct listen_run {
     char stream[PNR_TEXT_LEN];
     char run[17];
@@ -23,27 +23,28 @@ typedef struct listen_run {
     pnr_end_summary end; /* valid when has_ended */
 } listen_run;
 
-/* A struct of zeros: no message has arrived. */
+/* The counts of all streams. A struct of zeros: no message has arrived. */
 typedef struct listen_counts {
     listen_run runs[LISTEN_MAX_STREAMS]; /* the present run of each stream */
     size_t n_streams;
-    uint64_t received; /* results of all runs */
-    bool is_faulty;    /* something was lost in an earlier run */
-    bool are_events;   /* events are counted in place of results */
+    uint64_t received; /* number of results of all runs */
+    bool is_faulty;    /* an earlier run lost samples or results, or has no end message */
+    bool are_events;   /* the program counts events instead of results */
 } listen_counts;
 
 /* Returns the run of a message; NULL: there are too many streams. A new run id closes the previous
  * run, and writes its summary and the restart to `log`. */
 listen_run *listen_count_run(listen_counts *counts, const char *stream, const char *run, FILE *log);
-/* Counts one result; false: the result arrived twice or late, and does not count. */
+/* Counts one result. False: the result arrived twice or late, and does not count. */
 bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);
 /* Stores the end message. Results published after the last received one count as lost. */
 void listen_count_end(const listen_counts *counts, listen_run *run, const pnr_end_summary *end);
 
-/* True when every stream has ended and will not continue; false when there is no stream. A run that
+/* True if every stream has ended and will not continue. False if there is no stream. A run that
  * lost its GPU will continue, because a supervisor restarts it. */
 bool listen_count_is_over(const listen_counts *counts);
-bool listen_count_faulty(const listen_counts *counts); /* if true, --strict fails */
+bool listen_count_faulty(const listen_counts *counts); /* true: results were lost, so --strict
+                                                        * fails */
 void listen_count_print(const listen_counts *counts, FILE *stream);
 
 #endif

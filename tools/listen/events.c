@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events as lines on stdout. */
+/* Prints events as lines on stdout. */
 #include "tools/listen/events.h"
 
 #include "base/clock.h"
@@ -15,7 +15,7 @@ static void print_line(FILE *stream, const pnr_event_summary *event)
             event->stream, event->kind, event->count, event->text);
 }
 
-/* Doubles the quotes of a text, as CSV wants it. */
+/* Prints a text in quotes. Doubles the quotes in the text, as CSV requires. */
 static void print_quoted(FILE *stream, const char *text)
 {
     putc('"', stream);

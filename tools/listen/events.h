@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events as lines on stdout. */
+/* Prints events as lines on stdout. */
 #ifndef LISTEN_EVENTS_H
 #define LISTEN_EVENTS_H
 
@@ -7,9 +7,9 @@
 #include "publisher/message.h"
 #include "publisher/report.h"
 
-/* Prints one event: as a line of text, as a row of CSV (the first time after a header), or the
- * message itself. raw: the message. PNR_OK; PNR_EDATA: the message would print control characters;
- * PNR_EIO: the stream accepts no more text. */
+/* Prints one event: as a line of text, as a row of CSV (the first row after a header), or as the
+ * message itself. raw: the message, which has `length` bytes. PNR_OK; PNR_EDATA: the message has
+ * control characters; PNR_EIO: the stream accepts no more text. */
 int listen_event_print(pnr_printer *printer, const pnr_event_summary *event, const char *raw,
                        size_t length, pnr_error *error);
 /* Writes the header of CSV if no event was printed, and flushes the stream. PNR_OK or PNR_EIO. */

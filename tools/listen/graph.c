@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws the power of a profile or map on the terminal. Range increases to the right. A profile has
- * bars upwards; a map has Doppler upwards and power in colours. */
+/* Draws the power of a profile or map on the terminal. Range increases to the right. A profile is
+ * bars. In a map, Doppler increases upwards, and colours show the power. */
 #include "tools/listen/graph.h"
 
 #include <math.h>
@@ -10,13 +10,13 @@
 enum {
     LEVELS = LISTEN_HEAT_LEVELS,
     AXIS_EVERY = 3,     /* least distance of two labels of the axis, in rows */
-    UNIT_COLUMNS = 4,   /* width of the unit below the left edge, with a space */
-    KILO_FROM = 100000, /* from this value on, the axis is in kHz or km/s */
+    UNIT_COLUMNS = 4,   /* width of the text with the unit at the lower left, with a space */
+    KILO_FROM = 100000, /* from this value (Hz or m/s) on, the axis is in kHz or km/s */
     BOTTOM_DB = -5      /* lowest level of a profile's scale; 0 is the noise floor */
 };
 
-/* Characters for the levels from noise to the strongest power, in UTF-8 and in ASCII. They show the
- * levels on a terminal without colours too. */
+/* Characters for the levels, from noise to the strongest power, in UTF-8 and in ASCII. With them, a
+ * terminal without colours also shows the levels. */
 static const char *const glyphs[LEVELS] = {" ", "·", "░", "░", "▒", "▒", "▓", "█"};
 static const char ascii[] = " .:-=+%#";
 
@@ -73,8 +73,8 @@ static float power_at(const listen_graph *g, const listen_place *at, int x, int 
 
 /* --- a map --- */
 
-/* Returns the level of a power. Each place shows the greatest power of several cells, so noise is
- * some dB above the floor there. Level 0 includes these dB. */
+/* Returns the level of a power. A place on the screen shows the greatest power of several cells, so
+ * noise is a few dB above the floor. These dB belong to level 0. */
 static int level_of(double db, int top_db)
 {
     const double level = floor(db / top_db * LEVELS);
@@ -104,7 +104,7 @@ static int doppler_row(const listen_graph *g, const listen_place *at, double dop
     return up >= 0 && up < at->rows ? at->bottom - (int)up : -1;
 }
 
-/* Writes round values at the left edge, AXIS_EVERY rows apart or more. */
+/* Writes round values at the left edge, at least AXIS_EVERY rows apart. */
 static void draw_doppler_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)
 {
     const bool is_velocity = isfinite(g->info.mps_per_hz);
@@ -162,7 +162,7 @@ static int row_of(const listen_graph *g, const listen_place *at, double db)
     return at->bottom - (up < at->rows ? up : at->rows - 1);
 }
 
-/* A level of a profile with its line and name. */
+/* A level in the graph of a profile, with its line and its name. */
 typedef struct level {
     double db;
     const char *glyph;
@@ -204,7 +204,7 @@ static void draw_power_axis(const listen_graph *g, listen_screen *screen, const 
     }
 }
 
-/* Draws the bars over the lines, and the names of the lines over bars and lines. */
+/* Draws the lines, then the bars, then the names of the lines. */
 static void draw_profile(const listen_graph *g, listen_screen *screen, const listen_place *at)
 {
     const level floor_level = {0, "─", '-', LISTEN_CYAN, "noise floor"};
@@ -224,8 +224,8 @@ static void draw_profile(const listen_graph *g, listen_screen *screen, const lis
 
 /* --- profiles and maps --- */
 
-/* Returns the column of a range; -1: outside the profile. A cell is one step wide, and its range is
- * in the middle. */
+/* Returns the column of a range. -1: outside the profile. A cell is one range step wide; its range
+ * is its middle. */
 static int column_of(const listen_graph *g, const listen_place *at, double range_m)
 {
     const double first_m = pnr_map_range_m(&g->info.row, -0.5);
@@ -235,8 +235,8 @@ static int column_of(const listen_graph *g, const listen_place *at, double range
     return x >= 0 && x < at->columns ? (int)x : -1;
 }
 
-/* Returns the first column of a label below column x. The label is whole on the screen, and right
- * of the unit. */
+/* Returns the first column of a label below column x. The whole label is on the screen, to the
+ * right of the unit. */
 static int place_label(const listen_place *at, int x, int length)
 {
     const int right = at->left + at->columns - length, middle = at->left + x - length / 2;
@@ -280,8 +280,8 @@ char listen_graph_mark(size_t echo, char many)
     return echo < sizeof marks - 1 ? marks[echo] : many;
 }
 
-/* Returns the row for the mark of echo e, which is at column x. On a map this is the row of the
- * Doppler of e; -1: not on the map. On a profile it is the row above the power at x. */
+/* Returns the row for the mark of echo e, which is at column x. On a map this is the row of its
+ * Doppler; -1: outside the map. On a profile it is the row above the power at x. */
 static int mark_row(const listen_graph *g, const listen_place *at, int x, const pnr_echo *e)
 {
     const int top = at->bottom - at->rows + 1;
@@ -299,8 +299,8 @@ void listen_graph_draw(listen_graph *g, listen_screen *screen, const listen_plac
     choose_scale(g);
     (is_map(g) ? draw_map : draw_profile)(g, screen, at);
     draw_range_axis(g, screen, at);
-    for (size_t i = detection->n_echoes; i-- > 0;) { /* the strongest is drawn last, so that it
-                                                      * stays visible */
+    for (size_t i = detection->n_echoes; i-- > 0;) { /* draws the strongest echo last, over all
+                                                      * others */
         const pnr_echo *e = &detection->echoes[i];
         const int x = isfinite(e->range_m) ? column_of(g, at, e->range_m) : -1;
         const char mark = listen_graph_mark(i, 'v');

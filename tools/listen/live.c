@@ -14,10 +14,11 @@
 enum {
     MIN_WIDTH = 60,
     MIN_HEIGHT = 12,
-    MARGIN = 7,      /* columns of the scale, to the left of the graph */
+    MARGIN = 7,      /* columns to the left of the graph, for its scale */
     HEAD = 2,        /* least number of rows above the graph */
     MAX_LISTED = 12, /* most echoes that are listed below the graph */
-    MAX_RECENT = 64  /* results that may arrive before the profile of the first of them */
+    MAX_RECENT = 64  /* most results that may arrive before the profile of the first of these
+                      * results */
 };
 static const uint64_t frame_ns = 100 * 1000 * 1000;
 
@@ -25,26 +26,28 @@ struct listen_live {
     listen_screen *screen;
     const char *endpoint;
     bool is_changed;
-    int head_rows;    /* greatest number of rows of a head so far, so that the graph rarely moves */
+    int head_rows;    /* greatest number of rows of the head so far, so that the graph rarely
+                       * moves */
     uint64_t next_ns; /* earliest time of the next frame */
 
     pnr_report report; /* the newest report */
     bool has_report;
-    pnr_report recent[MAX_RECENT]; /* the newest reports, report i at index i mod MAX_RECENT */
+    pnr_report recent[MAX_RECENT]; /* the newest reports; report i is at index i mod MAX_RECENT */
     size_t n_reports;
     listen_graph graph;
-    pnr_report graph_head; /* head of the profile in the graph; with its echoes, if has_echoes */
+    pnr_report graph_head; /* head of the profile in the graph; also its echoes if has_echoes */
     bool has_echoes;
     uint64_t next_profile_ns; /* profiles that arrive earlier are ignored */
 
-    uint64_t rate_ns, rate_received; /* time and count at the last measurement of the rate */
+    uint64_t rate_ns, rate_received; /* time and received results at the last measurement of the
+                                      * rate */
     double rate_hz;                  /* results a second; NAN: not known yet */
     char notice[256];
     char *log; /* text that waits until the terminal is restored */
     size_t log_bytes;
 };
 
-/* Returns the place of the graph on the screen. *listed: how many echoes are listed below the
+/* Returns the place of the graph on the screen. *listed: number of echoes in the list below the
  * graph. */
 static listen_place place_of(const listen_live *l, int *listed)
 {
@@ -61,7 +64,7 @@ static listen_place place_of(const listen_live *l, int *listed)
 
 /* --- received messages --- */
 
-/* Copies the echoes of the report if report and graph are of the same dwell. */
+/* Copies the echoes of the report if the report and the graph have the same dwell. */
 static void pair_echoes(listen_live *l, const pnr_report *report)
 {
     pnr_report *to = &l->graph_head;
@@ -114,7 +117,7 @@ static const char *number_text(double value, const char *unit, int decimals, cha
     return out;
 }
 
-/* Writes "20.0005 km", "999.50 m" or "-". */
+/* Writes a range, as "20.0005 km" or "999.50 m"; "-": not known. */
 static const char *range_text(double range_m, char out[32])
 {
     return fabs(range_m) >= 1e4 ? number_text(range_m * 1e-3, "km", 4, out)
@@ -141,8 +144,8 @@ static const char *flags_text(unsigned flags, char out[128])
     return out;
 }
 
-/* Writes the delay of the zero range, as "  zero 2.0389 us (held 0.5 s)"; nothing if it is not
- * tracked. */
+/* Writes the delay of the zero range, as "  zero 2.0389 us (held 0.5 s)". Writes nothing if the
+ * zero range is not tracked. */
 static const char *zero_text(const pnr_zero *zero, char out[96])
 {
     const double delay_us = zero->delay_s * 1e6;
@@ -197,7 +200,7 @@ static void draw_head(listen_live *l, const listen_counts *counts)
     (void)listen_screen_fields(l->screen, 0, LISTEN_BOLD, text);
 }
 
-/* Draws a line for each echo, the strongest first, from row y on. */
+/* Draws a heading at row y, then a line for each echo, with the strongest echo first. */
 static void draw_echoes(listen_live *l, const pnr_detection *d, int y, int rows)
 {
     char range[32], sigma[32], snr[32], velocity[32];

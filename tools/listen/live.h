@@ -12,15 +12,16 @@
 
 typedef struct listen_live listen_live;
 
-/* Takes over the terminal, see screen.h. endpoint must outlive *out. Text written to *log waits
- * until the terminal is restored. */
+/* Switches the terminal to the live display, see screen.h. endpoint must outlive *out. Text written
+ * to *log waits until the terminal is restored. */
 int listen_live_open(const char *endpoint, listen_live **out, FILE **log, pnr_error *error);
-/* Restores the terminal and leaves the last frame on it. *log is standard error again. */
+/* Restores the terminal, and prints the last frame on it. *log is standard error again. */
 void listen_live_close(listen_live *live, const listen_counts *counts, FILE **log);
 
 void listen_live_result(listen_live *live, const pnr_report *report);
 void listen_live_profile(listen_live *live, const pnr_map *profile);
-void listen_live_notice(listen_live *live, const char *text); /* one line, on the last row */
+void listen_live_notice(listen_live *live, const char *text); /* a text for the last rows of the
+                                                               * screen */
 /* Draws at most ten times a second, and only if the contents have changed. PNR_OK; PNR_EEND: q was
  * pressed; PNR_EIO. */
 int listen_live_draw(listen_live *live, const listen_counts *counts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Receives the profiles and maps of a stream by a separate subscription, so that they never
+/* Receives the profiles and maps of a stream with a separate subscription, so that they never
  * displace a result. */
 #include "tools/listen/profiles.h"
 
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* libzmq stops reading when the queue is full. When the publisher then closes the connection, the
- * messages that libzmq has not yet read are lost. So, after the first profile, the queue is as long
+/* libzmq stops reading when its queue is full. If the publisher then closes the connection, the
+ * messages that libzmq has not read yet are lost. So, after the first profile, the queue is as long
  * as queue_bytes allow. */
 enum { LEAST_HIGH_WATER = 8, MOST_HIGH_WATER = 100000 };
 static const size_t queue_bytes = (size_t)256 << 20;
@@ -23,7 +23,7 @@ struct listen_profiles {
     pnr_subscriber_message message;
     char run[17], ended_run[17];
     size_t bytes;  /* size of the last profile */
-    uint64_t last; /* last seq of this run */
+    uint64_t last; /* seq of the last profile of this run */
     uint64_t n_run, n_received, n_missed;
 };
 
@@ -42,8 +42,8 @@ static void count_profile(listen_profiles *p, const pnr_report *head)
     p->n_received++;
 }
 
-/* Counts the profiles missing at the end of a run. Each result has a profile, so the profiles after
- * the last received one are missing. */
+/* Counts the profiles that are missing at the end of a run. Each result has a profile, so all
+ * profiles after the last received one are missing. */
 void listen_profiles_finish(listen_profiles *p, const pnr_end_summary *end)
 {
     if (p->n_run > 0 && strcmp(p->run, end->run) == 0 && end->account.results > p->last + 1) {
@@ -58,7 +58,7 @@ static bool is_wanted(const listen_profiles *p, const char *stream)
     return p->source->stream == NULL || strcmp(p->source->stream, stream) == 0;
 }
 
-/* Makes the queue as long as queue_bytes allow for messages of this size. */
+/* Sets the length of the queue to as many messages of this size as queue_bytes allow. */
 static void fit_queue(listen_profiles *p, size_t bytes)
 {
     const size_t most = queue_bytes / (bytes > 0 ? bytes : 1);
@@ -79,7 +79,7 @@ static int take_message(listen_profiles *p, pnr_map *out, pnr_error *error)
     int code;
 
     if (pnr_subscriber_has_topic(&p->message,
-                                 "end/")) { /* the reader of the results reports a bad end
+                                 "end/")) { /* the receiver of the results reports a bad end
                                              * message */
         if (pnr_message_read_end(text, length, &end, NULL) == PNR_OK && is_wanted(p, end.stream))
             listen_profiles_finish(p, &end);

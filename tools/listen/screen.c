@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws frames on the whole terminal, each over the previous one. Restores the terminal at every
- * end of the program. */
+/* Draws frames on the whole terminal. Each frame replaces the previous one. Restores the terminal
+ * at every end of the program. */
 #include "tools/listen/screen.h"
 
 #include "base/text.h"
@@ -23,7 +23,7 @@
 
 enum { MAX_WIDTH = 400, MAX_HEIGHT = 120, GLYPH_LEN = 5, ESCAPE_LEN = 16 };
 
-/* enter: selects the alternate screen without cursor and wrapping. leave: undoes this. */
+/* enter: selects the alternate screen, without cursor and line wrapping. leave: reverses this. */
 static const char enter[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char leave[] = "\033[0m\033[?7h\033[?25h\033[?1049l";
 static const char *const styles[] = {
@@ -34,7 +34,7 @@ static const char *const styles[] = {
     [LISTEN_YELLOW] = "\033[0;33m",
     [LISTEN_CYAN] = "\033[0;36m",
     [LISTEN_RED] = "\033[0;1;31m",
-    /* Colours among 256, as in the palette of the pictures: blue, green, yellow. */
+    /* Colours of the 256-colour palette, as in the pictures: blue, green, yellow. */
     [LISTEN_HEAT] = "\033[0m",
     [LISTEN_HEAT + 1] = "\033[0;38;5;61m",
     [LISTEN_HEAT + 2] = "\033[0;38;5;67m",
@@ -55,18 +55,18 @@ typedef struct cell {
 struct listen_screen {
     listen_size size;
     bool is_utf8;
-    locale_t locale; /* of the user; 0: none */
-    int keys;        /* a file descriptor; -1: no keyboard */
+    locale_t locale; /* locale of the user; 0: none */
+    int keys;        /* file descriptor of the keyboard; -1: none */
     cell cells[MAX_HEIGHT][MAX_WIDTH];
     char frame[MAX_HEIGHT * (MAX_WIDTH * (GLYPH_LEN + ESCAPE_LEN) + 2 * ESCAPE_LEN)];
 };
 
-/* Global, since a signal handler cannot reach anything else. */
+/* Global variables, because signal handlers need them. */
 static struct termios before;
 static volatile sig_atomic_t is_taken, has_termios;
 
-/* Writes all bytes. If a signal has set *stop and interrupts the write, leaves out the rest, since
- * Ctrl-S may have stopped the terminal. stop may be NULL. PNR_OK, PNR_EIO. */
+/* Writes all bytes. Stops early if a signal has set *stop and interrupts the write, because Ctrl-S
+ * may have stopped the terminal. stop may be NULL. PNR_OK, PNR_EIO. */
 static int write_all(const char *data, size_t bytes, const volatile int *stop)
 {
     while (bytes > 0) {
@@ -123,8 +123,8 @@ static void catch_signals(void)
         sigaction(fatal[i], &action, NULL);
 }
 
-/* Makes each key arrive at once, and does not show it on the terminal. Ctrl-C still sends a signal.
- * Ctrl-Z sends no signal, since the shell would get a terminal that is not restored. Returns the
+/* Sets the terminal so that each key arrives at once and is not shown. Ctrl-C still sends a signal.
+ * Ctrl-Z sends no signal, because the shell would get a terminal that is not restored. Returns the
  * file descriptor of the keyboard, or -1. */
 static int take_keyboard(void)
 {
@@ -165,7 +165,7 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
     if ((s = calloc(1, sizeof *s)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
     s->locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    (void)uselocale(s->locale); /* of this thread only */
+    (void)uselocale(s->locale); /* for this thread only */
     s->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     is_taken = 1;
     catch_signals();
@@ -285,7 +285,8 @@ void listen_screen_text(listen_screen *s, int x, int y, listen_style style, cons
     }
 }
 
-/* Returns how many bytes the next row of `text` has: whole fields, or a part of a long field. */
+/* Returns the number of bytes of the next row of `text`: whole fields, or a part of a long
+ * field. */
 static size_t row_bytes(const listen_screen *s, const char *text)
 {
     const char *at = text, *end = text;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws frames on the whole terminal, each over the previous one. Restores the terminal at every
- * end of the program. */
+/* Draws frames on the whole terminal. Each frame replaces the previous one. Restores the terminal
+ * at every end of the program. */
 #ifndef LISTEN_SCREEN_H
 #define LISTEN_SCREEN_H
 
@@ -26,29 +26,31 @@ typedef struct listen_size {
 
 typedef struct listen_screen listen_screen;
 
-/* PNR_OK, or PNR_EUSAGE: standard output is no terminal, or the terminal cannot draw. */
+/* Checks the terminal. PNR_OK, or PNR_EUSAGE: standard output is no terminal, or the terminal
+ * cannot draw. */
 int listen_screen_check(pnr_error *error);
-/* Takes over the terminal, and catches the signals that end the program. The first SIGINT, SIGTERM
- * or SIGHUP sets pnr_stop. The second of these signals, SIGQUIT and a crash restore the terminal
- * before the program ends. PNR_OK, PNR_ENOMEMORY, or an error of listen_screen_check. */
+/* Prepares the terminal for frames, and catches the signals that end the program. The first SIGINT,
+ * SIGTERM or SIGHUP sets pnr_stop. The second of these signals, SIGQUIT and a crash restore the
+ * terminal before the program ends. PNR_OK, PNR_ENOMEMORY, or an error of listen_screen_check. */
 int listen_screen_open(listen_screen **out, pnr_error *error);
-/* Restores the terminal, and leaves the last frame on it. */
+/* Restores the terminal, and prints the last frame on it. */
 void listen_screen_close(listen_screen *screen);
 
-/* Begins an empty frame of the terminal's present size (80 x 24 when it reports none). */
+/* Begins an empty frame with the present size of the terminal, or 80 x 24 if the terminal reports
+ * no size. */
 void listen_screen_begin(listen_screen *screen);
 bool listen_screen_resized(const listen_screen *screen); /* true: resized since the last frame */
 listen_size listen_screen_size(const listen_screen *screen);
-/* Draws one character: `glyph` where the terminal shows UTF-8, else `ascii`. Draws nothing outside
- * the screen. */
+/* Draws one character: `glyph` if the terminal shows UTF-8, else `ascii`. Draws nothing outside the
+ * screen. */
 void listen_screen_put(listen_screen *screen, int x, int y, listen_style style, const char *glyph,
                        char ascii);
 /* Draws text in UTF-8, cut at the right edge. A control character becomes '?'. */
 void listen_screen_text(listen_screen *screen, int x, int y, listen_style style, const char *format,
                         ...) __attribute__((format(printf, 5, 6)));
 /* Draws text in UTF-8 from the left edge, in as many rows as its fields need. Two spaces separate
- * fields. A field longer than a row is continued in the next one. y < 0: draws nothing. Returns the
- * number of rows. */
+ * fields. A field that is longer than a row continues in the next row. y < 0: draws nothing.
+ * Returns the number of rows. */
 int listen_screen_fields(listen_screen *screen, int y, listen_style style, const char *text);
 /* Draws a bar upwards from the row `bottom`. Its height is `eighths` / 8 characters. */
 void listen_screen_bar(listen_screen *screen, int x, int bottom, int eighths, listen_style style);

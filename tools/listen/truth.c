@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares the truth of pnradar-echo with the measurement: matches, errors, target statistics. */
+/* Compares the results with the truth file of pnradar-echo: matches echoes and targets, and
+ * computes errors and statistics of the targets. */
 #include "tools/listen/truth.h"
 
 #include "base/file.h"
@@ -31,14 +32,15 @@ typedef struct tally {
 struct listen_truth {
     row *rows; /* [n_rows], sorted by sample */
     size_t n_rows, capacity;
-    uint64_t period;      /* samples from one period to the next; 0: only one period */
-    size_t n_periods;     /* periods of a dwell */
+    uint64_t period;      /* samples from one period to the next; 0: the file has only one period */
+    size_t n_periods;     /* number of periods in a dwell */
     double unambiguous_m; /* 0: not known */
     double gate_m;        /* greatest error of a detected target */
     uint64_t n_strays;
     unsigned n_targets; /* the highest target number */
     tally tallies[MAX_TARGETS + 1];
-    /* For each target in one dwell: mean range, and number of ranges in the mean. */
+    /* For each target in the present dwell: the mean range, and the number of ranges in this
+     * mean. */
     double mean_m[MAX_TARGETS + 1];
     unsigned n_mean[MAX_TARGETS + 1];
 };
@@ -70,7 +72,7 @@ static bool read_row(const char *line, row *out)
     return after == ',' && out->target >= 1 && out->target <= MAX_TARGETS && isfinite(out->range_m);
 }
 
-/* Reads a line after the header, and adds its row. place: "path:line", for messages. */
+/* Parses a line after the header, and adds its row. place: "path:line", for messages. */
 static int take_line(listen_truth *t, const char *line, bool is_whole, const char *place,
                      pnr_error *error)
 {
@@ -158,7 +160,7 @@ void listen_truth_destroy(listen_truth *truth)
     free(truth);
 }
 
-/* Returns the first row at or after a sample. */
+/* Returns the index of the first row at or after a sample. */
 static size_t find_row(const listen_truth *t, uint64_t sample)
 {
     size_t low = 0, high = t->n_rows;
@@ -174,7 +176,7 @@ static size_t find_row(const listen_truth *t, uint64_t sample)
     return low;
 }
 
-/* Computes the mean range of each target over the dwell's periods. */
+/* Computes the mean range of each target over the periods of the dwell that begins at `sample`. */
 static void gather_targets(listen_truth *t, uint64_t sample)
 {
     const uint64_t end = sample + (t->period > 0 ? t->period * t->n_periods : 1);
@@ -202,7 +204,7 @@ static double error_of(const listen_truth *t, const pnr_echo *echo, unsigned tar
     return t->unambiguous_m > 0 ? remainder(error_m, t->unambiguous_m) : error_m;
 }
 
-/* Returns the echo nearest to a target. */
+/* Returns the index of the echo nearest to a target. */
 static size_t nearest_echo(const listen_truth *t, const pnr_detection *d, unsigned target)
 {
     size_t best = 0, i;

@@ -14,7 +14,7 @@
 
 enum { MIN_LOG2 = 10, MAX_LOG2 = 24, RUNS = 20 };
 
-/* The figures of the memoir that this project continues. */
+/* The longest codes in the memoir that this project continues. */
 static const struct {
     const char *key, *label;
     int log2_n;
@@ -23,12 +23,12 @@ static const struct {
     {"memoir_gpu_log2", "memoir, its estimate for a GPU, in 62 ms", 19},
 };
 
-/* A kind of code whose length doubles from step to step. */
+/* A kind of code. Its length doubles from one step to the next. */
 typedef struct series {
     const char *key, *label;
     size_t less;    /* the length is N = 2^k - less */
-    bool over;      /* longer codes are not tried */
-    size_t longest; /* greatest N that fits in the time; 0: none does */
+    bool over;      /* a code was too long, so longer codes are not tried */
+    size_t longest; /* greatest N that fits in the time; 0: no length fits */
 } series;
 
 /* Times one correlation of n samples: a submit of one dwell of one period. */
@@ -108,8 +108,7 @@ static void print_longest(plan_sheet *sheet, const series *s)
     plan_sheet_line(sheet, "  longest %-28s %s\n", s->label, text);
 }
 
-/* Times the configured dwell. With a short code noise may hide the echo, which is not an error
- * here. */
+/* Times the configured dwell. With a short code, noise may hide the echo. This is no error here. */
 static void time_configured(plan_sheet *sheet, pnr_setup *setup, const pnr_engine_ops *ops)
 {
     const double dwell_s = setup->radar.period_s * (double)pnr_plan_windows(&setup->plan);

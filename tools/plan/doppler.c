@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The Doppler part of pnradar-plan: the searched rows, their losses, and the velocities at which
- * the code is stretched too much. */
+/* Computes the Doppler section of pnradar-plan: the searched rows, their losses, and the velocities
+ * that stretch the code too much. */
 #include "tools/plan/sheet.h"
 
 #include "base/complex.h"
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* The searched rows of a plan. */
+/* The range of Doppler rows that a plan searches. */
 typedef struct rows {
     double first_hz, last_hz;
     double off_bins; /* greatest distance of a searched Doppler from its rotation, in 1 / period */
@@ -48,9 +48,9 @@ static double within_db(double bins)
     return bins == 0 ? 0 : -20 * log10(sin(M_PI * bins) / (M_PI * bins));
 }
 
-/* Returns the loss in dB of an echo half-way between two rows of a Doppler dwell. If codes are
- * resampled, the stretches of two rows differ by rate / carrier samples. Half of this difference
- * also displaces the echo on its autocorrelation. */
+/* Returns the loss in dB of an echo that is half-way between two rows of a Doppler dwell. If codes
+ * are resampled, neighbouring rows differ in stretch by rate / carrier samples. Half of this
+ * difference displaces the echo on the autocorrelation, too. */
 static double between_db(const pnr_config *config, const pnr_setup *setup, bool is_stretched)
 {
     const pnr_plan *plan = &setup->plan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of pnradar-plan about the machine. Shows which engine would run and why, the link, and
- * the memory. */
+/* Computes the sections of pnradar-plan on the machine: the engine that would run and the reason,
+ * the link, and the memory. */
 #include "tools/plan/sheet.h"
 
 #include "base/format.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds a row that tells whether one engine supports the plan. */
+/* Adds a row for one engine: the method that it would use, or the reason why it cannot run. */
 static void ask_engine(plan_sheet *sheet, const char *name, const pnr_setup *setup, bool chosen)
 {
     const pnr_engine_ops *ops = NULL;

@@ -16,25 +16,26 @@
 enum {
     MAX_WINDOWS = 4096,
     MAX_SAMPLES = 1 << 25,
-    REACH = 12, /* chips of the pulse on either side of its middle */
-    STEPS = 200 /* iterations of the solution; it ends earlier when it is exact */
+    REACH = 12, /* length of the pulse on each side of its middle, in chips */
+    STEPS = 200 /* most iterations of the solution */
 };
 
-/* The least SNR of the samples of the pulse, as a power ratio: about 15 dB. */
+/* The least SNR of the samples of the pulse, as a power ratio (about 15 dB). */
 static const double least_snr = 30;
 
 typedef struct measurement {
     const pnr_config *config;
     const pnr_setup *setup;
-    size_t n, n_windows;       /* samples of a window; whole windows in x */
-    double complex *x;         /* [n_windows][n] samples, later spectra */
-    double complex *code;      /* [n] harmonics of the chips, each a unit impulse */
+    size_t n, n_windows;       /* samples of a window; number of whole windows in x */
+    double complex *x;         /* [n_windows][n] samples, then spectra */
+    double complex *code;      /* [n] spectrum of the code with a unit impulse for each chip */
     double complex *replica;   /* [n] spectrum of the code with the interpolated pulse */
     double complex *mean;      /* [n] mean spectrum of the aligned windows */
     double complex *work[4];   /* [n] */
-    double *delay, *phase;     /* [n_windows] samples, rad */
-    double bins, drift, error; /* Doppler, bins; samples a window; power of the pulse's noise */
-    double width;              /* effective bandwidth, Hz */
+    double *delay, *phase;     /* [n_windows] of the echo: delay in samples, phase in rad */
+    double bins, drift, error; /* Doppler in bins of 1 / period; drift of the delay in samples a
+                                * window; noise of the pulse relative to its power */
+    double width;              /* rms bandwidth, Hz */
 } measurement;
 
 static int allocate(measurement *m)
@@ -69,7 +70,7 @@ static void release(measurement *m)
 
 /* --- the recording --- */
 
-/* Converts samples to the band of the code. first: position of the first one. */
+/* Converts samples to complex samples at zero carrier. first: position of the first sample. */
 static void convert(const measurement *m, const char *bytes, size_t first, size_t count)
 {
     const pnr_plan *plan = &m->setup->plan;
@@ -88,7 +89,7 @@ static void convert(const measurement *m, const char *bytes, size_t first, size_
     }
 }
 
-/* Reads samples up to the first lost one, and keeps whole windows. */
+/* Reads samples until the first lost one. Only whole windows remain. */
 static int read_windows(measurement *m, pnr_source *source, pnr_error *error)
 {
     enum { BLOCK = 4096 };
@@ -130,13 +131,14 @@ static int inverse(double complex *x, size_t n)
     return pnr_transform_inverse((double(*)[2])x, n);
 }
 
-/* The harmonic of bin k, from -N/2 to N/2. */
+/* Returns the harmonic number of bin k, from -N/2 to N/2. */
 static double harmonic(const measurement *m, size_t k)
 {
     return 2 * k < m->n ? (double)k : (double)k - (double)m->n;
 }
 
-/* Fills the spectra of the chips, as impulses, and of the code with the interpolated pulse. */
+/* Fills m->code with the spectrum of the chips as impulses, and m->replica with the spectrum of the
+ * code with the interpolated pulse. */
 static int fill_codes(measurement *m)
 {
     const pnr_code *code = m->setup->codes[0].code;
@@ -148,7 +150,8 @@ static int fill_codes(measurement *m)
     if (rc == PNR_OK)
         rc = forward(chips, code->n_chips);
     for (size_t k = 0; rc == PNR_OK && k < m->n; k++) {
-        const size_t below = (m->n - k) % code->n_chips; /* minus the harmonic k - N */
+        const size_t below = (m->n - k) % code->n_chips; /* N - k, the harmonic number without its
+                                                          * minus sign, modulo n_chips */
 
         m->code[k] = 2 * k < m->n ? chips[k % code->n_chips]
                                   : chips[(code->n_chips - below) % code->n_chips];
@@ -159,7 +162,8 @@ static int fill_codes(measurement *m)
     return rc == PNR_OK ? forward(m->replica, m->n) : rc;
 }
 
-/* Transforms a window, and finds the delay and the phase of its peak. */
+/* Correlates a window with the replica. Sets the delay of the peak, in samples, and its complex
+ * value. */
 static int find_peak(const measurement *m, size_t window, double *delay, double complex *peak)
 {
     double complex *c = m->work[0];
@@ -187,7 +191,7 @@ static int find_peak(const measurement *m, size_t window, double *delay, double 
     return PNR_OK;
 }
 
-/* Finds the Doppler from the phases of neighbouring windows, and removes it from the samples. */
+/* Computes the Doppler from the phases of neighbouring windows, and removes it from the samples. */
 static int remove_doppler(measurement *m)
 {
     double complex before = 0, sum = 0, peak;
@@ -203,8 +207,8 @@ static int remove_doppler(measurement *m)
     return rc;
 }
 
-/* Fits a line to the delays of all windows. Returns its value in the middle; *slope: samples a
- * window. */
+/* Fits a line to the delays of all windows. Returns the delay in the middle of the line. *slope:
+ * samples a window. */
 static double fit_line(const measurement *m, double *slope)
 {
     const double n = (double)m->n_windows, middle = (n - 1) / 2;
@@ -218,7 +222,8 @@ static double fit_line(const measurement *m, double *slope)
     return sum / n;
 }
 
-/* Adds the spectra of the windows, each at the delay of the line and with phase 0. */
+/* Computes the mean spectrum of the windows. Removes from each window the drift of its delay and
+ * the phase of its peak. */
 static int align_windows(measurement *m)
 {
     const double middle = ((double)m->n_windows - 1) / 2;
@@ -229,7 +234,7 @@ static int align_windows(measurement *m)
 
         rc = find_peak(m, w, &m->delay[w], &peak);
         m->phase[w] = carg(peak);
-        if (w > 0) /* without steps by a period */
+        if (w > 0) /* removes steps of whole periods */
             m->delay[w] -= (double)m->n * round((m->delay[w] - m->delay[w - 1]) / (double)m->n);
     }
     fit_line(m, &m->drift);
@@ -247,8 +252,8 @@ static int align_windows(measurement *m)
 
 /* --- the pulse --- */
 
-/* True if the samples show this harmonic. In the other harmonics, real samples on a carrier show
- * their image. */
+/* True if the samples have this harmonic of the signal. If real samples have a carrier, only its
+ * image is in the other harmonics. */
 static bool is_shown(const measurement *m, size_t k)
 {
     const pnr_plan *plan = &m->setup->plan;
@@ -260,8 +265,8 @@ static bool is_shown(const measurement *m, size_t k)
     return at - floor(at) > 0 && at - floor(at) < 0.5;
 }
 
-/* out = the part of IFFT(x) within REACH chips of `first`, transformed back. x and out may be
- * equal. */
+/* Limits the spectrum x in time: out is the spectrum of `length` samples of the inverse transform
+ * of x, from sample `first` on. x and out may be equal. */
 static int confine(const measurement *m, size_t first, size_t length, const double complex *x,
                    double complex *out)
 {
@@ -284,11 +289,9 @@ static double energy_of(const measurement *m, const double complex *x)
     return sum;
 }
 
-/*
- * Finds the pulse of limited length that minimises sum |mean - P code|^2 over the harmonics, by the
- * method of conjugate gradients (M. Hestenes, E. Stiefel, 1952). The pulse replaces m->mean; the
- * residual gives its noise.
- */
+/* Finds the pulse of limited length, with spectrum P, that minimises sum |mean - P code|^2 over the
+ * harmonics. Uses the method of conjugate gradients (M. Hestenes, E. Stiefel, 1952). Replaces
+ * m->mean by P. Sets m->error from the residual. */
 static int solve_pulse(measurement *m, size_t first, size_t length)
 {
     double complex *pulse = m->work[0], *rest = m->work[1], *way = m->work[2], *image = m->work[3];
@@ -331,7 +334,7 @@ static int solve_pulse(measurement *m, size_t first, size_t length)
     return PNR_OK;
 }
 
-/* Finds where the pulse lies, solves for it, and moves its middle to time 0. */
+/* Finds the place of the pulse, computes the pulse, and moves its middle to time 0. */
 static int find_pulse(measurement *m)
 {
     const double chip = (double)m->n / (double)m->setup->radar.n_chips;
@@ -340,7 +343,7 @@ static int find_pulse(measurement *m)
     double centre = 0, energy = 0, bandwidth = 0;
     int rc;
 
-    /* the interpolated pulse lies around the middle of its chip */
+    /* the middle of the interpolated pulse is the middle of its chip */
     const size_t middle = (size_t)(at + chip / 2) % m->n, first = (middle + m->n - reach) % m->n;
 
     if ((rc = solve_pulse(m, first, 2 * reach + 1)) != PNR_OK)
@@ -349,8 +352,8 @@ static int find_pulse(measurement *m)
     if ((rc = inverse(m->work[0], m->n)) != PNR_OK)
         return rc;
     for (size_t i = 0; i < m->n; i++) {
-        /* the weight is the square of the power, so that noise far from the middle does not move
-         * the centre */
+        /* the weight is the squared power, so that noise far from the middle does not move the
+         * centre */
         const double weight = pow(pnr_power(m->work[0][(first + i) % m->n]), 2);
 
         centre += weight * (double)i;
@@ -368,7 +371,7 @@ static int find_pulse(measurement *m)
     return inverse(m->mean, m->n);
 }
 
-/* Writes the pulse with its middle, the first sample, positive. */
+/* Writes the pulse, scaled so that its middle, which is the first sample, is 1. */
 static int write_pulse(const measurement *m, pnr_error *error)
 {
     const char *path = m->config->code.pulse_path;

@@ -35,7 +35,7 @@ static double detection_probability(double snr, double ratio, double looks)
     return sum;
 }
 
-/* Returns the SNR of one look in dB at which an echo is found with probability pd. */
+/* Returns the SNR of one look, in dB, at which an echo is detected with probability pd. */
 static double detection_snr_db(double pd, double ratio, double looks)
 {
     double low_db = -40.0, high_db = 60.0;
@@ -127,8 +127,9 @@ static void detection_section(plan_sheet *sheet, const pnr_config *config, const
                       "dB");
 }
 
-/* Returns a ratio for GO: the Pfa at the edge of clutter, divided by the Pfa in uniform noise. At
- * the edge GO uses the training cells of only one side, but still the factor for both sides. */
+/* Returns a ratio for CFAR of kind GO: the Pfa at the edge of clutter, divided by the Pfa in
+ * uniform noise. At the edge, GO uses the training cells of only one side, but still the factor for
+ * both sides. */
 static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, double looks)
 {
     const double training = (double)cfar->training;
@@ -136,7 +137,8 @@ static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, d
     return pnr_beta_i(training * looks, looks, 1 / (1 + factor / training)) / pfa_cell;
 }
 
-/* Adds the losses that the noise of the CFAR threshold causes, and those of the filter. */
+/* Adds the loss that the noise of the CFAR threshold causes, and the loss of the least-squares
+ * filter. */
 static void loss_section(plan_sheet *sheet, const pnr_setup *setup)
 {
     const pnr_cfar *cfar = &setup->plan.cfar;

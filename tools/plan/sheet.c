@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sheet of pnradar-plan: each result is a line for people or a member of one JSON object. */
+/* Prints the sheet of pnradar-plan. Each result is a line of text, or a member of one JSON
+ * object. */
 #include "tools/plan/sheet.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ char *plan_format_si(double value, const char *unit, char out[48])
                     {1.0, ""},   {1e-3, "m"}, {1e-6, "u"}, {1e-9, "n"}};
     static const char *const scaled[] = {"s", "m", "Hz", "B", "B/s", "m/s"};
     const size_t n_prefixes = sizeof prefixes / sizeof prefixes[0];
-    /* Megametres and kiloseconds are unusual. So m and m/s have no prefix above k, and s has no
+    /* Megametres and kiloseconds are unusual. So m and m/s have no prefix above kilo, and s has no
      * prefix above 1. */
     const double most = strcmp(unit, "s") == 0 ? 1.0 : *unit == 'm' ? 1e3 : 1e12;
 
