@@ -17,34 +17,35 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK = 8192 };                   /* samples computed at a time */
-static const double send_every_s = 0.01; /* longest chunk, seconds, with source.pace = real-time */
+enum { CHUNK = 8192 };                         /* most samples that are computed at a time */
+static const double send_every_s = 0.01;       /* longest chunk with source.pace = real-time */
 static const uint64_t progress_ns = 500000000; /* time between two progress lines */
 
-/* The first line of the truth. A file that begins with this line may be replaced. */
+/* The first line of the truth. The program may replace a file that begins with this line. */
 static const char truth_header[] =
     "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
-static const char truth_what[] = "cannot write --truth"; /* begins messages about the file */
+static const char truth_what[] = "cannot write --truth"; /* first words of messages about the truth
+                                                          * file */
 
 /* The state of the program. */
 typedef struct work {
     const pnr_config *config;
-    const char *truth_path, *output; /* paths on the command line; truth_path NULL: no --truth */
+    const char *truth_path, *output; /* paths of the command line; truth_path NULL: no --truth */
     bool transmit;
     pnr_scene *scene; /* NULL with --transmit */
     pnr_wave *wave;   /* NULL without --transmit */
     pnr_sink *sink;
     FILE *truth;             /* NULL: the truth is not written */
-    pnr_new_file truth_file; /* unused if the truth goes to standard output or is not written */
+    pnr_new_file truth_file; /* the file of the truth; unused without a file */
     size_t n_channels;
     size_t chunk;         /* length of a chunk in samples */
     double gain;          /* gain of the transmit waveform; 1 for echoes */
-    double (*channel)[2]; /* [chunk] */
+    double (*channel)[2]; /* [chunk] samples of one channel */
     double (*samples)[2]; /* [chunk][n_channels] */
     uint64_t end;         /* position after the last sample; UINT64_MAX: until stopped */
-    uint64_t position;    /* number of samples written or lost so far */
+    uint64_t position;    /* position of the next sample: samples written or lost so far */
     uint64_t n_lost;
-    uint64_t n_truths; /* periods whose truth is written */
+    uint64_t n_truths; /* number of periods whose truth is written */
     uint64_t start_ns; /* time of sample 0 by CLOCK_MONOTONIC */
     uint64_t progress_ns;
     bool shows_progress;
@@ -52,8 +53,8 @@ typedef struct work {
 
 /* --- set-up --- */
 
-/* Sets w->end. Echoes begin with the part of a period before the first window. Then the stream has
- * echo.periods whole periods. */
+/* Sets w->end. A stream of echoes begins with the part of a period before the first window. Then it
+ * has echo.periods whole periods. */
 static int plan_length(work *w, pnr_error *error)
 {
     const pnr_radar *radar = w->transmit ? pnr_wave_radar(w->wave) : pnr_scene_radar(w->scene);
@@ -69,8 +70,9 @@ static int plan_length(work *w, pnr_error *error)
     return PNR_OK;
 }
 
-/* Returns the gain, at most 1, with which the transmit waveform fits the format. The range of
- * integer formats ends just below 1. A sample at an end of the range counts as clipped. */
+/* Returns the gain, at most 1, with which the transmit waveform fits the format. The largest
+ * value of an integer format is slightly less than 1. A sample at an end of the range counts as
+ * clipped. */
 static double transmit_gain(const work *w, pnr_format format)
 {
     const pnr_format_info *info = pnr_format_get(format);
@@ -108,8 +110,8 @@ static int open_truth(work *w, pnr_error *error)
     return PNR_OK;
 }
 
-/* Chooses the length of a chunk and allocates it. In real time a chunk is short, so that its
- * samples are sent when they are due. */
+/* Chooses the length of a chunk, and allocates memory for one chunk. In real time a chunk is short,
+ * so its samples are sent when they are due. */
 static int allocate_chunk(work *w, pnr_error *error)
 {
     const pnr_config *config = w->config;
@@ -161,7 +163,7 @@ static int prepare(work *w, pnr_error *error)
 /* --- the stream --- */
 
 /* Sets *count to the number of samples to write next, and returns 0. If the next samples are lost,
- * sets *count to 0 and returns how many are lost. */
+ * sets *count to 0 and returns the number of lost samples. */
 static uint64_t next_run(const work *w, size_t *count)
 {
     uint64_t left = w->end - w->position;
@@ -182,7 +184,7 @@ static uint64_t next_run(const work *w, size_t *count)
     return 0;
 }
 
-/* The waveform is on source.channel alone. */
+/* Computes the samples of a channel. With --transmit, only source.channel has the waveform. */
 static void generate_channel(work *w, size_t channel, size_t count)
 {
     if (!w->transmit)
@@ -203,7 +205,7 @@ static int send_chunk(work *w, size_t count, pnr_error *error)
         }
     }
     if (w->config->source.pace == PNR_PACE_REAL_TIME) {
-        /* Waits until a receiver would have the last sample of the chunk. */
+        /* Waits until the time when a receiver has the last sample of the chunk. */
         uint64_t due =
             (uint64_t)pnr_rational_time_ns(w->config->source.rate_hz, w->position + count);
         if (!pnr_clock_sleep_until(w->start_ns + due, &pnr_stop))
@@ -224,7 +226,7 @@ static void print_truth(const work *w, uint64_t period, uint64_t sample, size_t 
     fputc('\n', w->truth);
 }
 
-/* Writes the truth of each period that has become complete. */
+/* Writes the truth of each period whose last sample is written. */
 static int tell_truth(work *w, pnr_error *error)
 {
     const pnr_radar *radar = pnr_scene_radar(w->scene);
@@ -258,7 +260,8 @@ static void show_progress(work *w, bool last)
             last ? "\n" : "");
 }
 
-/* Writes all samples. PNR_OK; PNR_EEND: stopped, or the reader has closed the pipe. */
+/* Writes all samples. PNR_OK; PNR_EEND: a signal stopped the program, or the reader has closed the
+ * pipe. */
 static int stream(work *w, pnr_error *error)
 {
     int rc = PNR_OK;
@@ -284,14 +287,14 @@ static int stream(work *w, pnr_error *error)
 
 /* --- after the last sample --- */
 
-/* Tells whether the stream ended well. A stop by a signal is no error. A stop by the reader is no
- * error if the stream has no end. */
+/* True if the stream ended without an error. A stop by a signal is no error. A stop by the reader
+ * is no error if the stream has no end. */
 static bool ends_well(const work *w, int rc)
 {
     return rc == PNR_OK || (rc == PNR_EEND && (pnr_stop || w->end == UINT64_MAX));
 }
 
-/* Closes the file of the truth, which gets its name if `keep` is true. */
+/* Closes the file of the truth. If `keep` is true the file gets its name, else it is discarded. */
 static int close_truth(work *w, bool keep, pnr_error *error)
 {
     const bool is_file = w->truth && w->truth != stdout;
@@ -304,7 +307,7 @@ static int close_truth(work *w, bool keep, pnr_error *error)
     return PNR_OK;
 }
 
-/* Closes the files. rc: how the stream ended. */
+/* Closes the files. rc: the code with which the stream ended. Returns the code of the program. */
 static int finish(work *w, int rc, pnr_error *error)
 {
     const pnr_sink_info info = w->sink ? *pnr_sink_get_info(w->sink) : (pnr_sink_info){0};
@@ -332,7 +335,7 @@ static int finish(work *w, int rc, pnr_error *error)
                 info.n_written, info.n_clipped, w->n_lost);
         rc = PNR_OK;
     } else if (rc == PNR_EEND) {
-        /* The reader closed the pipe before it had all samples. */
+        /* the reader closed the pipe before it had all samples */
         error->code = rc = PNR_EIO;
     }
     pnr_scene_destroy(w->scene);

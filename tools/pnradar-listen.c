@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-listen: subscribes to the results, prints them, and counts the missing ones. */
+/* pnradar-listen: subscribes to the results, prints them, and counts missing results. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -23,23 +23,24 @@
 
 enum {
     POLL_MS = 100,
-    HIGH_WATER = 100000, /* messages kept while stdout is slow */
-    BAD_SHOWN = 10,      /* bad messages reported one by one */
+    HIGH_WATER = 100000, /* most messages that wait while stdout is slow */
+    BAD_SHOWN = 10,      /* number of bad messages that are reported */
     MAX_OTHERS = 8
 };
-/* The topics of results. Messages of other streams on these topics show which streams there are. */
+/* The topics for results. The messages of other streams on these topics show the names of these
+ * streams. */
 static const char *const result_topics[] = {"range", "status/", "end/", NULL};
-/* The topics with --events. */
+/* The topics for --events. */
 static const char *const event_topics[] = {"event", "status/", "end/", NULL};
 static const char monitor_name[] = "inproc://results";
-static const double silence_s = 3; /* after this silence one warning is printed */
-/* When all results have arrived, a silence of this length ends the wait for profiles. */
+static const double silence_s = 3; /* after this silence the program warns once */
+/* After the last result, a silence of this length ends the wait for profiles. */
 static const double patience_s = 1;
 
 typedef struct listener {
     const pnr_config *config;
     pnr_subscriber_source source;
-    size_t count;     /* results to print; 0: no limit */
+    size_t count;     /* number of results to print; 0: no limit */
     double timeout_s; /* 0: no limit */
     bool follow;
 
@@ -56,10 +57,10 @@ typedef struct listener {
     uint64_t n_bad;
     uint64_t heard_ns;                     /* time of the last message of the stream */
     bool is_other;                         /* the last message is of another stream */
-    char others[MAX_OTHERS][PNR_TEXT_LEN]; /* [n_others] names of the other streams so far */
+    char others[MAX_OTHERS][PNR_TEXT_LEN]; /* [n_others] names of other streams */
     size_t n_others;
 
-    /* Views of the results besides the table. NULL: not wanted. */
+    /* Displays of the results other than the table. NULL: not wanted. */
     pnr_picture *picture;
     listen_live *live;
     listen_profiles *profiles; /* profiles for picture and live */
@@ -69,8 +70,8 @@ typedef struct listener {
 
 /* --- one message --- */
 
-/* True if the user wants this stream. Remembers the name of any other stream. A subscription is a
- * prefix: a subscription to demo also gives demo2. */
+/* True if the user wants this stream. Stores the name of any other stream. A ZeroMQ subscription is
+ * a prefix: a subscription to demo also receives demo2. */
 static bool is_wanted(listener *l, const char *stream)
 {
     size_t i = 0;
@@ -93,7 +94,8 @@ static void warn_user(const listener *l, const char *text)
         pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
-/* Counts, reports and skips a message that cannot be read (PNR_EDATA). Returns any other code. */
+/* If the code is PNR_EDATA (a message cannot be read), counts and reports the message and returns
+ * PNR_OK. Returns any other code. */
 static int pass_bad(listener *l, int code, const pnr_error *error)
 {
     char text[sizeof error->text + 32];
@@ -205,8 +207,8 @@ static int take_message(listener *l, pnr_subscriber_message *m, pnr_error *error
     return code == PNR_OK ? take_result(l, text, length, error) : code;
 }
 
-/* Gives the next profile to the views. PNR_OK; PNR_EAGAIN: no profile has arrived; PNR_EDATA: the
- * profile cannot be read; PNR_ENOMEMORY. */
+/* Shows the next profile in the picture and on the terminal. PNR_OK; PNR_EAGAIN: no profile has
+ * arrived; PNR_EDATA: the profile cannot be read; PNR_ENOMEMORY. */
 static int take_profile(listener *l, pnr_error *error)
 {
     const int code =
@@ -226,14 +228,14 @@ static double silent_s(const listener *l)
     return (double)(pnr_clock_ns() - l->heard_ns) * 1e-9;
 }
 
-/* True when no more results are needed, or no more will arrive. */
+/* True if no more results are needed, or no more results will arrive. */
 static bool has_all(const listener *l)
 {
     return is_full(l) || (!l->follow && listen_count_is_over(&l->counts));
 }
 
-/* Called when all results have arrived. True when all profiles have arrived too, or after a silence
- * of patience_s. */
+/* The caller has all results. True if all profiles have arrived, too, or after a silence of
+ * patience_s. */
 static bool has_profiles(const listener *l)
 {
     const char *run = l->counts.runs[0].run; /* pictures show one stream */
@@ -243,7 +245,7 @@ static bool has_profiles(const listener *l)
            silent_s(l) > patience_s;
 }
 
-/* Returns why the publisher refuses this subscriber. NULL: no refusal is known. */
+/* Returns the reason why the publisher refuses this subscriber. NULL: no refusal is known. */
 static const char *objection(const listener *l)
 {
     if (l->contact == PNR_CONTACT_KEY)
@@ -262,7 +264,7 @@ static const char *objection(const listener *l)
     return NULL;
 }
 
-/* Reads the news of the connection to the publisher, and logs a refusal once. */
+/* Reads the events of the connection to the publisher. Warns once of a refusal. */
 static void note_contact(listener *l)
 {
     const pnr_contact before = l->contact;
@@ -278,7 +280,7 @@ static void note_contact(listener *l)
         warn_user(l, objection(l));
 }
 
-/* Writes why nothing publishes at the endpoint. */
+/* Writes the reason why nothing publishes at the endpoint. */
 static void describe_absence(const listener *l, char *text, size_t size)
 {
     const char *refusal = pnr_subscriber_refusal(l->source.endpoint);
@@ -294,8 +296,8 @@ static void describe_absence(const listener *l, char *text, size_t size)
                                              : " (another port, or one that wants --curve-key?)");
 }
 
-/* Writes what is at the endpoint instead of the wanted stream: other streams, a silent publisher,
- * or nothing. */
+/* Writes the reason for the silence at the endpoint: only other streams, a silent publisher, or no
+ * publisher. */
 static void describe_silence(listener *l, char *text, size_t size)
 {
     const char *stream = l->source.stream;
@@ -337,7 +339,7 @@ static int check_silence(listener *l, bool *is_warned, pnr_error *error)
 }
 
 /* Connects to the results after the subscription to profiles has reached the publisher, so that
- * each result comes with its profile. */
+ * each result has its profile. */
 static int connect_when_reached(listener *l, pnr_error *error)
 {
     int code;
@@ -349,7 +351,8 @@ static int connect_when_reached(listener *l, pnr_error *error)
     return code;
 }
 
-/* Processes one message and one profile, if they have arrived. PNR_EAGAIN: neither has arrived. */
+/* Processes one message and one profile, if they have arrived. PNR_EAGAIN: no message and no
+ * profile has arrived. */
 static int take_next(listener *l, pnr_error *error)
 {
     pnr_subscriber_message m;
@@ -357,7 +360,7 @@ static int take_next(listener *l, pnr_error *error)
 
     if ((code = connect_when_reached(l, error)) != PNR_OK)
         return code;
-    /* When no more results are needed, only profiles are received. */
+    /* if no more results are needed, receives only profiles */
     if (!is_full(l) && pnr_subscriber_receive(l->socket, &m) == PNR_OK) {
         result = pass_bad(l, take_message(l, &m, error), error);
         pnr_subscriber_release(&m);
@@ -368,7 +371,7 @@ static int take_next(listener *l, pnr_error *error)
     return code != PNR_EAGAIN ? code : result;
 }
 
-/* Waits until something can be read; false: POLL_MS have passed. */
+/* Waits until a message or an event can be read. False: POLL_MS have passed. */
 static bool wait_for_more(listener *l)
 {
     zmq_pollitem_t items[2] = {{.events = ZMQ_POLLIN}, {.events = ZMQ_POLLIN}};
@@ -398,7 +401,7 @@ static int listen_all(listener *l, pnr_error *error)
             code = check_silence(l, &is_warned, error);
         } else if (code == PNR_EAGAIN) {
             code = PNR_OK;
-            fflush(l->printer.stream); /* no message waits, so the lines printed so far are shown */
+            fflush(l->printer.stream); /* no message waits, so the printed lines are shown now */
             if (!wait_for_more(l) && !has_all(l))
                 code = check_silence(l, &is_warned, error);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-view: subscribes to the results, and serves them as a page for a browser. */
+/* pnradar-view: subscribes to the results, and shows them on a page for browsers. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli.h"
@@ -22,7 +22,7 @@ typedef struct viewer {
     view_web *web;
 } viewer;
 
-/* Moves messages into the store until a signal arrives. */
+/* Stores the messages of all feeds until a signal arrives. */
 static void view_all(viewer *v)
 {
     zmq_pollitem_t items[VIEW_MAX_FEEDS * VIEW_FEED_ITEMS];

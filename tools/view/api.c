@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers of the server: JSON of streams, of the past and of the newest map. */
+/* Writes answers of the server: JSON of streams, of the past and of the newest map. */
 #include "tools/view/api.h"
 
 #include "base/clock.h"
@@ -70,8 +70,8 @@ void view_api_latest(const view_stream *s, view_buffer *out)
 
 /* --- the past --- */
 
-/* Merges the lines of an interval of time: the fine lines, or the coarse lines if the fine lines no
- * longer reach back to its begin. */
+/* Merges the lines of an interval of time. Uses the coarse lines if the fine lines of its begin are
+ * no longer stored. */
 static bool merge_time(const view_stream *s, double from_s, double to_s, double first,
                        double n_columns, size_t width, uint8_t *out)
 {
@@ -101,8 +101,8 @@ static void add_losses(const view_stream *s, double from_s, double to_s, view_bu
     }
 }
 
-/* Finds the interval of time of a query. An open end is the end of the stream; an open begin is one
- * minute before the end. */
+/* Computes the interval of time of a query. Without an end, the end is the end of the stream.
+ * Without a begin, the begin is one minute before the end. */
 static void find_times(const view_stream *s, const view_query *q, double *from_s, double *to_s)
 {
     const double end_s = s != NULL ? view_stream_end_s(s) : 0;
@@ -145,11 +145,11 @@ void view_api_past(const view_stream *s, const view_query *q, view_buffer *out)
 
 /* --- echoes --- */
 
-/* Chooses the strongest echo of each pixel. */
+/* The strongest echo of each pixel of a canvas. */
 typedef struct thinning {
     double from_s, row_s, first_m, pixel_m;
     size_t width, height;
-    uint32_t *strongest; /* [height][width] index of an echo since `first`, plus 1 */
+    uint32_t *strongest; /* [height][width] number of an echo minus `first`, plus 1; 0: no echo */
     uint64_t first;
 } thinning;
 
@@ -162,7 +162,7 @@ static uint32_t *pixel_of(const thinning *t, double time_s, double range_m)
     return &t->strongest[(size_t)y * t->width + (size_t)x];
 }
 
-/* Returns the first result that is not before a time. */
+/* Returns the number of the first result at or after a time. */
 static uint64_t result_from(const view_stream *s, double time_s)
 {
     uint64_t low = view_stream_oldest_result(s);
@@ -196,7 +196,8 @@ static void find_strongest(const view_stream *s, const thinning *t, uint64_t fro
     }
 }
 
-/* Adds the results in which an echo is the strongest of its pixel. Returns the number of echoes. */
+/* Adds the results that have the strongest echo of a pixel, with only these echoes. Returns the
+ * number of echoes. */
 static size_t add_strongest(const view_stream *s, const thinning *t, uint64_t from, uint64_t to,
                             view_buffer *out)
 {
@@ -230,7 +231,7 @@ static size_t add_strongest(const view_stream *s, const thinning *t, uint64_t fr
     return n;
 }
 
-/* Returns the thinning of a query. Without limits of range it covers the ranges of all echoes. */
+/* Returns the canvas of a query. Without limits of range, it has the ranges of all echoes. */
 static thinning thinning_of(const view_stream *s, const view_query *q)
 {
     const size_t most = VIEW_THINNED_PIXELS / q->height, width = q->width < most ? q->width : most;
@@ -276,7 +277,8 @@ void view_api_echoes(const view_stream *s, const view_query *q, view_buffer *out
 
 /* --- the newest map --- */
 
-/* A part of a map as a picture: bins of Doppler upwards, bins of cells to the right. */
+/* A part of a map as a picture, with bins of Doppler upwards and bins of range cells to the
+ * right. */
 typedef struct view_window {
     pnr_map map;
     double first_cell, cells_per_bin;
@@ -284,7 +286,7 @@ typedef struct view_window {
     size_t width;
 } view_window;
 
-/* Keeps the range gate's part that the query asks for. */
+/* Limits the window to the ranges of the query. */
 static void cut_range(view_window *w, const view_query *q)
 {
     pnr_profile_info *row = &w->map.info.row;
@@ -303,7 +305,7 @@ static void cut_range(view_window *w, const view_query *q)
     w->cells_per_bin = n / (double)w->width;
 }
 
-/* Keeps the rows that the query asks for. */
+/* Limits the window to the Doppler of the query, in at most q->height bins. */
 static void cut_doppler(view_window *w, const view_query *q)
 {
     pnr_doppler_bins *d = &w->doppler;

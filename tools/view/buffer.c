@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of any length: numbers, JSON strings and base64. */
+/* Builds text of any length from numbers, JSON strings and base64. */
 #include "tools/view/buffer.h"
 
 #include "base/text.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns room for n bytes at the end; NULL: memory has run out. */
+/* Returns space for n bytes at the end of the text. NULL: an allocation has failed. */
 static char *room_for(view_buffer *b, size_t n)
 {
     if (b->is_failed)
@@ -67,7 +67,7 @@ void view_add_number(view_buffer *b, double value, int digits)
 
 void view_add_string(view_buffer *b, const char *string)
 {
-    const size_t size = 6 * strlen(string) + 3; /* a byte becomes six at most */
+    const size_t size = 6 * strlen(string) + 3; /* a byte becomes at most six bytes */
     char *at = room_for(b, size);
     pnr_text text;
 

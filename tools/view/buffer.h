@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of any length: numbers, JSON strings and base64. */
+/* Builds text of any length from numbers, JSON strings and base64. */
 #ifndef VIEW_BUFFER_H
 #define VIEW_BUFFER_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A zeroed buffer is empty. free(data) gives the memory back. When memory runs out the buffer
- * ignores all that is added. */
+/* A zeroed buffer is empty. free(data) frees the memory. After a failed allocation, the buffer
+ * ignores all further text. */
 typedef struct view_buffer {
     char *data;
     size_t n, capacity;
@@ -17,7 +17,7 @@ typedef struct view_buffer {
 
 void view_add(view_buffer *buffer, const char *text);
 void view_addf(view_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Adds a number with `digits` significant digits; null for NaN and infinities. */
+/* Adds a number with `digits` significant digits, or null for NaN and infinities. */
 void view_add_number(view_buffer *buffer, double value, int digits);
 void view_add_string(view_buffer *buffer, const char *string); /* a JSON string with its quotes */
 void view_add_base64(view_buffer *buffer, const uint8_t *bytes, size_t n); /* without quotes */

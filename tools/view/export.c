@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Echoes as CSV, and metrics in the text format of Prometheus. */
+/* Writes echoes as CSV, and metrics in the text format of Prometheus. */
 #include "base/clock.h"
 #include "tools/view/api.h"
 
@@ -75,7 +75,7 @@ static void add_help(view_buffer *out, const char *name, const char *type, const
     view_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Adds a label value: backslash, quote and line break are escaped. */
+/* Adds the value of a label. Escapes backslash, quote and line break. */
 static void add_label(view_buffer *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -93,9 +93,10 @@ static void add_sample(view_buffer *out, const char *name, const view_stream *s,
     view_addf(out, "\"%s} %.17g\n", more_labels, value);
 }
 
-/* A count of the account. */
+/* A metric that is a count of the account. */
 typedef struct metric {
-    const char *name, *labels, *help; /* help NULL: the metric of the line before, other labels */
+    const char *name, *labels, *help; /* help NULL: the same metric as in the line before, with
+                                       * other labels */
     size_t offset;
 } metric;
 
@@ -157,7 +158,7 @@ static void add_latencies(const view_store *store, view_buffer *out)
     }
 }
 
-/* Adds what the view itself knows of the streams. */
+/* Adds the metrics of the streams that the view itself measures. */
 static void add_view(const view_store *store, view_buffer *out)
 {
     add_help(out, "pnradar_up", "gauge", "1 while messages of the stream arrive.");

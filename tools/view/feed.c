@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The queue of maps takes queue_bytes, and at least two maps. When the publisher ends, messages for
- * which a full queue had no space are lost. */
+/* The queue of maps has at most queue_bytes, but space for at least two maps. When the publisher
+ * ends, messages that found no space in a full queue are lost. */
 enum { RESULTS_HIGH_WATER = 10000, MAPS_HIGH_WATER = 2, TAKEN_AT_ONCE = 500, BAD_SHOWN = 10 };
-static const int never_ms = 3600 * 1000; /* the results are connected again by connect_results */
+static const int never_ms = 3600 * 1000; /* libzmq does not reconnect the results: connect_results
+                                          * does */
 static const size_t queue_bytes = (size_t)32 << 20;
 static const char *const result_topics[] = {"range/", "status/", "end/", "event/", NULL};
 static const char *const map_topics[] = {"profile/", "map/", NULL};
@@ -26,8 +27,9 @@ struct view_feed {
     void *sockets[N_SOCKETS];
     void *monitors[N_SOCKETS];
     bool is_reached;   /* the subscription to maps has reached the publisher */
-    bool is_connected; /* the socket of results */
-    bool is_lost;      /* that connection; what arrived before may not be stored yet */
+    bool is_connected; /* the socket of results is connected */
+    bool is_lost;      /* the connection of the results was lost; earlier messages may not be stored
+                        * yet */
     size_t map_bytes;  /* size of the last map */
     pnr_report report;
     pnr_pack pack;
@@ -84,7 +86,7 @@ static int take_event(view_feed *f, const char *text, size_t length, pnr_error *
     return code;
 }
 
-/* Makes the queue as long as queue_bytes allow for maps of this size. */
+/* Sets the length of the queue to as many maps of this size as queue_bytes allow. */
 static void fit_queue(view_feed *f, size_t bytes)
 {
     const size_t n = queue_bytes / (bytes > 0 ? bytes : 1);
@@ -139,9 +141,9 @@ static void take_message(view_feed *f, pnr_subscriber_message *m)
 
 /* --- connections --- */
 
-/* A publisher begins when its results have a subscriber. So the results are connected when the
- * subscription to maps has reached the publisher, and again after every loss of the connection:
- * then the first results of every run have their maps. */
+/* Connects the results after the subscription to maps has reached the publisher, and again after
+ * every loss of the connection. A publisher begins when its results have a subscriber, so then the
+ * first results of every run have their maps. */
 static void connect_results(view_feed *f)
 {
     pnr_error error;
@@ -153,7 +155,7 @@ static void connect_results(view_feed *f)
     f->is_connected = true;
 }
 
-/* Reads the news of the connections. */
+/* Reads the events of the connections. */
 static void note_contacts(view_feed *f)
 {
     pnr_contact contact;
@@ -164,7 +166,7 @@ static void note_contacts(view_feed *f)
         f->is_lost |= contact == PNR_CONTACT_LOST;
 }
 
-/* Stores what has arrived at a socket. True: all of it. */
+/* Stores the messages that have arrived at a socket. True: none is left. */
 static bool drain_socket(view_feed *f, size_t i)
 {
     pnr_subscriber_message m;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-sent events: what is new to a client since its last frame. */
+/* Writes server-sent events: the data that are new to a client since its last frame. */
 #include "base/clock.h"
 #include "tools/view/api.h"
 #include "tools/view/write.h"
@@ -8,9 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-/* The most lines and results of a frame. If there are more lines, neighbouring lines are merged. If
- * there are more results, the newest ones are sent. A client that needs slow_ns for a frame is
- * slow. Its frames are small, so that their data are still new when they arrive. */
+/* MOST_LINES, MOST_RESULTS: most lines and results of a frame. If there are more lines,
+ * neighbouring lines are merged. If there are more results, only the newest are sent. A client that
+ * needs slow_ns for a frame is slow. Its frames are small, so their data are still new when they
+ * arrive. */
 enum { MOST_LINES = 16, MOST_RESULTS = 500, SLOW_LINES = 4, SLOW_RESULTS = 8 };
 static const uint64_t slow_ns = PNR_NS_PER_S / 2;
 static const uint64_t beat_ns = 5 * (uint64_t)PNR_NS_PER_S;
@@ -25,7 +26,8 @@ static void end_event(view_buffer *out)
     view_add(out, "\n\n");
 }
 
-/* Adds the list of streams when it has changed, and puts the cursor at the end of a new run. */
+/* Adds the list of streams if it has changed. If a new run has begun, moves the cursor to its
+ * end. */
 static void add_streams(view_store *store, const view_stream *s, view_cursor *c, view_buffer *out)
 {
     const bool is_new = s != NULL && strcmp(c->run, s->run) != 0;
@@ -40,7 +42,7 @@ static void add_streams(view_store *store, const view_stream *s, view_cursor *c,
     if (!is_new)
         return;
     memcpy(c->run, s->run, sizeof c->run);
-    c->n_results = s->n_results; /* the client asks for the past itself */
+    c->n_results = s->n_results; /* the client requests the past separately */
     c->n_lines = s->fine.n > 0 ? s->fine.n - 1 : 0;
     c->n_pictures = 0;
     c->n_status = c->n_end = 0;
@@ -76,8 +78,8 @@ static void add_results(const view_stream *s, view_cursor *c, bool is_slow, view
     c->n_results = s->n_results;
 }
 
-/* Adds the lines that are complete, as [from_s, to_s, cells]. Lines of a time without a profile are
- * left out. A stream that has ended completes its last line. */
+/* Adds the complete lines, as [from_s, to_s, cells]. Omits lines whose time has no profile. The
+ * last line becomes complete when the stream ends. */
 static void add_lines(const view_stream *s, view_cursor *c, bool is_slow, view_buffer *out)
 {
     const uint64_t end = s->has_ended || s->fine.n == 0 ? s->fine.n : s->fine.n - 1;
@@ -111,7 +113,8 @@ static void add_lines(const view_stream *s, view_cursor *c, bool is_slow, view_b
     c->n_lines = end;
 }
 
-/* Announces the newest map. The client asks for its cells when it is ready to draw them. */
+/* Announces the newest map. The client requests the cells of the map when it is ready to draw
+ * them. */
 static void add_map(const view_stream *s, view_cursor *c, view_buffer *out)
 {
     if (c->n_pictures == s->picture.n)

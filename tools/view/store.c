@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The last hour of each stream in bounded memory: results, lines of the picture, losses, and the
- * newest profile or map, status and end. */
+/* Stores the last hour of each stream in bounded memory: results, lines of the picture, losses, and
+ * the newest profile or map, status and end message. */
 #include "tools/view/store.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 const double view_latency_limits[VIEW_LATENCIES] = {1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3,
                                                     1e-2, 3e-2, 0.1,  0.3,  1,    10};
 
-static const double silence_s = 3; /* a status comes every second */
+static const double silence_s = 3; /* a publisher sends a status every second */
 
 /* --- streams and runs --- */
 
@@ -20,7 +20,7 @@ static int lines_create(view_lines *lines, size_t capacity)
 {
     lines->capacity = capacity;
     lines->number = calloc(capacity, sizeof *lines->number);
-    lines->cells = malloc(capacity * VIEW_COLUMNS); /* untouched pages take no memory */
+    lines->cells = malloc(capacity * VIEW_COLUMNS); /* pages that are never written use no memory */
     return lines->number != NULL && lines->cells != NULL ? PNR_OK : PNR_ENOMEMORY;
 }
 
@@ -128,7 +128,8 @@ static bool is_past(const view_stream *s, const char *run)
     return false;
 }
 
-/* Finds the stream of a message, or begins it. NULL: the message is late, or there is no room. */
+/* Finds or creates the stream of a message. NULL: the message is late, or there is no space for
+ * another stream. */
 static view_stream *stream_of(view_store *store, const char *name, const char *run)
 {
     view_stream *s = name[0] != '\0' ? view_store_find(store, name) : NULL;
@@ -150,7 +151,7 @@ static view_stream *stream_of(view_store *store, const char *name, const char *r
     return s;
 }
 
-/* Stores a message as one line, because the page receives it as a server-sent event, whose data is
+/* Stores a message as one line, because the page receives it as a server-sent event, whose data are
  * one line. Control characters become spaces. */
 static void keep_text(view_text *to, const char *text, size_t length)
 {
@@ -175,7 +176,7 @@ static void add_loss(view_stream *s, double from_s, double to_s, double share, b
         s->losses[s->n_losses++ % VIEW_LOSSES] = (view_loss){from_s, to_s, share, is_unseen};
 }
 
-/* Adds what was lost before a result and in it. */
+/* Adds the losses before a result and in the result. */
 static void add_losses(view_stream *s, const pnr_report *report, double time_s)
 {
     const view_result *last =
@@ -238,7 +239,8 @@ void view_store_result(view_store *store, const pnr_report *report)
                               (double)report->lost_before / s->rate_hz;
 
         if (step_s > 0 && !(s->dwell_s <= step_s))
-            s->dwell_s = step_s; /* the shortest step: losses and refused windows only add to it */
+            s->dwell_s = step_s; /* the shortest step is the dwell: losses and refused windows make
+                                  * steps longer */
     }
     add_losses(s, report, time_s);
     s->results[s->n_results++ % VIEW_RESULTS] = (view_result){
@@ -303,14 +305,14 @@ uint8_t view_byte_of(float power)
     return (uint8_t)(value < 1 ? 1 : value > 255 ? 255 : lround(value));
 }
 
-/* Raises bytes to other bytes where these are greater. */
+/* Replaces each byte of `to` by the byte of `from`, if this byte is greater. */
 static void raise_bytes(uint8_t *restrict to, const uint8_t *restrict from)
 {
     for (size_t c = 0; c < VIEW_COLUMNS; c++)
         to[c] = from[c] > to[c] ? from[c] : to[c];
 }
 
-/* Replaces each cell of the line of this time by the new cell, if the new cell is greater. */
+/* Replaces each cell of the line at this time by the new cell, if the new cell is greater. */
 static void raise_line(view_lines *lines, double time_s, const uint8_t cells[VIEW_COLUMNS])
 {
     const uint64_t i = (uint64_t)(time_s / lines->step_s + 1e-9);
@@ -318,7 +320,7 @@ static void raise_line(view_lines *lines, double time_s, const uint8_t cells[VIE
     uint8_t *line = &lines->cells[slot * VIEW_COLUMNS];
 
     if (lines->number[slot] > i + 1)
-        return; /* older than the ring is long */
+        return; /* the line is no longer stored */
     if (lines->number[slot] != i + 1) {
         lines->number[slot] = i + 1;
         memset(line, 0, VIEW_COLUMNS);
@@ -440,7 +442,7 @@ void view_store_map(view_store *store, const pnr_map *map, size_t bytes)
         void *cells = realloc(p->cells, bytes);
 
         if (cells == NULL)
-            return; /* the line is stored; only the newest map is not */
+            return; /* the line is stored, but the map is not */
         p->cells = cells;
         p->capacity = bytes;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The last hour of each stream in bounded memory: results, lines of the picture, losses, and the
- * newest profile or map, status and end. One mutex guards everything. */
+/* Stores the last hour of each stream in bounded memory: results, lines of the picture, losses, and
+ * the newest profile or map, status and end message. One mutex guards all data. */
 #ifndef VIEW_STORE_H
 #define VIEW_STORE_H
 
@@ -13,26 +13,26 @@
 
 enum {
     VIEW_COLUMNS = 2048,      /* greatest number of columns of a line */
-    VIEW_MERGED = 8,          /* fine lines in a coarse line */
+    VIEW_MERGED = 8,          /* number of fine lines in a coarse line */
     VIEW_FINE_LINES = 6000,   /* five minutes of the shortest fine lines */
     VIEW_COARSE_LINES = 9000, /* an hour of the shortest coarse lines */
     VIEW_RESULTS = 1 << 17,
     VIEW_ECHOES = 1 << 18,
     VIEW_LOSSES = 4096,
     VIEW_EVENTS = 256,
-    VIEW_TEXT = 65536,     /* bytes of a status, an end or an event */
-    VIEW_LATENCIES = 12,   /* buckets of the latency histogram, without the last, infinite one */
-    VIEW_PAST_RUNS = 16,   /* whose late messages are known */
+    VIEW_TEXT = 65536,     /* most bytes of a status, an end or an event */
+    VIEW_LATENCIES = 12,   /* buckets of the latency histogram with an upper limit */
+    VIEW_PAST_RUNS = 16,   /* number of earlier runs whose late messages are ignored */
     VIEW_MAX_STREAMS = 64, /* greatest value of --streams */
 };
-#define VIEW_SLOT_S 0.05 /* shortest time of a fine line */
+#define VIEW_SLOT_S 0.05 /* shortest duration of a fine line */
 
-/* The power of a cell in one byte. 0: no data. v > 0: (v - 1) * VIEW_STEP_DB + VIEW_LEAST_DB above
- * the noise floor. */
+/* The power of a cell in one byte. 0: no data. v > 0: the power is (v - 1) * VIEW_STEP_DB +
+ * VIEW_LEAST_DB, in dB above the noise floor. */
 #define VIEW_STEP_DB 0.4
 #define VIEW_LEAST_DB (-10.0)
 
-/* A published echo: the fields of the wire. */
+/* A published echo, with the fields of the message. */
 typedef struct view_echo {
 #define VIEW_ECHO_COUNT(x, name) uint32_t name;
 #define VIEW_ECHO_WIDE(x, name) double name;
@@ -53,40 +53,40 @@ typedef struct view_result {
     unsigned flags;
 } view_result;
 
-/* Positions that gave no result, or only a part of one. */
+/* An interval of the stream whose samples are lost, at least in part. */
 typedef struct view_loss {
     double from_s, to_s;
-    double share;   /* lost part of the span, 0 .. 1 */
-    bool is_unseen; /* true: the results were published, but did not reach this program */
+    double share;   /* lost part of the interval, 0 .. 1 */
+    bool is_unseen; /* true: the results were published, but this program did not receive them */
 } view_loss;
 
-/* Lines of a picture. Line i is at slot i mod `capacity`; it covers the time from i * step_s to
- * (i + 1) * step_s. A line is the greatest power of all profiles that begin in this time. */
+/* Lines of a picture. Line i is at slot i mod `capacity`, and has the time from i * step_s to (i +
+ * 1) * step_s. A line is the greatest power of all profiles that begin in this time. */
 typedef struct view_lines {
     size_t capacity;
     double step_s;
-    uint64_t n;       /* lines so far: the newest one is n - 1 */
+    uint64_t n;       /* number of lines so far; the newest line is n - 1 */
     uint64_t *number; /* [capacity] number of the line in a slot, plus 1; 0: empty */
     uint8_t *cells;   /* [capacity][VIEW_COLUMNS] */
 } view_lines;
 
-/* How the columns of the lines lie in range. */
+/* The ranges of the columns of the lines. */
 typedef struct view_gate {
     size_t n_columns; /* 0: no profile has arrived */
     double first_m, step_m;
 } view_gate;
 
-/* A part of the gate. */
+/* A part of the gate: its first column and its number of columns. */
 typedef struct view_columns {
     double first, n;
 } view_columns;
 
-/* The newest profile or map, whole. */
+/* The newest profile or map, with all its cells. */
 typedef struct view_picture {
-    pnr_map map; /* cells: this struct owns them */
+    pnr_map map; /* this struct owns its cells */
     void *cells;
-    size_t capacity; /* bytes of the memory at cells */
-    uint64_t n;      /* number of profiles and maps of the run */
+    size_t capacity; /* bytes of the memory `cells` */
+    uint64_t n;      /* number of profiles and maps of the run so far */
     double time_s;
 } view_picture;
 
@@ -109,45 +109,45 @@ typedef struct view_stream {
     view_gate gate;
     view_lines fine, coarse;
     view_result *results; /* [VIEW_RESULTS]; result i at i mod VIEW_RESULTS */
-    view_echo *echoes;    /* [VIEW_ECHOES]; likewise */
-    view_loss *losses;    /* [VIEW_LOSSES]; likewise */
+    view_echo *echoes;    /* [VIEW_ECHOES]; echo i at i mod VIEW_ECHOES */
+    view_loss *losses;    /* [VIEW_LOSSES]; loss i at i mod VIEW_LOSSES */
     uint64_t n_results, n_echoes, n_losses;
-    uint64_t n_unseen; /* results of the run that did not reach this program */
-    uint64_t next_seq; /* of the next result, if n_results > 0 */
+    uint64_t n_unseen; /* number of results of the run that this program did not receive */
+    uint64_t next_seq; /* seq of the next result, if n_results > 0 */
     view_text status, end, latest;
     view_text events[VIEW_EVENTS]; /* event i at i mod VIEW_EVENTS */
     uint64_t n_events;
-    pnr_end_summary summary; /* of the last status or end */
+    pnr_end_summary summary; /* content of the last status or end message */
     bool has_summary;
-    uint64_t latencies[VIEW_LATENCIES + 1]; /* results up to each limit of the histogram */
+    uint64_t latencies[VIEW_LATENCIES + 1]; /* number of results in each bucket of the histogram */
     double latency_sum_us;
     view_picture picture;
 } view_stream;
 
 typedef struct view_store {
-    pthread_mutex_t mutex; /* hold it while you use the members below */
+    pthread_mutex_t mutex; /* lock it before you use the members below */
     view_stream *streams;  /* [capacity] */
     size_t n_streams, capacity;
-    uint64_t n_changes; /* streams and runs that have begun or ended */
-    uint64_t n_bad;     /* messages that could not be read */
-    uint64_t n_refused; /* messages of more streams than there is room for */
+    uint64_t n_changes; /* number of begins and ends of runs */
+    uint64_t n_bad;     /* number of messages that could not be read */
+    uint64_t n_refused; /* number of messages of streams that had no space */
 } view_store;
 
-/* Returns the byte of a power over the noise floor; NAN: no data. */
+/* Returns the byte for a power / noise floor. NAN: no data. */
 uint8_t view_byte_of(float power);
 
 /* The upper limits of the latency buckets, in seconds. */
 extern const double view_latency_limits[VIEW_LATENCIES];
 
-/* capacity: 1 .. VIEW_MAX_STREAMS. PNR_OK, PNR_ENOMEMORY. */
+/* Creates a store for `capacity` streams, 1 .. VIEW_MAX_STREAMS. PNR_OK, PNR_ENOMEMORY. */
 int view_store_create(size_t capacity, view_store **out);
 void view_store_destroy(view_store *store);
 
-/* Finds a stream by its name; "" stands for the first one. NULL: there is none. */
+/* Finds a stream by its name; "" means the first stream. NULL: there is no such stream. */
 view_stream *view_store_find(view_store *store, const char *name);
 
-/* Each function stores one message, and expects that the mutex is held. A message of a new run
- * empties the stream. A late message of an earlier run is ignored. */
+/* Each function stores one message. The caller holds the mutex. A message of a new run empties the
+ * stream. A late message of an earlier run is ignored. */
 void view_store_result(view_store *store, const pnr_report *report);
 void view_store_latest(view_store *store, const char *stream, const char *text, size_t length);
 void view_store_map(view_store *store, const pnr_map *map, size_t bytes);
@@ -156,22 +156,24 @@ void view_store_summary(view_store *store, const pnr_end_summary *summary, bool 
 void view_store_event(view_store *store, const char *stream, const char *run, const char *text,
                       size_t length);
 
-/* Fills out[width] with the greatest cells of the lines `from` .. `to` - 1. The `width` values
- * share n_columns columns from column `first` on. Lines that are no longer stored, or were never
- * received, do not count. False: there is no line that counts. */
+/* Fills out[width] with the greatest cells of the lines `from` .. `to` - 1. The n_columns columns
+ * from column `first` on are divided into `width` equal parts, and out has the greatest cell of
+ * each part. Ignores lines that are no longer stored or were never received. False: none of the
+ * lines is stored. */
 bool view_lines_merge(const view_lines *lines, uint64_t from, uint64_t to, double first,
                       double n_columns, size_t width, uint8_t *out);
 
-/* Returns the columns from range from_m to range to_m; NAN: to the end of the gate. n is 0 if the
- * gate has none of these ranges, or is not known. */
+/* Returns the columns from range from_m to range to_m. NAN: from the start, or to the end of the
+ * gate. n is 0 if the gate has none of these ranges, or is not known. */
 view_columns view_columns_of(const view_gate *gate, double from_m, double to_m);
 
-/* True if nothing has arrived for longer than the interval of the status messages allows. */
+/* True if no message has arrived for longer than the interval of the status messages allows. */
 bool view_stream_is_silent(const view_stream *stream);
-/* Return the number of the oldest result, and of the oldest echo, that is still stored. */
+/* These functions return the number of the oldest result, and of the oldest echo, that is still
+ * stored. */
 uint64_t view_stream_oldest_result(const view_stream *stream);
 uint64_t view_stream_oldest_echo(const view_stream *stream);
-/* Returns the time of the newest sample that a result or line covers. */
+/* Returns the end of the newest result or line, in seconds from the start of the stream. */
 double view_stream_end_s(const view_stream *stream);
 
 #endif

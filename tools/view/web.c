@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The web server: the page, its data, and live events. It answers only GET requests, and reads no
- * file. */
+/* The web server: serves the page, its data, and live events. It answers only GET and HEAD
+ * requests, and reads no file. */
 #include "tools/view/web.h"
 
 #include "base/clock.h"
@@ -23,13 +23,14 @@
 
 enum {
     TOKEN_LEN = 32,
-    TIMEOUT_S = 20,         /* a connection that moves nothing for so long is closed */
-    PATIENCE_S = 10,        /* a connection that has asked for nothing is closed after this */
-    GRACE_MS = 100,         /* for a request that has arrived whole */
-    REQUEST_BYTES = 16384,  /* of a connection: the longest request line with its headers */
-    FRAME_BYTES = 8192,     /* of a live client, handed over at once */
-    SEND_BYTES = 8192,      /* of a live client, not yet sent: what is old when it arrives */
-    ANSWER_BYTES = 1 << 27, /* of answers that are not sent yet, before more are refused */
+    TIMEOUT_S = 20,         /* a connection without traffic for this time is closed */
+    PATIENCE_S = 10,        /* a connection without a request is closed after this time */
+    GRACE_MS = 100,         /* no connection is closed before this time */
+    REQUEST_BYTES = 16384,  /* memory of a connection, for its request line and headers */
+    FRAME_BYTES = 8192,     /* bytes of live events that the server requests at a time */
+    SEND_BYTES = 8192,      /* most unsent bytes of a live client in the kernel; more would be old
+                             * when they arrive */
+    ANSWER_BYTES = 1 << 27, /* with more bytes of unsent answers, requests are refused */
     HOST_LEN = 256,
 };
 static const char cookie_name[] = "pnradar_token";
@@ -37,13 +38,13 @@ static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/* A connection. It stays in the list of the web until it is closed. */
+/* A connection. It is in the list `peers` until it is closed. */
 typedef struct view_peer {
     struct view_peer *next, *previous;
     int handle;
     uint64_t opened_ns;
     bool has_asked;
-    bool is_gone; /* the other side has closed it */
+    bool is_gone; /* the other side has closed the connection */
 } view_peer;
 
 /* An answer that is not sent yet. */
@@ -55,27 +56,28 @@ typedef struct view_held {
 
 /* A client that follows a stream, or reads CSV. */
 typedef struct view_client {
-    struct view_client *next, *previous; /* in the list of those that follow */
+    struct view_client *next, *previous; /* in the list `clients` */
     struct view_web *web;
     struct MHD_Connection *connection;
     view_cursor cursor;
     uint64_t next_row;     /* CSV */
-    const view_peer *peer; /* its connection, which outlives it; may be NULL */
+    const view_peer *peer; /* the connection, which outlives the client; may be NULL */
     bool is_waiting;
-    view_buffer text; /* what is not sent yet, from `at` on */
+    view_buffer text; /* text that is not sent yet, from `at` on */
     size_t at;
 } view_client;
 
 struct view_web {
-    view_store *store; /* its mutex guards the lists too */
+    view_store *store; /* its mutex also guards the lists `peers` and `clients` */
     struct MHD_Daemon *daemon;
     view_peer *peers;
     view_client *clients;
     size_t n_clients;
     bool is_closing;
-    size_t n_held;             /* bytes of answers that are not sent yet; of the server's thread */
-    char token[TOKEN_LEN + 1]; /* "": none is needed */
-    char host[HOST_LEN];       /* the host of the address, as the browser names it */
+    size_t n_held;             /* bytes of answers that are not sent yet; only the server's thread
+                                * uses it */
+    char token[TOKEN_LEN + 1]; /* "": no token is needed */
+    char host[HOST_LEN];       /* host of the address, as in the browser */
 };
 
 /* Returns the entry of a connection in the list. */
@@ -133,7 +135,7 @@ static void free_held(void *context)
     free(held);
 }
 
-/* Sends a buffer and takes it over. */
+/* Sends the text of a buffer. The server then owns the text. */
 static enum MHD_Result send_buffer(view_web *web, struct MHD_Connection *connection,
                                    const char *type, view_buffer *b)
 {
@@ -187,7 +189,7 @@ static void free_client(void *context)
     free(client);
 }
 
-/* Copies what is not sent yet. */
+/* Copies the text that is not sent yet. Returns its length. */
 static ssize_t give_text(view_client *client, char *to, size_t most)
 {
     const size_t left = client->text.n - client->at;
@@ -198,8 +200,8 @@ static ssize_t give_text(view_client *client, char *to, size_t most)
     return (ssize_t)n;
 }
 
-/* Gives the next part of the events. The server calls it when the connection takes more. So a slow
- * connection gets the newest events, and no queue grows. */
+/* Copies the next part of the events. The server calls this function when the connection accepts
+ * more data. So a slow connection gets the newest events, and no queue grows. */
 static ssize_t give_events(void *context, uint64_t at, char *to, size_t most)
 {
     view_client *client = context;
@@ -215,7 +217,7 @@ static ssize_t give_events(void *context, uint64_t at, char *to, size_t most)
         }
         view_api_frames(store, &client->cursor, &client->text);
         if (client->text.n == 0) {
-            /* Under the mutex, so that no message arrives between the look and the wait. */
+            /* With the mutex locked, no message can arrive between the test and the wait. */
             client->is_waiting = true;
             MHD_suspend_connection(client->connection);
         }
@@ -249,8 +251,8 @@ static ssize_t give_rows(void *context, uint64_t at, char *to, size_t most)
     return give_text(client, to, most);
 }
 
-/* Finds the connections that the other side has closed. The server itself sees this only when it
- * sends the next event, or not at all in the middle of a request. */
+/* Marks the connections that the other side has closed. The server itself notices this only when it
+ * sends the next event. In the middle of a request it does not notice it at all. */
 static void find_gone(view_web *web)
 {
     struct pollfd handles[VIEW_MAX_CLIENTS];
@@ -263,8 +265,8 @@ static void find_gone(view_web *web)
             p->is_gone |= handles[i++].revents != 0;
 }
 
-/* True for a connection that holds its place without a request: one that arrives byte by byte could
- * take hours, and one that was closed in its middle never ends. */
+/* True for a connection without a request that must be closed. A request that arrives byte by byte
+ * could take hours. A connection that the client closes in the middle of a request never ends. */
 static bool is_idle(const view_peer *p, uint64_t now_ns)
 {
     int n_unread = 0;
@@ -363,8 +365,8 @@ static const view_argument numbers[] = {
     {"from_hz", offsetof(view_query, from_hz)}, {"to_hz", offsetof(view_query, to_hz)},
 };
 
-/* Reads a whole number from `least` to `most`; a larger one becomes `most`. False: there is no such
- * number. */
+/* Reads a whole number from `least` to `most`. A larger number becomes `most`. False: the text is
+ * no such number. */
 static bool read_size(struct MHD_Connection *connection, const char *name, size_t least,
                       size_t most, size_t *out)
 {
@@ -379,7 +381,7 @@ static bool read_size(struct MHD_Connection *connection, const char *name, size_
     return *text >= '0' && *text <= '9' && *end == '\0' && value >= least;
 }
 
-/* Reads the arguments of a request. Returns the name of a wrong one; NULL: all are right. */
+/* Reads the arguments of a request. Returns the name of a wrong argument. NULL: all are right. */
 static const char *read_query(struct MHD_Connection *connection, view_query *q)
 {
     const char *stream = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "stream");
@@ -459,7 +461,7 @@ static enum MHD_Result answer_route(view_web *web, struct MHD_Connection *connec
         return send_events(web, connection, &q);
     if (route->kind == VIEW_CSV)
         return send_csv(web, connection, &q);
-    /* Clients that ask for much and read nothing must not fill the memory. */
+    /* Clients that send many requests and read no answers must not fill the memory. */
     if (web->n_held > ANSWER_BYTES)
         return send_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many unread answers\n");
     pthread_mutex_lock(&web->store->mutex);
@@ -484,9 +486,9 @@ static enum MHD_Result send_asset(struct MHD_Connection *connection, const view_
                                                          MHD_RESPMEM_PERSISTENT));
 }
 
-/* --- who may ask --- */
+/* --- permission --- */
 
-/* True if a text is the token. Takes the same time for every text of this length. */
+/* True if a text is the token. The time is the same for every text of this length. */
 static bool is_token(const view_web *web, const char *text)
 {
     unsigned char differs = 0;
@@ -498,8 +500,8 @@ static bool is_token(const view_web *web, const char *text)
     return differs == 0;
 }
 
-/* True for a Host header that names this machine. So a page of another site whose name points to
- * this machine (DNS rebinding) is refused. With a token, any name is accepted. */
+/* True if a Host header names this machine. This refuses a page of another site whose name resolves
+ * to this machine (DNS rebinding). With a token, any name is accepted. */
 static bool is_host(const view_web *web, const char *host)
 {
     const char *colon;
@@ -517,7 +519,7 @@ static bool is_host(const view_web *web, const char *host)
            (n == strlen(web->host) && strncasecmp(host, web->host, n) == 0);
 }
 
-/* Returns why a request is refused; NULL: it is not. */
+/* Returns the reason why a request is refused. NULL: the request is accepted. */
 static const char *refusal_of(const view_web *web, struct MHD_Connection *connection)
 {
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
@@ -536,8 +538,8 @@ static const char *refusal_of(const view_web *web, struct MHD_Connection *connec
     return NULL;
 }
 
-/* Answers the first visit with the token: keeps the token in a cookie, and removes it from the
- * address. */
+/* Answers the first request with the token: stores the token in a cookie, and redirects to the
+ * address without the token. */
 static enum MHD_Result send_cookie(const view_web *web, struct MHD_Connection *connection)
 {
     struct MHD_Response *response =
@@ -602,7 +604,7 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
     return answer_path(web, connection, path);
 }
 
-/* Keeps the list of connections. */
+/* Adds a new connection to the list, and removes a closed one. */
 static void note_connection(void *context, struct MHD_Connection *connection, void **state,
                             enum MHD_ConnectionNotificationCode code)
 {
@@ -763,7 +765,8 @@ void view_web_close(view_web *web)
     if (web == NULL)
         return;
     pthread_mutex_lock(&web->store->mutex);
-    web->is_closing = true; /* no connection waits any more: a waiting one cannot be closed */
+    web->is_closing = true; /* from now on no connection waits, because a waiting connection cannot
+                             * be closed */
     pthread_mutex_unlock(&web->store->mutex);
     view_web_wake(web);
     MHD_stop_daemon(web->daemon);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The web server: the page, its data, and live events. It answers only GET requests, and reads no
- * file. */
+/* The web server: serves the page, its data, and live events. It answers only GET and HEAD
+ * requests, and reads no file. */
 #ifndef VIEW_WEB_H
 #define VIEW_WEB_H
 
@@ -12,23 +12,24 @@ typedef struct view_web view_web;
 
 typedef struct view_web_options {
     const char *listen; /* "127.0.0.1:8080", "[::1]:8080", "0.0.0.0:8080"; port 0: any */
-    const char *token;  /* NULL: made at random if other machines can reach the address */
+    const char *token;  /* NULL: a random token if other machines can reach the address, else
+                         * none */
 } view_web_options;
 
 enum { VIEW_MAX_CLIENTS = 128 }; /* connections at one time */
 
-/* Starts the server in a thread of its own. url: the address to type, with the token. PNR_OK;
- * PNR_EUSAGE: the address is malformed; PNR_EUNAVAILABLE: it is in use, or is not one of this
- * machine; PNR_ENOMEMORY. */
+/* Starts the server in a separate thread. url: the address for the browser, with the token. PNR_OK;
+ * PNR_EUSAGE: the address is malformed; PNR_EUNAVAILABLE: the address is in use, or belongs to
+ * another machine; PNR_ENOMEMORY. */
 int view_web_open(view_store *store, const view_web_options *options, view_web **out, char url[512],
                   pnr_error *error);
 void view_web_close(view_web *web);
-/* Wakes the clients that wait for events. Call it without the mutex of the store, after messages
- * were stored, and ten times a second: it also closes connections that ask for nothing, and those
- * that the client has closed. */
+/* Wakes the clients that wait for events. Closes connections that send no request, and connections
+ * that the client has closed. Call it without the mutex of the store, after messages were stored,
+ * and at least ten times a second. */
 void view_web_wake(view_web *web);
 
-/* A file of the page, which is part of the program. */
+/* A file of the page. It is part of the program. */
 typedef struct view_asset {
     const char *path; /* "/main.js" */
     const char *type; /* "text/javascript; charset=utf-8" */

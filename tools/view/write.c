@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results, echoes and losses as JSON arrays. */
+/* Writes results, echoes and losses as JSON arrays. */
 #include "tools/view/write.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ void view_add_result(view_buffer *out, const view_result *r)
 void view_add_echo(view_buffer *out, const view_echo *echo)
 {
     view_add(out, "[");
-    view_addf(out, "%u,", echo->code + 1); /* codes count from 1 on the wire */
+    view_addf(out, "%u,", echo->code + 1); /* in messages, codes count from 1 */
 #define ADD_COUNT(x, name) view_addf(out, "%u,", echo->name);
 #define ADD_WIDE(x, name)                                                                          \
     view_add_number(out, echo->name, 12);                                                          \
