@@ -45,7 +45,7 @@ typedef struct listener {
     bool follow;
 
     void *context, *socket;
-    void *monitor; /* NULL: the publisher has been reached */
+    void *monitor; /* NULL: the subscription has reached the publisher */
     bool is_connected;
     pnr_contact contact; /* state of the connection to the publisher */
     FILE *log;

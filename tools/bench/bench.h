@@ -22,7 +22,8 @@ typedef struct bench {
     size_t runs;                            /* number of counted runs */
     double seconds;                         /* duration of a run: one for each size (publish: one
                                              * for each pack size) */
-    double pace;   /* stream, soak: share of the top rate; 0: as fast as the ring takes samples */
+    double pace;   /* stream, soak: share of the greatest rate; 0: as fast as the ring accepts
+                    * samples */
     size_t points; /* methods: approximate number of samples in a submit; 0: the part chooses */
     size_t check;  /* methods: number of random samples to check, at least */
     bool verbose;  /* methods: also list the kernels */
@@ -30,7 +31,7 @@ typedef struct bench {
     bool *lost;           /* becomes true if a part loses samples, windows or results */
     double every_s;       /* latency: time between two windows; 0: the part chooses */
     const char *endpoint; /* latency: address; NULL: the part chooses */
-    size_t echoes;        /* stream, latency, soak, publish: echoes of each window */
+    size_t echoes;        /* stream, latency, soak, publish: number of echoes in each window */
     const char *only;     /* scene: measures only scenes whose names contain this text; NULL: all */
     const char *plot;     /* path of a picture; NULL: none */
     const char *dump;     /* serve: path for the code and the samples; NULL: none */
@@ -108,8 +109,9 @@ typedef struct bench_picture {
     bench_x_scale x_scale;
 } bench_picture;
 
-/* Prints the table (aligned, or CSV), and draws the picture if the user wants one; picture NULL: no
- * picture. PNR_OK; PNR_EUNAVAILABLE: no gnuplot; PNR_EIO; PNR_ENOMEMORY: a cell was lost. */
+/* Prints the table (aligned, or CSV), and draws the picture if the user wants a picture. picture
+ * NULL: the part has no picture. PNR_OK; PNR_EUNAVAILABLE: no gnuplot; PNR_EIO; PNR_ENOMEMORY: a
+ * cell is missing. */
 int bench_table_show(const bench *b, const bench_table *table, const bench_picture *picture,
                      pnr_error *error);
 

@@ -24,7 +24,8 @@ enum { RESIDENT = PNR_MEASURE_PINNED + 1, N_WAYS };
 
 static const pnr_timing unknown = {.median_ns = NAN, .p99_ns = NAN};
 
-/* Sets found[e] if engine e works here. PNR_OK; PNR_EUNAVAILABLE: no engine works. */
+/* Sets found[e] to true if engine e works on this machine. PNR_OK; PNR_EUNAVAILABLE: no engine
+ * works. */
 static int find_engines(const bench *b, const char *part, bool found[N_ENGINES], pnr_error *error)
 {
     bool any = false;

@@ -62,7 +62,7 @@ static int configure_map(const bench *b, const struct map_case *own, pnr_config 
 }
 
 /* Adds a row. floor_us: the least time for the memory traffic, at the copy bandwidth of the device.
- * It reads each sample once, and writes and reads the power of each cell once. */
+ * Each sample is read once. The power of each cell is written once and read once. */
 static void add_row(const contest *c, const contest_entry *e, const char *name, double copy_rate,
                     bench_table *table)
 {

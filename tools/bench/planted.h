@@ -30,7 +30,8 @@ typedef struct planted {
      * look */
     double span_db;
     double max_doppler_hz; /* greatest Doppler of the search, Hz; 0: no Doppler */
-    bool leaks; /* the first of several echoes is a direct path, 10 dB above the others */
+    bool leaks; /* the first of several echoes is a direct path, 10 dB above the strongest of the
+                 * others */
 
     const pnr_engine_ops *ops; /* engine that owns the memory `samples` */
     void *samples;             /* [n_dwells] dwells, and the samples after them that a view also
@@ -42,11 +43,11 @@ typedef struct planted {
 /* Returns the echoes for a benchmark that has no scenes of its own. In config, sets the format to
  * ci16 and detector.max_echoes to at least n_echoes. */
 planted planted_begin(size_t n_echoes, pnr_config *config);
-/* Fills the samples of n_dwells dwells. Consecutive dwells share one of 16 scenes. Dwell d has the
- * samples of the scene at position d in the stream. The scenes use the codes of config in turn.
- * Their noise has an rms of 1e-3 of full scale, or less if the strongest echo would clip, and the
- * bandwidth echo.noise_bandwidth_hz. setup: the setup of config. The caller clears *p, also after
- * an error. Errors: PNR_ENOMEMORY, and those of pnr_scene_create. */
+/* Fills the samples of n_dwells consecutive dwells, which begin at stream position 0. The dwells
+ * are divided into 16 scenes with different places of the echoes. The scenes use the codes of
+ * config in turn. Their noise has an rms of 1e-3 of full scale, or less if the strongest echo would
+ * clip, and the bandwidth echo.noise_bandwidth_hz. setup: the setup of config. The caller clears
+ * *p, also after an error. Errors: PNR_ENOMEMORY, and those of pnr_scene_create. */
 int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
                  const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error);
 /* Returns `wanted`, but at most the number of dwells that fits in 2^22 samples, and at least 1. */

@@ -15,7 +15,7 @@ enum { CELL_LEN = 64, NAME_LEN = 32, MAX_COLUMNS = 32 };
 
 typedef struct cell {
     double number;
-    char text[CELL_LEN]; /* value of the cell if the column holds texts */
+    char text[CELL_LEN]; /* value of the cell in a column of texts */
 } cell;
 
 typedef struct heading {

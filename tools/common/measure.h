@@ -17,7 +17,8 @@ typedef struct pnr_trial {
     const pnr_engine_ops *ops;
     const pnr_plan *plan;
     pnr_engine *engine; /* NULL: closed */
-    void *zeros;        /* zeros: the numbers of lost samples and the ready times of all windows */
+    void *zeros;        /* array of zeros, for the lost samples and the ready times of all
+                         * windows */
     uint64_t tag;
 } pnr_trial;
 
@@ -48,7 +49,7 @@ typedef struct pnr_measurement {
 typedef struct pnr_timing {
     double median_ns, p99_ns;
     double stage_median_ns[PNR_STAGE_COUNT], stage_p99_ns[PNR_STAGE_COUNT];
-    double explained; /* median of (sum of the stages) / total, 0..1; 0 if not plan.measure */
+    double explained; /* median of (sum of the stages) / total, 0..1; 0 if plan.measure is false */
 } pnr_timing;
 
 enum { PNR_MEASURE_MIN_RUNS = 10 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A subscription to a publisher, and its messages part by part. */
+/* Subscribes to a publisher, and receives its messages part by part. */
 #include "tools/common/subscriber.h"
 
 #include "config/config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Draws the power of a profile or map on the terminal. Range increases to the right. A profile is
- * bars. In a map, Doppler increases upwards, and colours show the power. */
+ * drawn as bars. In a map, Doppler increases upwards, and colours show the power. */
 #include "tools/listen/graph.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ static double power_db(float power)
     return power > 0 ? 10 * log10((double)power) : -INFINITY;
 }
 
-/* Chooses the top of the scale. The top rises at once. It falls only by more than 10 dB. */
+/* Chooses the top of the scale. The top rises at once, but falls only by more than 10 dB. */
 static void choose_scale(listen_graph *g)
 {
     double greatest_db = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Draws the power of a profile or map on the terminal. Range increases to the right. A profile is
- * bars. In a map, Doppler increases upwards, and colours show the power. */
+ * drawn as bars. In a map, Doppler increases upwards, and colours show the power. */
 #ifndef LISTEN_GRAPH_H
 #define LISTEN_GRAPH_H
 

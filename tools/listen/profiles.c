@@ -19,7 +19,7 @@ static const char monitor_address[] = "inproc://profiles";
 struct listen_profiles {
     const pnr_subscriber_source *source;
     void *socket;
-    void *monitor; /* NULL: the publisher has been reached */
+    void *monitor; /* NULL: the subscription has reached the publisher */
     pnr_subscriber_message message;
     char run[17], ended_run[17];
     size_t bytes;  /* size of the last profile */

@@ -275,7 +275,7 @@ void listen_screen_text(listen_screen *s, int x, int y, listen_style style, cons
     for (const char *at = text; *at != '\0'; x++) {
         mbstate_t state = {0};
         wchar_t wide;
-        size_t n = mbrtowc(&wide, at, GLYPH_LEN - 1, &state); /* GLYPH_LEN or more: an error */
+        size_t n = mbrtowc(&wide, at, GLYPH_LEN - 1, &state); /* n >= GLYPH_LEN: an error */
         const bool is_good = n < GLYPH_LEN && iswprint((wint_t)wide);
 
         n = n < GLYPH_LEN ? n : 1;

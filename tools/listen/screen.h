@@ -21,7 +21,7 @@ typedef enum {
 } listen_style;
 
 typedef struct listen_size {
-    int width, height; /* characters */
+    int width, height; /* in characters */
 } listen_size;
 
 typedef struct listen_screen listen_screen;
@@ -39,7 +39,8 @@ void listen_screen_close(listen_screen *screen);
 /* Begins an empty frame with the present size of the terminal, or 80 x 24 if the terminal reports
  * no size. */
 void listen_screen_begin(listen_screen *screen);
-bool listen_screen_resized(const listen_screen *screen); /* true: resized since the last frame */
+bool listen_screen_resized(const listen_screen *screen); /* true: the size has changed since the
+                                                          * last frame */
 listen_size listen_screen_size(const listen_screen *screen);
 /* Draws one character: `glyph` if the terminal shows UTF-8, else `ascii`. Draws nothing outside the
  * screen. */
@@ -54,7 +55,7 @@ void listen_screen_text(listen_screen *screen, int x, int y, listen_style style,
 int listen_screen_fields(listen_screen *screen, int y, listen_style style, const char *text);
 /* Draws a bar upwards from the row `bottom`. Its height is `eighths` / 8 characters. */
 void listen_screen_bar(listen_screen *screen, int x, int bottom, int eighths, listen_style style);
-int listen_screen_show(listen_screen *screen); /* PNR_OK, PNR_EIO */
+int listen_screen_show(listen_screen *screen); /* prints the frame; PNR_OK, PNR_EIO */
 
 bool listen_screen_quits(listen_screen *screen); /* true: q was pressed */
 

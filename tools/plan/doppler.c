@@ -13,7 +13,8 @@
 /* The range of Doppler rows that a plan searches. */
 typedef struct rows {
     double first_hz, last_hz;
-    double off_bins; /* greatest distance of a searched Doppler from its rotation, in 1 / period */
+    double off_bins; /* greatest difference between a searched Doppler and the Doppler of its
+                      * rotation, in 1 / period */
 } rows;
 
 static rows rows_of(const pnr_config *config, const pnr_setup *setup)

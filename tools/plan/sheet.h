@@ -51,8 +51,8 @@ void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *set
  * engine that would run; NULL: no engine would run, and the returned error states why. */
 int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                 const pnr_engine_ops **ops, pnr_engine_choice *choice, pnr_error *error);
-/* Measures the longest code of which `ops` correlates one period within budget_s. Also times the
- * configured code. */
+/* Measures the longest code that the engine `ops` correlates in at most budget_s a period. Also
+ * times the configured code. */
 int plan_budget(plan_sheet *sheet, const pnr_config *config, pnr_setup *setup,
                 const pnr_engine_ops *ops, double budget_s, pnr_error *error);
 /* Measures the pulse of a chip from the strongest echo in source.input, and writes it to

@@ -142,8 +142,8 @@ static void take_message(view_feed *f, pnr_subscriber_message *m)
 /* --- connections --- */
 
 /* Connects the results after the subscription to maps has reached the publisher, and again after
- * every loss of the connection. A publisher begins when its results have a subscriber, so then the
- * first results of every run have their maps. */
+ * every loss of the connection. A publisher begins when its results have a subscriber. With this
+ * order, the first results of every run have their maps. */
 static void connect_results(view_feed *f)
 {
     pnr_error error;

@@ -21,7 +21,7 @@ enum {
     VIEW_LOSSES = 4096,
     VIEW_EVENTS = 256,
     VIEW_TEXT = 65536,     /* most bytes of a status, an end or an event */
-    VIEW_LATENCIES = 12,   /* buckets of the latency histogram with an upper limit */
+    VIEW_LATENCIES = 12,   /* number of finite limits in the latency histogram */
     VIEW_PAST_RUNS = 16,   /* number of earlier runs whose late messages are ignored */
     VIEW_MAX_STREAMS = 64, /* greatest value of --streams */
 };

@@ -60,7 +60,7 @@ typedef struct view_client {
     struct view_web *web;
     struct MHD_Connection *connection;
     view_cursor cursor;
-    uint64_t next_row;     /* CSV */
+    uint64_t next_row;     /* CSV: `next` of view_api_csv */
     const view_peer *peer; /* the connection, which outlives the client; may be NULL */
     bool is_waiting;
     view_buffer text; /* text that is not sent yet, from `at` on */
