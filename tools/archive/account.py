@@ -37,7 +37,7 @@ class Account:
                 self.counts[name] = self.counts.get(name, 0) + int(value)
 
     def fail(self, task, failure):
-        """Names the samples of a task that failed, where pnradar can count them."""
+        """Records a task that failed, with its number of samples if pnradar can count them."""
         found = (task["all_samples"] or
                  (describe(self.settings, task["input"]) or [None])[0])
         length = task["n_samples"] or (found - task["first_sample"] if found else None)
@@ -69,7 +69,7 @@ class Account:
                     for total, parts in SUMS))
 
     def finish(self):
-        """The account as an object, after the last task."""
+        """Returns the account as an object, after the last task."""
         self.end_recording()
         self.present = None
         return {"v": 1, "run": self.run, "version": self.settings["version"], "closes": self.closes(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The workers: of this machine, of a scheduler that runs, or jobs of Slurm."""
+"""The workers: threads of this program, the workers of a running scheduler, or jobs of Slurm."""
 import logging
 import os
 import shutil
@@ -10,10 +10,10 @@ import warnings
 
 from words import EXIT_UNAVAILABLE, Refusal, say
 
-ATTEMPTS = 3  # of a task
-NOWHERE = "127.0.0.1:0"  # Dask always listens for HTTP: here, without pages
-# Dask samples the stacks of its threads 100 times a second and wakes up for much else: 3 % of a core,
-# which only its dashboard shows.
+ATTEMPTS = 3  # most attempts for each task
+NOWHERE = "127.0.0.1:0"  # Dask always has an HTTP server: here it has no pages
+# Dask samples the stacks of its threads 100 times a second, and wakes up for other statistics. This takes 3 % of
+# a core, and only the dashboard shows the results.
 QUIET = {"distributed.worker.profile.enabled": False,
          "distributed.admin.tick.interval": "1s",
          "distributed.admin.system-monitor.interval": "10s",
@@ -24,7 +24,7 @@ QUIET = {"distributed.worker.profile.enabled": False,
 
 
 def say_dashboard(host, port):
-    """Says where the dashboard is. Without bokeh Dask has its plain pages alone."""
+    """Prints the address of the dashboard. Without bokeh, Dask has only plain pages."""
     try:
         import distributed.dashboard.scheduler  # noqa: F401
         say(f"dashboard: http://{host}:{port}/status")
@@ -35,7 +35,7 @@ def say_dashboard(host, port):
 
 
 class Cluster:
-    """A client of Dask, and what this program started for it."""
+    """A client of Dask, and the scheduler or job that this program started for it."""
 
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -48,7 +48,7 @@ class Cluster:
         options = self.options
         try:
             import dask
-            dask.config.set({"logging": {"distributed": "warning"},  # read by the import
+            dask.config.set({"logging": {"distributed": "warning"},  # the import reads this
                              "distributed.admin.log-format": "pnradar-archive: dask: %(message)s",
                              "distributed.scheduler.allowed-failures": ATTEMPTS,
                              "distributed.comm.retry.count": 2,
@@ -72,13 +72,13 @@ class Cluster:
         return max(1, len(os.sched_getaffinity(0)) // self.options.cores)
 
     def start(self, **where):
-        """A scheduler in this process."""
+        """Starts a scheduler in this process."""
         dashboard = self.options.dashboard
         worker = {"cls": self.dask.Worker, "options": {
             "nthreads": 1, "memory_limit": 0, "resources": self.resources,
             "dashboard": False, "dashboard_address": NOWHERE, **where}}
         n_workers = 0 if self.security else self.n_workers()
-        with warnings.catch_warnings():  # a port that is taken: the line below has the other one
+        with warnings.catch_warnings():  # the port may be in use: the line below prints the other port
             warnings.simplefilter("ignore")
             cluster = self.dask.SpecCluster(
                 scheduler={"cls": self.dask.Scheduler, "options": {
@@ -91,12 +91,12 @@ class Cluster:
         return cluster
 
     def open_local(self):
-        """Workers are threads of this process: a task is a process of its own anyway."""
+        """Starts the workers as threads of this process, because each task is a separate process."""
         self.cluster = self.start(protocol="inproc://")
         return self.cluster
 
     def open_slurm(self):
-        """A scheduler here, with keys of its own, and an array job of workers that join it."""
+        """Starts a scheduler in this process, with new keys, and an array job of workers for it."""
         if shutil.which("sbatch") is None:
             raise Refusal(EXIT_UNAVAILABLE, "--cluster slurm: there is no sbatch: install slurm-client")
         self.security = self.dask.security.Security.temporary()
@@ -107,7 +107,7 @@ class Cluster:
         return self.cluster
 
     def submit(self, address):
-        """Writes and submits the job. Returns its number."""
+        """Writes and submits the job. Returns the number of the job."""
         secret = os.path.join(self.folder, "keys")
         os.makedirs(secret, mode=0o700, exist_ok=True)
         pems = {"CA_FILE": self.security.tls_ca_file, "WORKER__CERT": self.security.tls_worker_cert,
@@ -140,7 +140,7 @@ class Cluster:
         return run.stdout.strip().split(";")[0]
 
     def connect(self):
-        """Connects, within the patience: a scheduler may start again."""
+        """Connects to the scheduler. Tries for options.patience seconds, because a scheduler may restart."""
         end = time.monotonic() + self.options.patience
         while True:
             try:
@@ -161,7 +161,7 @@ class Cluster:
         return self.client.status == "running"
 
     def workers(self):
-        """The addresses of the workers that have the resource of a task, asked once a second."""
+        """Returns the addresses of the workers that have the resource of a task. Asks at most once a second."""
         if time.monotonic() - self.asked > 1:
             try:
                 known = self.client.scheduler_info()["workers"]
@@ -173,7 +173,7 @@ class Cluster:
         return self.known
 
     def close(self, is_stopped):
-        """Ends what open started. If the run is stopped, this process ends now, and its tasks with it."""
+        """Ends the job and the scheduler. If the run is stopped, the end of this process ends them."""
         if self.job is not None:
             subprocess.run(["scancel", self.job], check=False)
         if self.client is not None:

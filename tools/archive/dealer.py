@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Deals tasks out to the cluster and takes what became of them."""
+"""Submits tasks to the cluster and collects their outcomes."""
 import os
 import queue
 import sys
@@ -12,7 +12,7 @@ from words import EXIT_UNAVAILABLE, Refusal, say
 
 
 class Progress:
-    """A line on a terminal, at most twice a second."""
+    """Shows the progress as a line on a terminal, at most twice a second."""
 
     def __init__(self, n_bytes):
         self.n_bytes, self.began, self.shown = n_bytes, time.monotonic(), 0
@@ -44,16 +44,16 @@ class Progress:
 
 
 class Dealer:
-    """Keeps a bounded number of tasks with the cluster until each is done or has failed."""
+    """Submits all tasks until each is done or has failed, a limited number at a time."""
 
     def __init__(self, cluster, settings, progress):
         self.cluster, self.settings, self.progress = cluster, settings, progress
         self.finished = queue.SimpleQueue()
         self.with_cluster = {}  # key -> (task, future)
-        self.tried = {}  # task id -> outcomes of failed attempts
+        self.tried = {}  # id of a task -> outcomes of its failed attempts
         self.failed = []
         self.n_submits = 0
-        self.is_lost = False  # the scheduler; it was said
+        self.is_lost = False  # the scheduler is lost, and this is reported
         self.run_task = task_runner()
         self.seen_worker = time.monotonic()
 
@@ -69,17 +69,17 @@ class Dealer:
                 resources=self.cluster.resources, workers=others or None,
                 allow_other_workers=bool(others))
             future.add_done_callback(lambda f: self.finished.put(f.key))
-        except Exception:  # Dask has no class of its own for this
+        except Exception:  # Dask has no special class for this error
             if self.cluster.is_connected():
                 raise
-            future = None  # check_cluster hands the task over again
+            future = None  # check_cluster submits the task again
         self.with_cluster[key] = (task, future)
 
     def room(self):
         return len(self.with_cluster) < 4 * max(1, len(self.cluster.workers()))
 
     def outcome_of(self, future):
-        """None: the scheduler lost the task, which is nobody's fault."""
+        """Returns the outcome of a task. None: the scheduler lost the task, which is no failed attempt."""
         try:
             if future.status == "finished":
                 return future.result(timeout=30)
@@ -91,7 +91,7 @@ class Dealer:
         return None
 
     def take(self, key):
-        """Takes a finished task from the cluster."""
+        """Collects a finished task from the cluster."""
         if key not in self.with_cluster:
             return
         task, future = self.with_cluster.pop(key)
@@ -124,7 +124,7 @@ class Dealer:
         self.is_lost = True
 
     def check_cluster(self):
-        """Connects again to a scheduler that was lost, and hands over its tasks again."""
+        """Reconnects to a lost scheduler, and submits its tasks again."""
         if not self.cluster.is_connected():
             self.say_lost()
             tasks = [task for task, _ in self.with_cluster.values()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The picture of the whole archive."""
+"""Draws the picture of the whole archive."""
 import os
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ import tempfile
 
 
 def draw(folder, points, cwd):
-    """Range over days, as gnuplot draws it. Returns its name, or None and why not."""
+    """Draws range over days with gnuplot. Returns the name of the picture, or None, and the reason."""
     if shutil.which("gnuplot") is None:
         return None, "no picture: gnuplot is not installed"
     if not points:

@@ -18,7 +18,7 @@ def has_end(name, words):
 
 
 def is_recording(folder, name):
-    """True for a name in a folder that a folder as an INPUT stands for."""
+    """True if a folder as INPUT includes the file with this name."""
     return (has_end(name, SOUNDS) or has_end(name, RAW) or
             has_end(name, "sigmf-meta sigmf") and not name.startswith("."))
 
@@ -28,8 +28,8 @@ def is_digital_rf(path):
 
 
 def find_named(inputs):
-    """Yields the path of each recording, as often as it is named: files and patterns, then what folders
-    hold by name."""
+    """Yields the path of each recording, once for each INPUT that names it. The recordings of a folder are
+    sorted by name."""
     for name in inputs:
         paths = [name] if os.path.exists(name) else sorted(glob.iglob(name))
         if not paths:
@@ -48,7 +48,7 @@ def find_named(inputs):
 
 
 def find_recordings(inputs):
-    """Yields the path of each recording once, though a pattern finds both files of a SigMF recording."""
+    """Yields the path of each recording once, also if a pattern finds both files of a SigMF recording."""
     found = set()
     for path in find_named(inputs):
         base, end = os.path.splitext(path)
@@ -61,7 +61,7 @@ def find_recordings(inputs):
 
 
 def files_of(path):
-    """The files of one recording."""
+    """Returns the paths of the files of one recording."""
     if os.path.isdir(path):
         return sorted(os.path.join(f, n) for f, _, names in os.walk(path) for n in names)
     base, end = os.path.splitext(path)
@@ -70,14 +70,15 @@ def files_of(path):
 
 
 def identity_of(path):
-    """The bytes of a recording, and the state of its files for the hash of its tasks."""
+    """Returns the bytes of a recording, and the state of its files for the hash of its tasks."""
     states = [(os.path.basename(f), s.st_size, s.st_mtime_ns)
               for f in files_of(path) for s in [os.stat(f)]]
     return sum(s[1] for s in states), repr((path, states))
 
 
 def describe(settings, path):
-    """Samples of a recording, of its dwells, and the first dwell; None: pnradar refuses it."""
+    """Returns the samples of a recording, the samples of a dwell, and the first sample of a dwell. None: pnradar
+    refuses the recording."""
     run = subprocess.run([settings["plan"], "-c", settings["config"], "-s", f"source.input={path}",
                           "--json"], capture_output=True, check=False)
     try:
@@ -88,8 +89,8 @@ def describe(settings, path):
 
 
 def cut(settings, path, n_bytes):
-    """The parts of a recording: their number, the first part's samples, those of each further part,
-    and what describe found. One part: the recording is not cut."""
+    """Cuts a recording into parts. Returns the number of parts, the samples of the first part, the samples of
+    each further part, and the result of describe. One part: the recording is not cut."""
     n_parts = -(-n_bytes // settings["part"])
     found = describe(settings, path) if n_parts > 1 and settings["cuts"] else None
     if found is None:
@@ -106,7 +107,7 @@ def make_tasks(settings, inputs):
         n_parts, head, length, found = cut(settings, path, n_bytes)
         for i in range(n_parts):
             first = head + (i - 1) * length if i > 0 else 0
-            n_samples = 0 if i == n_parts - 1 else length if i > 0 else head  # 0: all that follow
+            n_samples = 0 if i == n_parts - 1 else length if i > 0 else head  # 0: all following samples
             text = repr((settings["identity"], identity, first, n_samples))
             yield {"id": hashlib.sha256(text.encode()).hexdigest()[:32], "recording": number,
                    "input": path, "first_sample": first, "n_samples": n_samples,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of all results, in the order of the plan."""
+"""Writes the table of all results, in the order of the plan."""
 import os
 import re
 
@@ -11,7 +11,7 @@ LINE = re.compile(rb'\{"v":(\d+),"run":"[0-9a-f]*",(.*?)"seq":(\d+),"sample":"(\
 
 
 class Hdf5:
-    """Records of HDF5, as recorder.results writes them, and the number of the recording."""
+    """Writes HDF5 records as recorder.results does, with the number of the recording added."""
     name = "results.h5"
 
     def __init__(self, path, attributes):
@@ -32,7 +32,7 @@ class Hdf5:
 
 
 class Parquet:
-    """The same columns as Parquet, where pyarrow is. A value that is not known is null, as in the JSON lines."""
+    """Writes the same columns as Parquet, if pyarrow is installed. A value that is not known is null."""
     name = "results.parquet"
 
     def __init__(self, path, attributes):
@@ -58,7 +58,7 @@ class Parquet:
 
 
 class Table:
-    """Rows in blocks of one size, whatever tasks they come from, so that the file has the same bits."""
+    """Writes rows in blocks of one size, whatever their tasks, so that the file always has the same bytes."""
 
     def __init__(self, folder, attributes):
         try:
@@ -77,7 +77,7 @@ class Table:
             self.write(self.n_rows // BLOCK_ROWS)
 
     def write(self, n_blocks):
-        """Writes so many blocks and keeps the rows that are left."""
+        """Writes n_blocks blocks. The other rows remain in memory."""
         import numpy
         rows = numpy.concatenate(self.rows)
         for i in range(n_blocks):
@@ -86,7 +86,7 @@ class Table:
         self.n_rows, self.is_written = len(self.rows[0]), True
 
     def close(self):
-        """Returns the names of the files: none if no task is done, since the columns are not known."""
+        """Returns the names of the files: none if no task is done, because then the columns are not known."""
         if self.n_rows > 0 or (self.rows and not self.is_written):
             self.write(1)
         self.file.close()
@@ -94,14 +94,14 @@ class Table:
 
 
 class Merge:
-    """Puts the results of finished tasks into one table, in the order of the plan."""
+    """Merges the results of finished tasks into one table, in the order of the plan."""
 
     def __init__(self, settings, folder, run):
         self.settings, self.folder, self.run = settings, folder, run
         self.seq = 0
         self.recording = None
-        self.since = 0  # of this recording: the position from which on no dwell has a result
-        self.points = []  # echoes of the picture
+        self.since = 0  # position after the last dwell of this recording that has a result
+        self.points = []  # echoes for the picture
         self.lines = open(os.path.join(folder, "results.jsonl.partial"), "wb")
         self.table = (Table(folder, {"run": run, "version": settings["version"]})
                       if settings["table"] else None)
@@ -155,7 +155,7 @@ class Merge:
         self.seq += n
 
     def close(self):
-        """Gives the files their names, and removes those of an earlier run that this one does not make."""
+        """Renames the files to their final names. Removes files of an earlier run that this run does not write."""
         self.lines.close()
         names = ["results.jsonl"] + (self.table.close() if self.table is not None else [])
         for name in ("results.jsonl", Hdf5.name, Parquet.name):

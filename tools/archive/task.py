@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""One task, as a worker of Dask runs it."""
+"""Runs one task in a worker of Dask."""
 
 
 def task_runner():
-    """Returns the function of a task. Dask sends a function that another one makes as it is, to workers
-    that do not have this file."""
+    """Returns the function of a task. Dask sends an inner function with its code, so workers do not need
+    this file."""
     def run_task(task, settings):
-        """Runs pnradar on a part of a recording. Returns what became of it; raises nothing."""
+        """Runs pnradar on a part of a recording. Returns the outcome. Raises no exception."""
         import json
         import os
         import shutil
@@ -19,20 +19,20 @@ def task_runner():
         outcome = {"exit_status": None, "error": "", "worker": get_worker().address}
         folder = None
         try:
-            if os.path.exists(base + ".json"):  # a worker that was lost had finished it
+            if os.path.exists(base + ".json"):  # a worker that was lost has finished the task
                 return {**outcome, "exit_status": 0}
             os.makedirs(os.path.dirname(base), exist_ok=True)
             folder = tempfile.mkdtemp(prefix=task["id"] + ".", suffix=".partial",
                                       dir=os.path.dirname(base))
             program = settings["pnradar"]
-            # The program dies with its worker. (Code between fork and exec would copy the pages of Dask.)
+            # setpriv ends the program with its worker. Code between fork and exec would copy the pages of Dask.
             command = ["setpriv", "--pdeathsig", "KILL",
                        program if os.path.exists(program) else "pnradar", "-c", settings["config"],
                        "-s", f"source.first_sample={task['first_sample']}",
                        "-s", f"source.n_samples={task['n_samples']}",
                        "--print", "json", "--end", folder + "/end", task["input"]]
             environment = dict(os.environ)
-            if settings["own_devices"]:  # workers count from 0; hidden GPUs cost no start-up time
+            if settings["own_devices"]:  # workers count from 0; a program starts faster if it sees only its GPU
                 gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
                 number = int(get_worker().name)
                 environment["CUDA_VISIBLE_DEVICES"] = gpus[number % len(gpus)] if gpus != [""] else str(number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reasons to end, and lines for people."""
+"""Reasons to end the program, and messages."""
 import sys
 
 
@@ -8,7 +8,7 @@ EXIT_INTERNAL = 70
 
 
 class Refusal(Exception):
-    """A reason to end, in words, with its exit status."""
+    """A reason to end the program, in words, with its exit status."""
 
     def __init__(self, status, text):
         super().__init__(text)

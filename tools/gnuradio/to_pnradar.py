@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A flow graph of GNU Radio 3.10 that sends samples to pnradar: to_pnradar.py FILE.cf32 RATE_HZ UTC_S ENDPOINT
 The other end: pnradar -s source.rate_hz=RATE_HZ -s source.zmq_tags=yes zmq-sub:ENDPOINT
-Put a receiver in the place of the file and the throttle: that of UHD makes both tags itself."""
+Replace the file and the throttle by a receiver. The receiver of UHD makes both tags itself."""
 import sys
 
 import numpy

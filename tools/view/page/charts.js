@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Line charts of the echoes over time, by Chart.js: range with error bars, and velocity.
+// Draws the echoes over time with Chart.js: range and velocity, each with error bars.
 import * as colour from './colour.js';
 import { clock, decimalsOf, secondOfDay, timeTicks, utc, withSigma } from './units.js';
 
 const mostPoints = 1200;
 
-// Draws a vertical bar of one sigma to each side.
+// Draws a vertical error bar at each point: one sigma up and one sigma down.
 const bars = {
   id: 'bars',
   beforeDatasetsDraw(chart) {
@@ -30,7 +30,7 @@ const bars = {
 };
 
 export class EchoChart {
-  // value, sigma: names of fields of an echo.
+  // value, sigma: names of the fields of an echo that the chart shows.
   constructor(canvas, value, sigma, title) {
     this.value = value;
     this.sigma = sigma;
@@ -55,7 +55,7 @@ export class EchoChart {
     this.recolour();
   }
 
-  // UTC where it is known, else the time since the start.
+  // Returns the UTC as text if it is known, else the time since the start.
   time(seconds, decimals) {
     return utc(this.epoch, seconds + 0.0005).slice(11, decimals ? 20 + decimals : 19) || clock(seconds, decimals);
   }
@@ -78,7 +78,7 @@ export class EchoChart {
     this.chart.update('none');
   }
 
-  // Shows the echoes of a time. epoch: UTC of the start; factor: 1e-3 shows km. Returns how many there are.
+  // Shows the echoes from fromS to toS. epoch: UTC of the start; factor: 1e-3 shows km. Returns the number of echoes.
   show(echoes, epoch, fromS, toS, factor, title, selected) {
     this.epoch = epoch;
     const sets = new Map();
@@ -99,7 +99,7 @@ export class EchoChart {
     return shown.length;
   }
 
-  // Of more echoes than mostPoints, the strongest one of each small area. The areas stand still while time passes.
+  // Returns at most mostPoints echoes: if there are more, the strongest echo of each small area. The areas do not move with time.
   thin(echoes, pixelS) {
     let kept = echoes;
     if (echoes.length <= mostPoints)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Colours: three scales for power that colour-blind people can read, and one set for codes.
+// Colours: three scales for power, which colour-blind people can read, and a set of colours for codes.
 
 const stops = {
   viridis: ['440154', '482878', '3e4989', '31688e', '26828e', '1f9e89', '35b779', '6ece58', 'b5de2b', 'fde725'],
@@ -12,7 +12,7 @@ function byte(hex, i) {
   return parseInt(hex.slice(2 * i, 2 * i + 2), 16);
 }
 
-// The colour at place 0 .. 1 of a scale, [red, green, blue].
+// Returns the colour at place 0 .. 1 of a scale, as [red, green, blue].
 export function colourAt(palette, place) {
   const list = stops[palette], at = Math.min(Math.max(place, 0), 1) * (list.length - 1);
   const i = Math.min(Math.floor(at), list.length - 2), part = at - i;
@@ -23,7 +23,7 @@ export function pixel(red, green, blue) {
   return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
 }
 
-// Pixels (little-endian RGBA) of the bytes 1 .. 255; byte 0, no data, is transparent.
+// Returns the pixels (little-endian RGBA) for the bytes 0 .. 255. Byte 0 means no data, and is transparent.
 export function table(palette, lowDb, highDb, leastDb, stepDb) {
   const out = new Uint32Array(256);
   for (let v = 1; v < 256; v++) {
@@ -33,13 +33,13 @@ export function table(palette, lowDb, highDb, leastDb, stepDb) {
   return out;
 }
 
-// Okabe and Ito's colours without black, for codes 1, 2, ...
+// The colours of Okabe and Ito, without black, for codes 1, 2, ...
 const marks = ['#e69f00', '#56b4e9', '#009e73', '#f0e442', '#0072b2', '#d55e00', '#cc79a7'];
 export function codeColour(code) {
   return marks[(code - 1) % marks.length];
 }
 
-// The value of a colour of the page's theme.
+// Returns the value of a colour in the theme of the page.
 export function themeColour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

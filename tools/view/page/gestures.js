@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Moves and zooms a picture: wheel, drag, two fingers, double click.
+// Moves and zooms a picture with the wheel, a drag, two fingers or a double click.
 
-// actions: zoom(factor, x, y, isRange), move(dx, dy), done(), hover(x, y) or hover(null), click(x, y),
-// reset(). Places in CSS pixels of the element.
+// actions: zoom(factor, x, y, isRange), move(dx, dy), done(), hover({ x, y }) or hover(null), click(x, y),
+// reset(). x and y are in CSS pixels from the top left of the element.
 export function gestures(element, actions) {
   const pointers = new Map();
   let moved = 0, apart = null;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The health of the chain and the parameters of the radar, as the status messages state them.
+// Shows the health of the chain and the parameters of the radar from the status messages.
 import { clock, count, fixed, utc, withUnit } from './units.js';
 
 function fill(list, rows) {
@@ -56,7 +56,7 @@ export function showHealth(list, status, page) {
   fill(list, rows);
 }
 
-// What a radar is asked for first, by its names in the status; then all others.
+// The parameters of the radar that are shown first, by their names in the status message. All others follow.
 const titles = {
   code_type: 'Code', n_chips: 'Chips', n_samples: 'Samples N', period_s: 'Period Tr', chip_rate_hz: 'Chip rate', rate_hz: 'Sample rate',
   resolution_m: 'Resolution', unambiguous_m: 'Unambiguous', dwell_periods: 'Periods a dwell', combine: 'Combined', gain_db: 'Gain of a period',

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The way to the server: answers as JSON, and live events.
+// The connection to the server: answers as JSON, and live events.
 
 export async function ask(path, values) {
   const query = new URLSearchParams();
@@ -19,8 +19,8 @@ export function bytes(base64) {
   return out;
 }
 
-// Follows a stream. handlers: a function for each kind of event, and `away` and `back`.
-// The browser connects again by itself. close() ends it.
+// Receives the events of a stream. handlers: a function for each kind of event, and `away` and `back` for the
+// connection. The browser reconnects automatically. close() of the returned object ends the connection.
 export function follow(values, handlers) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page: takes the events of one stream, and passes them to the panels.
+// The page: receives the events of one stream, and passes them to the panels.
 import { palettes, themeColour } from './colour.js';
 import { EchoChart } from './charts.js';
 import { gestures } from './gestures.js';
@@ -24,7 +24,7 @@ let events = [], latencies = [];
 let mapCount = 0, mapShown = -1, isAskingMap = false, mapAt = 0;
 let isSlowDirty = true;
 
-// --- small things ---
+// --- helpers ---
 
 function notice(text) {
   get('notice').textContent = text;
@@ -55,7 +55,7 @@ function applyTheme() {
 function gateEnds() {
   const first = stream?.columns ? stream.first_m : 0;
   let last = stream?.columns ? stream.first_m + stream.columns * stream.step_m : 0;
-  if (!stream?.columns) // without a picture the echoes themselves give the axis
+  if (!stream?.columns) // without a picture, the axis follows the echoes
     for (const e of rti.echoes)
       last = Math.max(last, e.range_m * 1.1);
   return [first, last > first ? last : first + 1000];
@@ -66,7 +66,7 @@ function shownRange() {
   return r1 > r0 ? [r0, r1] : [first, last];
 }
 
-// A new run may have another gate, without the ranges that were shown.
+// Shows the whole gate if the shown ranges are outside of it: a new run may have another gate.
 function keepInGate() {
   const [first, last] = gateEnds();
   if (stream?.columns && state.r0 !== null && !(state.r0 < last && state.r1 > first))
@@ -94,7 +94,7 @@ function applyColours() {
   map.draw();
 }
 
-// --- what arrives ---
+// --- received events ---
 
 function echoesOf(results) {
   const out = [];
@@ -125,7 +125,7 @@ function showState() {
 }
 
 function takeStreams(list) {
-  if (isNewLink) { // what came between the last link and this one is in the past
+  if (isNewLink) { // results that arrived between the two connections are in the past
     askPast();
     lastSeq = -1;
   }
@@ -153,7 +153,7 @@ function takeStreams(list) {
   showState();
 }
 
-// A new run: nothing of the one before stays in a picture.
+// Begins a new run: removes all data of the previous run from the pictures.
 function beginRun(isRestart) {
   rti.forget();
   map.data = null;
@@ -186,7 +186,7 @@ function takeResults(data) {
   }
   latencies.splice(0, Math.max(0, latencies.length - 500));
   unseen = data.unseen;
-  rti.noteEnd(lastT + (stream.dwell_s ?? 0)); // first: only columns up to the end are painted
+  rti.noteEnd(lastT + (stream.dwell_s ?? 0)); // comes first, because only columns up to the end are painted
   if (losses.length > 0)
     rti.addLosses(losses);
   rti.addEchoes(echoes);
@@ -200,14 +200,14 @@ function takeResults(data) {
 
 function takeLines(data) {
   if (data.run !== stream?.run || linkView !== viewOfLines())
-    return; // of other ranges than the picture: the next link begins with the past
+    return; // the ranges of the lines are not those of the picture: the next connection requests the past
   for (const [from, to, cells] of data.lines) {
     rti.noteEnd(to);
     rti.addLine(from, to, bytes(cells));
   }
 }
 
-// --- what the page asks for ---
+// --- requests ---
 
 let pastTimer = 0, pastTurn = 0;
 function askPast() {
@@ -240,19 +240,19 @@ async function askPastNow() {
   }
 }
 
-// The echoes of the past, and those that arrived live and are newer.
+// Returns the echoes of the past, and the newer echoes that arrived live.
 function merge(past, here, from, to) {
   const last = past.length > 0 ? past.at(-1).seq : -1;
   return [...past, ...here.filter((e) => e.seq > last && e.t >= from && e.t < to + 3600)];
 }
 
-// The losses of the past, and those that arrived while it was on its way.
+// Returns the losses of the past, and the newer losses that arrived live.
 function mergeLosses(past, here) {
   const last = past.length > 0 ? past.at(-1)[0] : -1;
   return [...past, ...here.filter((loss) => loss[0] > last + 1e-6)];
 }
 
-// Follows the stream with lines as high as the picture.
+// Connects to the stream. Its lines have as many cells as the picture has rows.
 let isNewLink = false, linkView = '';
 function viewOfLines() {
   return `${rti.rows} ${state.r0} ${state.r1}`;
@@ -283,7 +283,7 @@ function connect() {
   });
 }
 
-// What arrives while the page is frozen is taken from the server's past afterwards.
+// Ignores events while the page is frozen. Afterwards the page requests them from the past of the server.
 function unlessFrozen(handler) {
   return (data) => { if (!isFrozen) handler(data); };
 }
@@ -301,7 +301,7 @@ async function askMap() {
       map.show(data, bytes(data.cells));
       showMapTitle(data);
     }
-  } catch { /* the next one comes soon; `away` says when the server is gone */ }
+  } catch { /* the next request follows soon; `away` reports a lost server */ }
   isAskingMap = false;
 }
 
@@ -314,7 +314,7 @@ function showMapTitle(data) {
   pick.value = String(state.code);
 }
 
-// --- what is shown twice a second ---
+// --- panels that change twice a second ---
 
 const ranges = new EchoChart(get('delay-chart'), 'range_m', 'range_sigma_m', 'range, m');
 const velocities = new EchoChart(get('velocity-chart'), 'velocity_mps', 'velocity_sigma_mps', 'm/s');
@@ -367,7 +367,7 @@ function showNumbers() {
   showEvents(get('events'), events);
 }
 
-// One panel a frame, so that the picture scrolls while they change.
+// Changes one panel in each frame, so that the picture scrolls smoothly.
 const panels = [showTable, showHead, showRanges, showVelocities, showNumbers];
 let due = [];
 function showSlowly() {
@@ -399,7 +399,7 @@ function setFrozen(on) {
   showState();
 }
 
-// A copy of the picture with a title, as a file.
+// Saves a copy of the picture, with a title, as a file.
 function savePng() {
   const source = get('rti'), out = document.createElement('canvas'), ratio = devicePixelRatio || 1, head = 24 * ratio;
   [out.width, out.height] = [source.width, source.height + head];
@@ -551,7 +551,7 @@ function wire() {
     }
     map.resize();
   });
-  sizes.observe(get('rti')); // a panel beside it that grows changes its size, too
+  sizes.observe(get('rti')); // its size also changes when a neighbouring panel grows
   sizes.observe(get('map'));
 }
 
@@ -607,7 +607,7 @@ function frame() {
 }
 
 async function refresh() {
-  // The state of a stream changes with silence, too, of which no event tells.
+  // A silent stream changes its state, but no event reports this.
   if (!isFrozen && !isAway && server)
     try {
       const list = await ask('streams', {});
@@ -619,7 +619,7 @@ async function refresh() {
       keepInGate();
       applyView();
       showState();
-    } catch { /* `away` says it */ }
+    } catch { /* `away` reports it */ }
   setTimeout(refresh, 1000);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The newest dwell: range over Doppler when maps are published, else the profile with its floor,
-// its threshold and the echoes.
+// Draws the newest dwell: a map of range and Doppler if maps are published, else the profile with its floor,
+// its threshold and its echoes.
 import * as colour from './colour.js';
 import { decimalsOf, fixed, rangeUnit, ticks } from './units.js';
 
@@ -43,7 +43,7 @@ export class NewestMap {
     this.draw();
   }
 
-  // The limits of the axes: metres, and Hz or dB.
+  // Returns the limits of the axes: in metres, and in Hz or dB.
   limits() {
     const d = this.data, half = d.height > 1 || this.isMap ? d.step_hz / 2 : 0;
     const low = this.isMap ? d.first_hz - half : Math.min(-5, this.colours.low);
@@ -52,7 +52,7 @@ export class NewestMap {
     return { r0: d.first_m - half_m, r1: d.first_m + (d.width - 1) * d.step_m + half_m, low, high };
   }
 
-  // The top of the profile's axis: it grows at once, and shrinks slowly.
+  // Returns the top of the axis of a profile, in dB. It rises at once, but falls only by more than 10 dB.
   topDb() {
     let greatest = 0;
     for (const db of this.data.db)
@@ -108,7 +108,7 @@ export class NewestMap {
     this.picture ??= document.createElement('canvas');
     [this.picture.width, this.picture.height] = [width, height];
     this.picture.getContext('2d').putImageData(image, 0, 0);
-    context.imageSmoothingEnabled = false; // no value is drawn that was not measured
+    context.imageSmoothingEnabled = false; // draws only measured values, without interpolation
     context.drawImage(this.picture, this.left, this.top, this.width, this.height);
   }
 
@@ -150,7 +150,7 @@ export class NewestMap {
     context.fillText(name, this.left + this.width - 4 * this.ratio, y - 2 * this.ratio);
   }
 
-  // The vertical axis: Hz, or m/s where the carrier is known, or dB.
+  // Returns the unit of the vertical axis: m/s, Hz if the carrier is not known, or dB for a profile.
   scale() {
     if (!this.isMap)
       return { factor: 1, name: 'dB over the noise' };
@@ -212,7 +212,7 @@ export class NewestMap {
     }
   }
 
-  // The place of a point in CSS pixels; null outside.
+  // Returns range, Doppler and power at a point in CSS pixels; null: the point is outside the picture.
   at(cssX, cssY) {
     const x = cssX * this.ratio - this.left, y = cssY * this.ratio - this.top;
     if (this.data === null || x < 0 || y < 0 || x >= this.width || y >= this.height)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Range over time: a scrolling picture. Its columns lie in a ring, so that a frame copies two
-// rectangles however much there is to see.
+// Draws range over time as a scrolling picture. Its columns are in a ring, so each frame only copies
+// two rectangles.
 import * as colour from './colour.js';
 import { clock, decimalsOf, rangeUnit, secondOfDay, ticks, timeTicks, utc } from './units.js';
 
 const spare = 24;                            // columns of the ring that no frame shows
 const margin = { left: 58, right: 10, top: 6, bottom: 22 }; // CSS pixels
-const most = 4096;                           // pixels that the server sends
+const most = 4096;                           // most pixels that the server sends
 const keptEchoes = 60000;
 
 export class Rti {
@@ -18,17 +18,17 @@ export class Rti {
     this.echoes = [];
     this.losses = [];
     this.cleared = 0;
-    this.turn = 0;          // changes when the columns are emptied: what was asked for before does not fit
+    this.turn = 0;          // changes when the columns are emptied; answers to older requests are then ignored
     this.gate = null;       // { first, most, rate, dwell, epoch }: metres, seconds
     this.endS = 0;
-    this.endAt = 0;         // performance.now() when endS arrived
+    this.endAt = 0;         // performance.now() at the arrival of endS
     this.view = { span: 60, to: null, r0: 0, r1: 1, showMarks: true };
     this.selected = null;
     this.lut = new Uint32Array(256);
     this.resize();
   }
 
-  // True if the size has changed: then the columns are empty.
+  // Adapts to the size of the canvas. Returns true if the size has changed; the columns are then empty.
   resize() {
     const ratio = devicePixelRatio || 1;
     const width = Math.round(this.canvas.clientWidth * ratio), height = Math.round(this.canvas.clientHeight * ratio);
@@ -59,7 +59,7 @@ export class Rti {
     this.dirty = true;
   }
 
-  // Forgets a run.
+  // Removes all data of a run.
   forget() {
     this.echoes = [];
     this.losses = [];
@@ -71,7 +71,7 @@ export class Rti {
     return this.view.span / this.columns;
   }
 
-  // The time at the right edge. A live picture moves on between two lines, by a quarter second at most.
+  // Returns the time at the right edge. Between two lines, a live picture moves by at most a quarter of a second.
   edge() {
     if (this.view.to !== null)
       return this.view.to;
@@ -104,7 +104,7 @@ export class Rti {
     return ((column % this.ring) + this.ring) % this.ring;
   }
 
-  // Begins a column, unless it has begun.
+  // Returns the slot of a column. Empties the slot if it has another column.
   take(column) {
     const slot = this.slot(column);
     if (this.owner[slot] !== column) {
@@ -114,7 +114,7 @@ export class Rti {
     return slot;
   }
 
-  // The lost share of a column: 0 nothing; 1 all of it.
+  // Returns the lost share of a column, 0 .. 1.
   lostIn(column) {
     const from = column * this.columnS, to = from + this.columnS;
     let share = 0;
@@ -143,13 +143,13 @@ export class Rti {
     this.dirty = true;
   }
 
-  // A line of cells, near to far, that covers a time.
+  // Adds a line of cells for the time from fromS to toS. The first cell is the nearest.
   addLine(fromS, toS, cells) {
     const first = Math.floor(fromS / this.columnS + 1e-6);
     const last = Math.max(first, Math.ceil(toS / this.columnS - 1e-6) - 1);
     const shown = this.firstColumn() - spare / 2;
     if (cells.length !== this.rows)
-      return; // of the former size: the past has it
+      return; // the line has the previous size; the past will have it in the new size
     if (this.view.to !== null && (last < shown || first > shown + this.ring))
       return;
     for (let column = Math.max(first, last - this.ring + 1); column <= last; column++) {
@@ -161,7 +161,7 @@ export class Rti {
     }
   }
 
-  // The past as the server sent it: rows in time, each from near to far.
+  // Adds the past from the server: a row for each column. The first cell of a row is the nearest.
   addPast(firstColumn, width, height, cells) {
     for (let row = 0; row < height; row++) {
       const line = cells.subarray(row * width, (row + 1) * width);
@@ -205,7 +205,7 @@ export class Rti {
 
   // --- marks ---
 
-  // Keeps the echoes of the shown time. The server is asked again for those of another time.
+  // Adds echoes, and removes those before the shown time. The page requests them again when it shows their time.
   addEchoes(all) {
     const list = this.view.to === null ? all : all.filter((e) => e.t <= this.view.to);
     const from = this.edge() - this.view.span;
@@ -235,7 +235,7 @@ export class Rti {
     this.clearMarks(column + spare / 2);
     const context = this.marks.getContext('2d'), x = this.slot(column) + 0.5;
     const bar = Math.max(7 * this.ratio, echo.range_sigma_m / (this.view.r1 - this.view.r0) * this.rows);
-    // A stroke above the echo and one below it, with a dark and a light edge: the echo stays in sight.
+    // Draws a stroke above the echo and one below it, with a dark and a light edge, so the echo stays visible.
     for (const at of x < spare ? [x, x + this.ring] : x > this.ring - spare ? [x, x - this.ring] : [x])
       for (const [style, width] of [['#000', 3.4], ['#fff', 2.2], [colour.codeColour(echo.code), 1.2]]) {
         const edge = (3.4 - width) / 2 * this.ratio;
@@ -250,10 +250,10 @@ export class Rti {
       }
   }
 
-  // Clears the marks of an earlier turn of the ring, up to a column.
+  // Clears the marks of the previous turn of the ring, up to a column.
   clearMarks(column) {
     const context = this.marks.getContext('2d');
-    this.cleared = Math.max(this.cleared, column - this.ring); // after hours in the background
+    this.cleared = Math.max(this.cleared, column - this.ring); // a page in the background may be hours behind
     for (; this.cleared < column; this.cleared++)
       context.clearRect(this.slot(this.cleared + 1), 0, 1, this.rows);
   }
@@ -321,7 +321,7 @@ export class Rti {
     context.restore();
     context.textAlign = 'center';
     context.textBaseline = 'top';
-    // With UTC the ticks are round times of the day.
+    // with UTC, the ticks are at round times of the day
     const shift = secondOfDay(this.gate?.epoch);
     const time = timeTicks(t0 + shift, t1 + shift, this.columns / this.ratio, 80), half = 34 * this.ratio;
     for (const value of time.values.map((v) => v - shift)) {
@@ -347,7 +347,7 @@ export class Rti {
     context.stroke();
   }
 
-  // The selected echo and the cursor.
+  // Draws the selected echo and the cursor.
   drawOver() {
     const context = this.over.getContext('2d');
     context.clearRect(0, 0, this.over.width, this.over.height);
@@ -371,7 +371,7 @@ export class Rti {
     this.tick(context, this.left, this.pointer.y, this.left + this.columns, this.pointer.y);
   }
 
-  // What lies at a place in CSS pixels; null outside of the picture.
+  // Returns time, range, power and echo at a point in CSS pixels; null: the point is outside the picture.
   at(cssX, cssY) {
     const x = cssX * this.ratio - this.left, y = cssY * this.ratio - this.top;
     if (x < 0 || y < 0 || x >= this.columns || y >= this.rows)
@@ -383,7 +383,7 @@ export class Rti {
     return { timeS, rangeM, db: v > 0 ? this.leastDb + (v - 1) * this.stepDb : null, isLost: this.lostIn(column) > 0, echo: this.near(x, y) };
   }
 
-  // The echo nearest to a place, within ten pixels.
+  // Returns the nearest echo within ten CSS pixels of a point; null: there is none.
   near(x, y) {
     const half = (this.gate?.dwell ?? 0) / 2, first = this.firstColumn(), reach = 10 * this.ratio;
     let best = null, least = reach * reach;

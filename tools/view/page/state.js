@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the page shows. All of it is in the address, so that a link shows the same view.
+// The settings of the view. The address of the page has all of them, so that a link shows the same view.
 
 const defaults = {
   stream: '', span: 60, to: null, r0: null, r1: null, f0: null, f1: null, low: 0, high: 40,
@@ -42,7 +42,7 @@ function toAddress() {
   history.replaceState(null, '', `#${out}`);
 }
 
-// Changes some values, tells the listeners their names, and soon writes the address.
+// Changes some values, calls the listeners with the names of these values, and soon updates the address.
 export function change(values) {
   const names = Object.keys(values).filter((name) => state[name] !== values[name]);
   if (names.length === 0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The echoes of the newest result as a table that sorts by any column.
+// Shows the echoes of the newest result as a table that the user can sort by any column.
 import { fixed, rangeUnit, withSigma, withUnit } from './units.js';
 
-// name: the field that sorts; title; text(echo, unit); has(echoes): whether the column is shown.
+// name: the field for sorting; title; text(echo, unit); has: the column is shown if an echo has this field.
 const columns = [
   { name: 'code', title: 'Code', text: (e) => e.code_name || String(e.code) },
   { name: 'range_m', title: (u) => `Range, ${u.unit}`, text: (e, u) => withSigma(e.range_m * u.factor, e.range_sigma_m * u.factor) },
@@ -15,7 +15,7 @@ const columns = [
 ];
 
 export class EchoTable {
-  // onSort(name, up), onSelect(echo)
+  // Calls onSort(name, up) and onSelect(echo).
   constructor(table, onSort, onSelect) {
     this.head = table.tHead.rows[0];
     this.body = table.tBodies[0];
@@ -54,7 +54,7 @@ export class EchoTable {
         td.textContent = column.text(echo, unit);
         return td;
       }));
-      // The rows are replaced often: a click that begins on one row must not be lost.
+      // The rows are replaced often, so a click is handled at its begin.
       tr.addEventListener('pointerdown', () => this.onSelect(echo));
       return tr;
     }));

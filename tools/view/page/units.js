@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers, times and axes as people read them.
+// Writes numbers and times as text, and chooses the ticks of axes.
 
 const prefixes = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k'], [1, ''], [1e-3, 'm'], [1e-6, 'µ'], [1e-9, 'n']];
 
@@ -13,7 +13,7 @@ export function withUnit(value, unit, digits = 3) {
   return `${Number((value / factor).toPrecision(digits))} ${prefix}${unit}`;
 }
 
-// As many decimals as the sigma deserves: two digits of it.
+// Writes a value with the decimals of the first two digits of its sigma.
 export function withSigma(value, sigma, most = 6) {
   if (value === null || !Number.isFinite(value))
     return '–';
@@ -30,7 +30,7 @@ export function count(text) {
   return String(text).replace(/\B(?=(\d{3})+$)/g, ' ');
 }
 
-// Seconds since the start, as 1:02:03.25
+// Writes seconds since the start, as 1:02:03.25
 export function clock(seconds, decimals = 2) {
   if (!Number.isFinite(seconds))
     return '–';
@@ -41,7 +41,7 @@ export function clock(seconds, decimals = 2) {
   return `${sign}${hours ? `${hours}:${String(minutes).padStart(2, '0')}` : minutes}:${rest}`;
 }
 
-// The UTC of a time of the stream; '' when the stream states none. epoch: UTC of its start.
+// Returns the UTC of a time in the stream; '': not known. epoch: UTC of the start of the stream.
 export function utc(epoch, seconds) {
   if (!epoch || !Number.isFinite(seconds))
     return '';
@@ -49,12 +49,12 @@ export function utc(epoch, seconds) {
   return new Date(start + seconds * 1000).toISOString().replace('T', ' ');
 }
 
-// The second of the day at the start of the stream; 0 when it states none.
+// Returns the second of the day at the start of the stream; 0: not known.
 export function secondOfDay(epoch) {
   return epoch ? Date.parse(utc(epoch, 0).replace(' ', 'T')) / 1000 % 86400 : 0;
 }
 
-// Round values from low to high, about `room` / `each` of them.
+// Returns round values from low to high, about room / each values.
 export function ticks(low, high, room, each) {
   const least = Math.abs(high - low) * each / Math.max(room, 1);
   if (!(least > 0))
@@ -68,7 +68,7 @@ export function ticks(low, high, room, each) {
   return { values, step };
 }
 
-// Round steps of a clock.
+// Returns round times from low to high, about room / each values.
 export function timeTicks(low, high, room, each) {
   const least = (high - low) * each / Math.max(room, 1);
   const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
@@ -83,7 +83,7 @@ export function decimalsOf(step) {
   return Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
 }
 
-// Ranges of a gate are shown in km or in m, near ones in cm.
+// Returns the unit for ranges up to `most` metres: km, m or cm.
 export function rangeUnit(most) {
   if (most >= 1e4)
     return { unit: 'km', factor: 1e-3 };
