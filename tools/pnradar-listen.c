@@ -238,7 +238,7 @@ static bool has_all(const listener *l)
  * patience_s. */
 static bool has_profiles(const listener *l)
 {
-    const char *run = l->counts.runs[0].run; /* pictures show one stream */
+    const char *run = l->counts.runs[0].run; /* a picture has only one stream */
 
     return l->profiles == NULL || listen_profiles_ended(l->profiles, run) ||
            (strcmp(l->profile.head.run, run) == 0 && l->profile.head.sample >= l->last_sample) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes with the layout of Digital RF 2, in integers. */
+/* Checks and computes the layout of Digital RF 2, in integer arithmetic. */
 #include "source/drf_layout.h"
 
 #include "base/clock.h"

@@ -10,7 +10,8 @@
 #include <string.h>
 
 enum { MAGIC_BYTES = 3, LEAST_TAG_BYTES = 8 + 3 /* an offset and three PMTs */ };
-static const unsigned char magic[MAGIC_BYTES] = {0xf0, 0x5f, 0x01}; /* u16 0x5ff0, version 1 */
+static const unsigned char magic[MAGIC_BYTES] = {0xf0, 0x5f, 0x01}; /* the number 0x5ff0 as u16, and
+                                                                     * version 1 */
 
 /* The first byte of a PMT gives its type. */
 enum {

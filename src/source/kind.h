@@ -10,14 +10,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* An input. source.c owns fd and name until it has closed the state of the kind. */
+/* An input. source.c owns fd and name. Both exist until the state of the kind is closed. */
 typedef struct pnr_source_input {
     const char *name; /* the path, "stdin", or an address with its prefix */
     int fd;           /* -1 for an address, until the kind opens a socket */
     bool is_address;
     bool is_stdin;
     bool is_regular;
-    bool is_folder;      /* fd is the folder */
+    bool is_folder;      /* the input is a folder, and fd is open on it */
     uint64_t first_byte; /* of a regular file: the file offset at the time of opening */
     uint64_t n_bytes;    /* of a regular file, from first_byte to its end */
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
@@ -65,7 +65,7 @@ typedef struct pnr_source_kind {
 #define PNR_SOURCE_SYMBOL "pnr_source_of_module"
 #define PNR_SOURCE_ABI (2 << 20 | (int)sizeof(pnr_config))
 typedef struct pnr_source_module {
-    int abi; /* PNR_SOURCE_ABI */
+    int abi; /* interface number, PNR_SOURCE_ABI */
     const pnr_source_kind *kind;
 } pnr_source_module;
 /* Defines the exported struct of a module for this kind. */
@@ -74,7 +74,7 @@ typedef struct pnr_source_module {
     PNR_SOURCE_EXPORT extern const pnr_source_module pnr_source_of_module;                         \
     const pnr_source_module pnr_source_of_module = {.abi = PNR_SOURCE_ABI, .kind = &(kind_)}
 
-extern const pnr_source_kind pnr_source_raw;      /* any bytes; tried last */
+extern const pnr_source_kind pnr_source_raw;      /* reads any bytes; tried last */
 extern const pnr_source_kind pnr_source_rtl_tcp;  /* rtl_tcp:HOST:PORT */
 extern const pnr_source_kind pnr_source_zmq_sub;  /* zmq-sub:ENDPOINT: messages of GNU Radio */
 extern const pnr_source_kind pnr_source_zmq_pull; /* zmq-pull:ENDPOINT: messages of GNU Radio */

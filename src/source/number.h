@@ -12,8 +12,9 @@
 typedef struct pnr_number {
     unsigned bytes; /* 1, 2, 4 or 8 */
     bool is_big_endian;
-    bool is_unsigned; /* an integer of 2 bytes or more: the middle of the range becomes 0 */
-    bool is_wide;     /* an integer of 4 or 8 bytes: becomes a float of the same size with full
+    bool is_unsigned; /* unsigned integer; with 2 bytes or more, the middle of its range becomes
+                       * 0 */
+    bool is_wide;     /* integer of 4 or 8 bytes; it becomes a float of the same size with full
                        * scale 1 */
 } pnr_number;
 

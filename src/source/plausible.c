@@ -70,8 +70,8 @@ static unsigned distinct(const uint32_t histogram[256])
     return n;
 }
 
-/* True for an even distribution: less than 8 % of the values would have to move to make all bins
- * equal. For PNR_PLAUSIBLE_VALUES / 2 uniform random values this share is 3.5 %. For Gaussian
+/* True if the distribution is even: it is enough to move less than 8 % of the values to make all
+ * bins equal. For PNR_PLAUSIBLE_VALUES / 2 uniform random values this share is 3.5 %. For Gaussian
  * values without clipping it is 29 % or more, and for a sine at full scale 20 %. */
 static bool is_even(const uint32_t histogram[256])
 {

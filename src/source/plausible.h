@@ -20,8 +20,8 @@ typedef struct pnr_plausible {
     size_t n;              /* number of values so far */
     uint32_t high[2][256]; /* [lane][most significant byte + 128] of integers */
     uint32_t low[2][256];  /* [lane][least significant byte + 128] of 16-bit integers */
-    size_t n_signs;        /* pairs whose value of lane 1 is only a sign: 0 after a value of lane 0
-                            * >= 0, -1 after one below 0 */
+    size_t n_signs;        /* pairs of values in which lane 1 is only the sign of lane 0: 0, or -1
+                            * if lane 0 is negative */
     bool was_negative;     /* the latest value of lane 0 is negative */
     size_t n_giants;       /* floats above 1e9 in magnitude, NaN and Inf */
 } pnr_plausible;

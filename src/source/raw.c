@@ -29,7 +29,7 @@ typedef struct raw {
     unsigned char carry[]; /* [sample_bytes] an incomplete sample */
 } raw;
 
-/* True if read() would return at once: with bytes, at the end of the pipe, or with an error. */
+/* True if read() returns at once: with bytes, at the end of the pipe, or with an error. */
 static bool is_ready(int fd)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -52,7 +52,7 @@ static size_t read_head(const pnr_source_input *input, unsigned char *head, size
     return n;
 }
 
-/* Refuses an input that begins like a container, because its header would be read as samples. */
+/* Refuses an input that begins like a container, because the bytes of its header are no samples. */
 static int refuse_container(const pnr_source_input *input, const void *head, size_t n_head,
                             pnr_error *error)
 {

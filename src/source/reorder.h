@@ -24,7 +24,7 @@ int pnr_reorder_add(pnr_reorder *reorder, uint64_t first, size_t n_samples, cons
                     size_t sample_bytes);
 size_t pnr_reorder_count(const pnr_reorder *reorder);
 /* Returns the packet with the earliest samples. NULL: the queue is empty. The caller may remove
- * samples from its front by changing the entry, and the packet by pnr_reorder_drop. */
+ * samples from the front of the packet, or remove the packet with pnr_reorder_drop. */
 pnr_reorder_packet *pnr_reorder_front(pnr_reorder *reorder);
 void pnr_reorder_drop(pnr_reorder *reorder);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SigMF recordings: metadata and data files side by side, or both in a tar archive. */
+/* Reads SigMF recordings: metadata and data in two files, or both in a tar archive. */
 #include "source/kind.h"
 #include "source/reader.h"
 #include "source/sigmf_meta.h"

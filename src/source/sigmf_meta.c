@@ -75,8 +75,8 @@ char *pnr_sigmf_datatype(pnr_format format, char out[16])
     return out;
 }
 
-/* Reads the exact rate that pnradar itself writes, a quotient. No decimal number states some rates
- * exactly. */
+/* Reads the exact rate that pnradar itself writes: a quotient, because no decimal number is exact
+ * for some rates. */
 static bool read_quotient(const json_t *global, pnr_rational *out)
 {
     const char *text = json_string_value(json_object_get(global, "pnradar:sample_rate"));

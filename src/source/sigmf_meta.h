@@ -23,7 +23,7 @@ typedef struct pnr_sigmf_capture {
 } pnr_sigmf_capture;
 
 typedef struct pnr_sigmf_meta {
-    char datatype[16]; /* "ri16_be" */
+    char datatype[16]; /* core:datatype, as "ri16_be" */
     pnr_format format; /* format in memory */
     pnr_number number;
     size_t n_channels;                /* 1 .. PNR_SIGMF_MAX_CHANNELS */

@@ -146,7 +146,7 @@ static bool has_id(const layout *l, const chunk *c, const char *id)
     return memcmp(c->id, padded, 4) == 0 && (!l->tail || memcmp(c->id + 4, l->tail, 12) == 0);
 }
 
-/* Returns the offset of the chunk after c; UINT64_MAX if no file could hold c. */
+/* Returns the offset of the chunk after c. UINT64_MAX: no file is large enough for c. */
 static uint64_t next_offset(const layout *l, const chunk *c)
 {
     uint64_t padding = c->n_bytes % l->align ? l->align - c->n_bytes % l->align : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples in plain datagrams with a count, and in VITA-49 packets. The kernel writes the samples of
- * the expected datagram directly to their place in the memory of the reader, so samples that arrive
- * in order are never copied. */
+/* Receives samples in plain datagrams with a count, and in VITA-49 packets. The kernel writes the
+ * samples of the expected datagram directly to their place in the memory of the reader, so samples
+ * that arrive in order are never copied. */
 #include "source/address.h"
 #include "source/kind.h"
 #include "source/reorder.h"
@@ -27,9 +27,9 @@ enum {
     QUIET_POLLS = 20,       /* after this many polls without a datagram, a missing datagram counts
                              * as lost */
     MAX_NAP_NS = 1000000,   /* longest wait to fill the memory of a read */
-    MAX_WAITS = 8,          /* waits in one read */
+    MAX_WAITS = 8,          /* most waits in one read */
     BATCH = 64,             /* most datagrams of one system call */
-    MAX_DATAGRAM = 1 << 16, /* bytes */
+    MAX_DATAGRAM = 1 << 16, /* most bytes of a datagram */
     FIRST_PAYLOAD = 1024,   /* bytes of samples that are expected in the first datagram */
     MAX_ASTRAY = 256,       /* after this many datagrams in a row without new samples, a silent
                              * sender counts as restarted */
@@ -79,7 +79,7 @@ typedef struct udp {
     uint64_t time_of;  /* number of the sample at utc_ns */
     int64_t utc_ns;
 
-    pnr_run gaps[N_GAPS]; /* the latest gaps, a ring */
+    pnr_run gaps[N_GAPS]; /* ring of the latest gaps */
     size_t n_gaps;
     uint64_t n_swapped, n_twice, n_late; /* datagrams out of order, duplicate, too late */
     uint64_t n_dropped;                  /* datagrams that the kernel dropped */

@@ -14,11 +14,12 @@ typedef struct pnr_udp_sender {
     struct sockaddr_storage address;
     socklen_t length;  /* length of the address; 0: no sender is known yet */
     uint64_t heard_ns; /* CLOCK_MONOTONIC of its latest datagram with new samples */
-    uint64_t empty_ns; /* CLOCK_MONOTONIC when the kernel last had no more datagrams */
+    uint64_t empty_ns; /* CLOCK_MONOTONIC of the last time when all datagrams of the kernel were
+                        * read */
 } pnr_udp_sender;
 
-/* True if the sender has stopped, restarted or moved: for a second, all datagrams in the kernel's
- * buffer were read, and none had new samples. Time in which nobody read does not count. */
+/* True if the sender has stopped, restarted or moved: for a second, all datagrams of the kernel
+ * were read, and none had new samples. Time in which this program did not read does not count. */
 bool pnr_udp_sender_is_silent(const pnr_udp_sender *sender);
 /* True if a datagram from this address may belong to the stream: the address is the sender's, the
  * sender is silent, or no sender is known yet. */

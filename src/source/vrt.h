@@ -20,7 +20,7 @@ typedef enum {
     PNR_VRT_NO_FRACTION,
     PNR_VRT_SAMPLES,     /* samples since the second began; without seconds: since an unknown
                           * time */
-    PNR_VRT_PICOSECONDS, /* since the second began */
+    PNR_VRT_PICOSECONDS, /* picoseconds since the second began */
     PNR_VRT_FREE_RUNNING /* samples since an unknown time */
 } pnr_vrt_fraction;
 
@@ -54,7 +54,8 @@ typedef struct pnr_vrt_packet {
     pnr_vrt_format format;
 } pnr_vrt_packet;
 
-/* Returns the length of the header that begins with these 4 bytes: 4 .. PNR_VRT_MAX_HEADER. */
+/* Returns the length, in bytes, of the header that begins with these 4 bytes: 4 ..
+ * PNR_VRT_MAX_HEADER. */
 size_t pnr_vrt_header_bytes(const unsigned char *bytes);
 /* True if these 4 bytes begin a packet of signal data. */
 bool pnr_vrt_is_data(const unsigned char *bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a GNU Radio flow graph over ZeroMQ: from its PUB sink or its PUSH sink. */
+/* Receives samples of a GNU Radio flow graph over ZeroMQ, from its PUB sink or its PUSH sink. */
 #include "source/gr_tags.h"
 #include "source/kind.h"
 
@@ -17,7 +17,7 @@
 enum {
     PATIENCE_MS = 50,
     MAX_MESSAGE_BYTES = 1 << 24,
-    MOST_WAITING = 16, /* messages of a sender that libzmq queues here: 256 MiB */
+    MOST_WAITING = 16, /* most messages of a sender in the queue of libzmq: 256 MiB */
     MAX_ASTRAY = 16, /* after this many refused offsets in a row, the sender counts as restarted */
     MAX_GAP_S = 24 * 3600 /* a longer gap means a wrong offset or time */
 };

@@ -54,7 +54,7 @@ static const bench_picture picture_doppler = {
 typedef struct chain {
     pnr_config config;
     bench_subject subject;
-    const pnr_setup *setup; /* owned by the subject */
+    const pnr_setup *setup; /* the subject owns it */
     pnr_trial trial;
     pnr_detector *detector;
 } chain;

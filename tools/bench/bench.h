@@ -117,7 +117,7 @@ int bench_table_show(const bench *b, const bench_table *table, const bench_pictu
 
 /* A measurement that fills one table, size by size. */
 typedef struct bench_sweep {
-    const char *columns;          /* as for bench_table_create */
+    const char *columns;          /* `columns` of bench_table_create */
     const bench_picture *picture; /* NULL: no picture */
     /* Adds the rows of one size. */
     int (*measure)(const bench *b, void *context, size_t n_samples, bench_table *table,

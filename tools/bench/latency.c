@@ -129,7 +129,7 @@ static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, vo
     }
 }
 
-/* Stores the times of one result. Runs in the processing thread, after the publisher. */
+/* Stores the times of one result. Runs in the publishing thread, after the publication. */
 static void note_result(void *context, const pnr_report *report)
 {
     const latency_run *run = context;

@@ -30,7 +30,7 @@ enum { HOST_BATCH = 1 };
 static const struct map_case {
     const char *name;
     size_t n_samples, n_codes, batch;
-    const char *text; /* the configuration */
+    const char *text; /* text of the configuration */
 } cases[] = {
     {"range-Doppler by quarter bins", 8192, 1, 1, BY_QUARTERS},
     {"range-Doppler by quarter bins", 8192, 1, 8, BY_QUARTERS},

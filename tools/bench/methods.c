@@ -142,7 +142,7 @@ static void add_row(const contest *c, const contest_entry *e, const load *l, dou
     const double samples = (double)(plan->batch * pnr_plan_dwell_samples(plan));
     const double bytes = samples * (double)pnr_plan_sample_bytes(plan);
     const double floor_ns = samples * floor_bytes(plan, &e->choice) / l->copy_rate * 1e9;
-    const double median_ns = pnr_median(e->ns, c->n_times); /* sorts e->ns */
+    const double median_ns = pnr_median(e->ns, c->n_times); /* this call sorts e->ns */
 
     bench_table_add(table, "%zu %s %zu %s", plan->n_samples, l->name, plan->batch,
                     e->choice.method);

@@ -17,7 +17,7 @@ static const double weakest_db = 20;       /* SNR of the weakest echo in one loo
 static const double leak_db = 10;          /* level of the leak above the strongest echo, in dB */
 static const double most_noise_rms = 1e-3; /* full scale = 1 */
 static const double most_amplitude = 0.4;  /* amplitude of the strongest echo, full scale = 1 */
-static const double gap_chips = 2;         /* least distance of two echoes */
+static const double gap_chips = 2;         /* least distance of two echoes, in chips */
 /* least number of chips for each echo; with fewer, draw_lag might find no place */
 static const double room_chips = 8;
 static const double doppler_share = 0.8; /* targets use this share of the searched Doppler */
@@ -29,7 +29,7 @@ typedef struct making {
     pnr_config config; /* configuration with the targets and the noise of the scene */
     pnr_target targets[PLANTED_MAX];
     const pnr_setup *setup;
-    uint64_t state; /* state of the random numbers */
+    uint64_t state; /* state of the generator of random numbers */
 } making;
 
 planted planted_begin(size_t n_echoes, pnr_config *config)

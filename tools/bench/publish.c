@@ -150,7 +150,7 @@ static int time_alone(work *w, size_t n_blocks, double *detect_ns, double *publi
     return PNR_OK;
 }
 
-/* Detects and publishes for `seconds`, as the processing thread does. Repeats a publish that was
+/* Detects and publishes for `seconds`, as the pipeline does. Repeats a publication that was
  * refused. Returns the number of results. */
 static uint64_t publish_all(work *w, double seconds)
 {

@@ -39,7 +39,7 @@ void bench_subscriber_finish(bench_subscriber *subscriber, double patience_s, be
 /* The functions of one run. All of them get the same context. */
 typedef struct bench_run_hooks {
     pnr_pipeline_feed feed; /* runs in the acquisition thread */
-    pnr_pipeline_tap tap;   /* runs in the processing thread, for each result */
+    pnr_pipeline_tap tap;   /* runs in the publishing thread, for each result */
     bench_seen seen;        /* may be NULL */
     void *context;
     size_t high_water; /* lower limit of publisher.high_water */

@@ -51,12 +51,12 @@ typedef struct watch {
     double seconds, interval_s;
     bench_table *table;
     uint64_t start_ns;                 /* time of the first result */
-    interval intervals[MAX_INTERVALS]; /* the processing thread adds to interval n_ended */
+    interval intervals[MAX_INTERVALS]; /* the publishing thread adds to interval n_ended */
     _Atomic size_t n_ended;            /* the monitor reads the intervals below n_ended */
     _Atomic bool stop;
 } watch;
 
-/* Adds one result to the present interval. Runs in the processing thread. Time counts from the
+/* Adds one result to the present interval. Runs in the publishing thread. Time counts from the
  * first result, so it does not include the creation of the engine. */
 static void add_result(void *context, const pnr_report *report)
 {

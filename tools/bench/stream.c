@@ -52,12 +52,12 @@ typedef struct path {
     double seconds;
     double rate_hz; /* 0: as fast as the ring accepts samples */
 
-    /* written by the acquisition thread */
+    /* the acquisition thread writes start_ns */
     _Atomic uint64_t start_ns; /* time of the first commit */
 
-    clockid_t processing; /* processor time of the processing thread */
+    clockid_t processing; /* clock of the processor time of the processing thread */
 
-    /* written by the publishing thread */
+    /* the publishing thread writes the members below */
     pnr_histogram latency_ns;
     uint64_t stride;      /* samples between two readings of the clock: one submit */
     uint64_t next_sample; /* position of the next reading of the clock */

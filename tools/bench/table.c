@@ -203,7 +203,7 @@ typedef struct curve {
     const bench_picture *picture;
     size_t x, y;
     const char *series;
-    extent *x_extent, *y_extent; /* extents of all curves */
+    extent *x_extent, *y_extent; /* the extents over all curves */
 } curve;
 
 /* Writes the gnuplot data block $d<index> with x and y of the rows of one curve. Returns the number

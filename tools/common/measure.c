@@ -22,7 +22,7 @@ enum {
     TILE_SAMPLES = 1 << 20, /* about this number of samples is computed; later samples repeat
                              * them */
     NOISE_BLOCK = 64,
-    ALIGNMENT = 64 /* bytes, as for the memory of the engines */
+    ALIGNMENT = 64 /* in bytes, as in the memory of the engines */
 };
 
 struct pnr_measure {
@@ -215,7 +215,8 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
         for (size_t i = 0; i < n; i++) {
             const double *a = plan->references[code + (i >= lag ? i - lag : i + n - lag)];
             const double moved =
-                bins * (double)(w % plan->n_periods * n + i) / (double)n; /* phase in turns */
+                bins * (double)(w % plan->n_periods * n + i) / (double)n; /* phase by the Doppler,
+                                                                           * in turns */
             const double angle = phase + 2.0 * M_PI * (moved - floor(moved));
             const double re = echo_amplitude * cos(angle), im = echo_amplitude * sin(angle);
 

@@ -10,7 +10,7 @@
 enum {
     LEVELS = LISTEN_HEAT_LEVELS,
     AXIS_EVERY = 3,     /* least distance of two labels of the axis, in rows */
-    UNIT_COLUMNS = 4,   /* width of the text with the unit at the lower left, with a space */
+    UNIT_COLUMNS = 4,   /* width of the unit at the lower left, with a space */
     KILO_FROM = 100000, /* from this value (Hz or m/s) on, the axis is in kHz or km/s */
     BOTTOM_DB = -5      /* lowest level of a profile's scale; 0 is the noise floor */
 };

@@ -165,7 +165,7 @@ int listen_screen_open(listen_screen **out, pnr_error *error)
     if ((s = calloc(1, sizeof *s)) == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "--live: out of memory");
     s->locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-    (void)uselocale(s->locale); /* for this thread only */
+    (void)uselocale(s->locale); /* sets the locale of this thread only */
     s->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     is_taken = 1;
     catch_signals();

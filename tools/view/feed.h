@@ -18,7 +18,7 @@ int view_feed_open(void *context, const pnr_subscriber_source *source, size_t nu
 void view_feed_close(view_feed *feed);
 
 enum { VIEW_FEED_ITEMS = 4 };
-/* Fills the items to poll. */
+/* Fills the items for zmq_poll: the sockets and their watches. */
 void view_feed_poll(const view_feed *feed, zmq_pollitem_t items[VIEW_FEED_ITEMS]);
 /* Stores the messages that have arrived, at most a few hundred. Never waits. Locks the mutex of the
  * store. */

@@ -60,8 +60,8 @@ typedef struct view_loss {
     bool is_unseen; /* true: the results were published, but this program did not receive them */
 } view_loss;
 
-/* Lines of a picture. Line i is at slot i mod `capacity`, and has the time from i * step_s to (i +
- * 1) * step_s. A line is the greatest power of all profiles that begin in this time. */
+/* Lines of a picture. Line i is at slot i mod `capacity`, and is for the time from i * step_s to (i
+ * + 1) * step_s. A line is the greatest power of all profiles that begin in this time. */
 typedef struct view_lines {
     size_t capacity;
     double step_s;
@@ -70,7 +70,7 @@ typedef struct view_lines {
     uint8_t *cells;   /* [capacity][VIEW_COLUMNS] */
 } view_lines;
 
-/* The ranges of the columns of the lines. */
+/* The columns of the lines. The first cell of column i has the range first_m + i * step_m. */
 typedef struct view_gate {
     size_t n_columns; /* 0: no profile has arrived */
     double first_m, step_m;
@@ -92,7 +92,7 @@ typedef struct view_picture {
 
 typedef struct view_text {
     char *text;   /* one line of JSON; NULL: none */
-    uint64_t n;   /* number of such texts so far */
+    uint64_t n;   /* number of texts so far, with this one */
     int64_t when; /* UTC of the arrival, ns */
 } view_text;
 
@@ -130,7 +130,7 @@ typedef struct view_store {
     size_t n_streams, capacity;
     uint64_t n_changes; /* number of begins and ends of runs */
     uint64_t n_bad;     /* number of messages that could not be read */
-    uint64_t n_refused; /* number of messages of streams that had no space */
+    uint64_t n_refused; /* number of messages of streams for which there was no space */
 } view_store;
 
 /* Returns the byte for a power / noise floor. NAN: no data. */

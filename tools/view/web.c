@@ -30,7 +30,7 @@ enum {
     FRAME_BYTES = 8192,     /* bytes of live events that the server requests at a time */
     SEND_BYTES = 8192,      /* most unsent bytes of a live client in the kernel; more would be old
                              * when they arrive */
-    ANSWER_BYTES = 1 << 27, /* with more bytes of unsent answers, requests are refused */
+    ANSWER_BYTES = 1 << 27, /* requests are refused if the unsent answers have more bytes */
     HOST_LEN = 256,
 };
 static const char cookie_name[] = "pnradar_token";
@@ -265,8 +265,8 @@ static void find_gone(view_web *web)
             p->is_gone |= handles[i++].revents != 0;
 }
 
-/* True for a connection without a request that must be closed. A request that arrives byte by byte
- * could take hours. A connection that the client closes in the middle of a request never ends. */
+/* True if a connection without a request must be closed. A request that arrives byte by byte may
+ * take hours. A connection that the client closes in the middle of a request never ends. */
 static bool is_idle(const view_peer *p, uint64_t now_ns)
 {
     int n_unread = 0;

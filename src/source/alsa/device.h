@@ -14,11 +14,11 @@ typedef struct pnr_alsa_device {
     const char *key;     /* the configuration key for messages: "source.input" */
     const char *address; /* value of the key, "alsa:hw:0" */
     const char *name;    /* name for ALSA, "hw:0" */
-    snd_pcm_t *pcm;      /* NULL: not open */
+    snd_pcm_t *pcm;      /* NULL: the device is not open */
     const pnr_alsa_values *values;
     size_t n_channels;
     size_t frame_bytes;               /* bytes of a frame, which is one value of each channel */
-    snd_pcm_uframes_t period, buffer; /* frames */
+    snd_pcm_uframes_t period, buffer; /* in frames */
 } pnr_alsa_device;
 
 /* Opens device->name. The caller has set name, key and address. stream: the direction. Sets the

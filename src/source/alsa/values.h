@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sample formats of sound cards, and the values of their samples. */
+/* Converts samples from and to the formats of sound cards. */
 #ifndef PNR_ALSA_VALUES_H
 #define PNR_ALSA_VALUES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of any receiver that has a driver for SoapySDR. */
+/* Reads samples of any receiver that has a driver for SoapySDR. */
 #include "source/kind.h"
 
 #include "base/clock.h"
