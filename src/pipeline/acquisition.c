@@ -6,7 +6,7 @@
 #include "recorder/recording.h"
 
 static const uint64_t patience_ns = 50 * 1000 * 1000;
-/* The host's time moves after samples were late by so much for so long. */
+/* The time of sample 0 moves when all samples are late by least_move_ns for settle_ns. */
 static const int64_t least_move_ns = PNR_NS_PER_S / 2;
 static const uint64_t settle_ns = 2 * (uint64_t)PNR_NS_PER_S;
 
@@ -80,7 +80,7 @@ pnr_time_source pnr_acquisition_start(const pnr_acquisition *a, int64_t *utc_ns)
     return PNR_TIME_NONE;
 }
 
-/* Hands a block at `position` to the recorder of samples, also if the ring had no space for it. */
+/* Passes a block at `position` to the recorder of samples, also if the ring had no space for it. */
 static void record_block(const pnr_acquisition *a, uint64_t position, const pnr_source_block *block,
                          const void *data)
 {
@@ -108,9 +108,10 @@ static void move_start(pnr_acquisition *a, uint64_t position, int64_t by_ns)
                              : "in time again");
 }
 
-/* Notes when the samples before `position` were read. When all samples are late for a while, the
- * source has stood still: the time of sample 0 moves by the least lateness. When they were only
- * delayed, it moves back, but never to before the time of the first read. */
+/* Compares the host's clock with the time of the sample at `position`. If all samples are late for
+ * settle_ns, the source has paused: the time of sample 0 moves by the least lateness. If later
+ * samples are early by least_move_ns, the others were only delayed: the time of sample 0 moves
+ * back, but never before the time of the first read. */
 static void follow_clock(pnr_acquisition *a, uint64_t position)
 {
     const int64_t begin_ns = pnr_clock_utc_ns() - pnr_rational_time_ns(a->rate_hz, position);

@@ -18,12 +18,14 @@ struct pnr_clean {
     const pnr_radar *radar;
     const pnr_plan *plan;
     size_t n_searches, n_copies;
-    float (**copies)[2];   /* [n_copies][n_samples]: the code of each echo, and its slope */
+    float (**copies)[2];   /* [n_copies][n_samples]:
+                            * the delayed code of each echo, then its slope */
     double complex *work;  /* [2 n_samples] */
     pnr_removal *removals; /* [max_echoes][PNR_MAX_REMOVALS] */
     size_t n_candidates;
-    pnr_candidate *candidates;       /* [PNR_MAX_CANDIDATES]: the given ones, then the new ones */
-    bool is_new[PNR_MAX_CANDIDATES]; /* candidates of the last searches */
+    pnr_candidate *candidates;       /* [PNR_MAX_CANDIDATES]: first those of earlier echoes, then
+                                      * new ones */
+    bool is_new[PNR_MAX_CANDIDATES]; /* found by a repeated search */
     float *patches; /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: the map has one row */
 };
 
@@ -87,7 +89,7 @@ static void keep_candidate(pnr_clean *clean, size_t at, const pnr_candidate *can
         memmove(clean->patches + at * PATCH, patch, PATCH * sizeof(float));
 }
 
-/* Keeps the candidates that became echoes, in the order of the candidates. */
+/* Copies the candidates that became echoes, in the same order. */
 static void keep_echoes(pnr_clean *clean, const pnr_observed *observed,
                         const pnr_detection *detection)
 {
@@ -120,7 +122,7 @@ static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
     return false;
 }
 
-/* Keeps the new candidates, and adds the removed echoes to their values again. Returns the number
+/* Copies the new candidates, and adds the removed echoes to their values again. Returns the number
  * of new candidates. */
 static size_t keep_new(pnr_clean *clean, const pnr_observed *observed, const pnr_result *found,
                        const pnr_detection *detection)
@@ -176,8 +178,8 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
             break;
         dwell.floor = fmin(dwell.floor, found.dwells[0].floor);
         dwell.n_candidates = (uint32_t)clean->n_candidates;
-        /* The maxima that were left out are those of this search. The first search also left out
-         * sidelobes of the echoes that are now subtracted. */
+        /* Counts only the maxima that this search left out. The first search also left out
+         * sidelobes of echoes that are now subtracted. */
         dwell.n_maxima =
             dwell.n_candidates + found.dwells[0].n_maxima - found.dwells[0].n_candidates;
         all.dwell = &dwell;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the loop of processing.c takes and gives: views of samples in, detected dwells and counts
- * out. Its other side is the ring and the publishing thread, or another process. */
+/* The input and output of the loop in processing.c. Views of samples go in, detected dwells and
+ * counts come out. On the other side are the ring and the publishing thread, or another process. */
 #ifndef PNR_EXCHANGE_H
 #define PNR_EXCHANGE_H
 
@@ -17,30 +17,32 @@
 /* The begin of each record of a queue of results. */
 typedef struct pnr_made_head {
     enum { PNR_MADE_RESULT, PNR_MADE_ACCOUNT } kind;
-    uint64_t n_unsent; /* results before this record that found the queue full */
+    uint64_t n_unsent; /* results before this record that the full queue refused */
 } pnr_made_head;
 
-/* A dwell that was detected, as it stands in a queue. The detection has its n_echoes echoes, and
- * the cells follow it. */
+/* A detected dwell in a queue. The record has only the first detection.n_echoes echoes; the cells
+ * follow them. */
 typedef struct pnr_made {
     pnr_made_head head;   /* set by commit */
-    size_t cells_at;      /* offset of the cells from the begin; 0: none; set by commit */
-    uint64_t sample;      /* first of the dwell */
+    size_t cells_at;      /* offset of the cells from the begin of the record; 0: none; set by
+                           * commit */
+    uint64_t sample;      /* index of the first sample of the dwell */
     uint64_t lost;        /* samples of the dwell that are lost or not finite */
-    uint64_t lost_before; /* samples between the previous result and this dwell, lost ones too */
+    uint64_t lost_before; /* all
+                           * samples between the previous result and this dwell, also lost ones */
     uint64_t ready_ns, submitted_ns, collected_ns; /* as in pnr_windows */
     bool is_restarted;                             /* the first result of a new worker */
-    const char *engine;                            /* NULL: that of the run */
+    const char *engine;                            /* NULL: the engine of the run */
     pnr_dwell dwell;
     pnr_detection detection;
 } pnr_made;
 
-/* Greatest bytes of a result with its cells. */
+/* Returns the most bytes that a result with its cells can have. */
 size_t pnr_made_most_bytes(size_t cells_bytes);
-/* Bytes of a result without its cells. */
+/* Returns the bytes of a result without its cells. */
 size_t pnr_made_bytes(const pnr_made *made);
-/* Copies the cells (NULL: none) behind a result in memory of pnr_made_most_bytes(), and sets
- * cells_at. Returns the bytes of the record. */
+/* Copies the cells (NULL: none) to the memory after the result, and sets cells_at. The memory has
+ * pnr_made_most_bytes(). Returns the size of the record in bytes. */
 size_t pnr_made_finish(pnr_made *made, const float *cells, size_t cells_bytes);
 /* Returns the cells of a record; NULL: none. */
 const float *pnr_made_cells(const pnr_made *made);
@@ -48,8 +50,7 @@ const float *pnr_made_cells(const pnr_made *made);
 /* Counts of one view: its samples and windows. */
 typedef struct pnr_counted {
     pnr_account account;
-    uint64_t unreported; /* samples from the last result to the end of this view, which gave no
-                          * result */
+    uint64_t unreported; /* samples after the last result, up to the end of this view */
     int failure;         /* code of the last submit that failed */
     pnr_device_state devices;
 } pnr_counted;
@@ -62,7 +63,7 @@ typedef struct pnr_exchange {
     int (*peek)(void *of, size_t at_least, pnr_windows *out);
     void (*wait)(void *of, size_t at_least, uint64_t patience_ns);
     bool (*is_half_full)(const void *of);
-    /* Gives back the oldest view, whose samples the engine no longer needs. */
+    /* Releases the oldest view: the engine no longer needs its samples. */
     void (*release)(void *of, const pnr_counted *counted);
 
     /* --- results --- */
@@ -70,11 +71,11 @@ typedef struct pnr_exchange {
     pnr_made *(*reserve)(void *of);
     /* Appends the lent result with its cells; NULL: none. */
     void (*commit)(void *of, const float *cells);
-    /* All results of the oldest view that is not finished are committed. */
+    /* Finishes the oldest unfinished view: all its results are committed. */
     void (*finish)(void *of, const pnr_counted *counted);
-    /* Results wait; is_idle: none is being made. */
+    /* Wakes the reader of the results. is_idle: no result is being computed. */
     void (*wake)(void *of, bool is_idle);
-    /* The loop begins another turn. */
+    /* The loop calls this at the begin of each turn. */
     void (*turn)(void *of);
 } pnr_exchange;
 

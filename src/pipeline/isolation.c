@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Feeds the worker, takes its results, and starts another one when it is lost. */
+/* Sends
+ * views to the worker, reads its results, and starts another worker when this worker is lost. */
 #include "pipeline/isolation.h"
 
 #include "base/clock.h"
@@ -16,8 +17,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Besides the views in the engine, the worker detects in one, and the run takes the results of
- * another. */
+/* AFTER_ENGINE: besides the views in the engine, one view is in the worker's detection, and the run
+ * reads the results of another view. */
 enum {
     AFTER_ENGINE = 2,
     MOST_VIEWS = PNR_MAX_IN_FLIGHT + AFTER_ENGINE + PNR_MOST_PENDING,
@@ -25,7 +26,8 @@ enum {
     TWO = 2
 };
 
-static const uint64_t patience_ns = 10 * 1000 * 1000; /* between two looks at the worker */
+static const uint64_t patience_ns = 10 * 1000 * 1000; /* longest wait between two checks of the
+                                                       * worker */
 static const uint64_t look_ns = 1000 * 1000;
 static const uint64_t minute_ns = 60 * (uint64_t)PNR_NS_PER_S;
 static const uint64_t first_pause_ns = 20 * 1000 * 1000, most_pause_ns = 5 * (uint64_t)PNR_NS_PER_S;
@@ -38,29 +40,32 @@ struct pnr_isolation {
     size_t samples_bytes;
     bool has_lent_samples; /* another isolation owns them */
     pnr_worker_process workers[TWO];
-    pnr_worker_process *now, *next; /* the worker that gets views; the worker that may take over */
-    char engines[TWO][48];          /* engine names of the first worker, and of a worker that stands
-                                     * in */
+    pnr_worker_process *now, *next; /* the worker that gets views; NULL, or the worker that will
+                                     * replace it */
+    char engines[TWO][48];          /* name of the first worker's engine; name of the cpu engine
+                                     * that replaces it */
     pnr_realtime_outcome realtime;
 
-    pnr_windows views[MOST_VIEWS];    /* view i at i mod MOST_VIEWS */
+    pnr_windows views[MOST_VIEWS];    /* view i is at index i mod MOST_VIEWS */
     uint64_t n_taken, n_sent, n_done; /* number of views taken from the ring, sent to the worker,
                                        * and finished with all results */
-    uint64_t next_sample;             /* results before this sample are here */
+    uint64_t next_sample;             /* first sample without a result */
     uint64_t unreported;              /* samples after the last finished view that gave no result */
-    bool is_mad;                      /* the present worker has written what cannot be */
-    bool is_new;                      /* no result of the present worker has come */
+    bool is_mad;                      /* the present worker has written impossible values */
+    bool is_new;                      /* the present worker has sent no result */
 
     _Atomic uint64_t n_deaths;
     _Atomic bool is_degraded;
-    uint64_t n_recent;               /* deaths since the engine has changed */
-    uint64_t deaths_ns[MANY_DEATHS]; /* times of the last of these, a ring */
+    uint64_t n_recent;               /* deaths since the engine was last changed */
+    uint64_t deaths_ns[MANY_DEATHS]; /* times of the last deaths: death i is at index i mod
+                                      * MANY_DEATHS */
     struct {
-        unsigned n;  /* workers that it has taken down, each within a minute of the last */
-        uint64_t ns; /* when it did so last */
-    } suspects[PNR_MAX_DEVICES]; /* of the devices */
+        unsigned n;  /* workers lost through this device, each less than a minute after the one
+                      * before */
+        uint64_t ns; /* time of the last of these losses */
+    } suspects[PNR_MAX_DEVICES]; /* [i]: for devices.index[i] of the setup */
     uint64_t n_since_done;       /* deaths since the last finished view */
-    uint64_t lost_ns;            /* when the present worker's predecessor was lost */
+    uint64_t lost_ns;            /* when the worker before the present one was lost */
     uint64_t retry_ns;           /* when the wanted engine is tried again */
     uint64_t looked_ns;
 };
@@ -115,8 +120,8 @@ bool pnr_isolation_is_degraded(const pnr_isolation *i)
 
 /* --- results --- */
 
-/* True if nothing in a result leads beyond its memory. A worker that goes mad may write
- * anything. */
+/* True
+ * if no number in a result leads outside of its memory. A faulty worker may write any bytes. */
 static bool is_possible(const pnr_isolation *i, const pnr_made *made)
 {
     const pnr_plan *plan = &i->parts.setup->plan;
@@ -131,7 +136,7 @@ static bool is_possible(const pnr_isolation *i, const pnr_made *made)
     return is_good;
 }
 
-/* Passes a result on, unless an earlier worker has already given it. */
+/* Passes a result to the exchange, unless an earlier worker has already sent this result. */
 static void pass_result(pnr_isolation *i, const pnr_made *from)
 {
     const uint64_t n_dwell = pnr_plan_dwell_samples(&i->parts.setup->plan);
@@ -162,7 +167,7 @@ static void finish_view(pnr_isolation *i, const pnr_counted *counted)
     i->n_done++;
 }
 
-/* Takes all results of the present worker. Returns false if there are none. */
+/* Reads all results of the present worker. Returns false if there are none. */
 static bool take_results(pnr_isolation *i)
 {
     const pnr_made_head *record;
@@ -193,7 +198,7 @@ static const char *engine_name(const pnr_isolation *i, bool is_degraded)
     return is_degraded ? "cpu" : i->parts.config->engine.name;
 }
 
-/* Notes the device that has taken the present worker down. */
+/* Counts the loss of the present worker for the device that caused this loss. */
 static void note_suspect(pnr_isolation *i, uint64_t now)
 {
     const size_t first_lost = atomic_load(&i->now->shared->first_lost);
@@ -206,8 +211,8 @@ static void note_suspect(pnr_isolation *i, uint64_t now)
         }
 }
 
-/* Returns the devices that have taken two workers down, the last of them less than a minute ago. If
- * no other device is left, returns none. */
+/* Returns the devices that have caused the loss of at least two workers, the last one less than a
+ * minute ago. If these are all devices, returns none. */
 static pnr_devices broken_devices(const pnr_isolation *i, uint64_t now)
 {
     const pnr_devices *devices = &i->parts.setup->devices;
@@ -221,8 +226,8 @@ static pnr_devices broken_devices(const pnr_isolation *i, uint64_t now)
     return broken;
 }
 
-/* Starts a worker of the wanted engine or of cpu. A worker that cannot be started counts as lost at
- * once. */
+/* Starts a worker with the wanted engine, or with cpu if is_degraded. A worker that cannot be
+ * started counts as lost at once. */
 static void start_worker(pnr_isolation *i, pnr_worker_process *w, bool is_degraded)
 {
     const pnr_devices broken = broken_devices(i, pnr_clock_ns());
@@ -241,7 +246,7 @@ static bool is_too_often(pnr_isolation *i, uint64_t now)
     return n >= MANY_DEATHS && now - i->deaths_ns[(n + 1) % MANY_DEATHS] < minute_ns;
 }
 
-/* Lets the cpu engine take over. */
+/* Replaces the wanted engine by the cpu engine. */
 static void degrade(pnr_isolation *i, uint64_t now)
 {
     atomic_store(&i->is_degraded, true);
@@ -262,7 +267,7 @@ static uint64_t pause_before(uint64_t n)
     return pause < most_pause_ns ? pause : most_pause_ns;
 }
 
-/* Ends the present worker, and prepares another one that begins at the first view without all its
+/* Ends the present worker. The next worker begins at the first view that does not have all its
  * results. */
 static void replace_worker(pnr_isolation *i, const char *reason)
 {
@@ -270,7 +275,7 @@ static void replace_worker(pnr_isolation *i, const char *reason)
 
     pnr_worker_kill(i->now);
     note_suspect(i, now);
-    (void)take_results(i); /* those that it has finished */
+    (void)take_results(i); /* results that the worker has finished */
     pnr_event_post(i->parts.events, PNR_EVENT_WORKER_LOST, i->next_sample,
                    (double)(pnr_isolation_deaths(i) + 1), (double)(i->n_taken - i->n_done),
                    "worker lost: %.160s; another one continues at sample %llu", reason,
@@ -287,7 +292,7 @@ static void replace_worker(pnr_isolation *i, const char *reason)
 
 /* --- views --- */
 
-/* Takes views from the ring, and sends those to the worker that have space in its queue. Returns
+/* Acquires views from the ring, and sends views to the worker while its queue has space. Returns
  * the code of the ring. */
 static int send_views(pnr_isolation *i, bool *is_any)
 {
@@ -321,14 +326,15 @@ static void send_part(pnr_isolation *i, bool *is_any)
 
 /* --- the loop --- */
 
-/* Notes that the present worker is ready. */
+/* Copies the engine's name when a worker is ready. Reports the start if the worker replaces a lost
+ * one. */
 static void welcome_worker(pnr_isolation *i)
 {
     const pnr_worker_process *w = i->now;
 
     char *name = i->engines[pnr_isolation_is_degraded(i)];
 
-    if (name[0] == '\0') /* later the publishing thread reads it */
+    if (name[0] == '\0') /* written only once, because the publishing thread reads it */
         snprintf(name, sizeof i->engines[0], "%s", w->shared->engine);
     if (i->lost_ns != 0)
         pnr_event_post(i->parts.events, PNR_EVENT_WORKER_STARTED, i->next_sample,
@@ -338,8 +344,9 @@ static void welcome_worker(pnr_isolation *i)
                        (double)(pnr_clock_ns() - i->lost_ns) * 1e-9);
 }
 
-/* Tries the wanted engine again in a second worker, while another engine stands in. The second
- * worker takes over when it is ready and the first one has finished its views. */
+/* While the cpu engine replaces the wanted engine, tries the wanted engine again in a second
+ * worker. The second worker takes over when it is ready and the first worker has finished its
+ * views. */
 static void retry_engine(pnr_isolation *i, uint64_t now)
 {
     pnr_worker_process *other = &i->workers[i->now == &i->workers[0]];
@@ -360,7 +367,7 @@ static void retry_engine(pnr_isolation *i, uint64_t now)
         return;
     }
     if (other->is_ready)
-        i->next = other; /* the one that stands in gets no more views */
+        i->next = other; /* the present worker gets no more views */
     if (i->next == NULL || i->n_done < i->n_sent)
         return;
     pnr_worker_kill(i->now);
@@ -374,7 +381,8 @@ static void retry_engine(pnr_isolation *i, uint64_t now)
                    "the engine %s works again", i->engines[0]);
 }
 
-/* Looks at the worker, at most once in look_ns: starts, welcomes or replaces it. */
+/* Checks
+ * the worker, at most once in look_ns: starts it, reports that it is ready, or replaces it. */
 static void look_after_worker(pnr_isolation *i)
 {
     const uint64_t now = pnr_clock_ns();
@@ -488,11 +496,13 @@ static int open_samples(pnr_isolation *i, pnr_error *error)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes",
                              i->samples_bytes);
     }
-    (void)madvise(i->samples, i->samples_bytes, MADV_HUGEPAGE); /* a wish */
+    (void)madvise(i->samples, i->samples_bytes, MADV_HUGEPAGE); /* only a hint: an error does no
+                                                                 * harm */
     return PNR_OK;
 }
 
-/* True if the cpu engine stands in for the wanted one before the configuration changes, too. */
+/* True if the cpu engine replaces the wanted engine already, and the new configuration wants the
+ * same engine. */
 static bool begins_degraded(const pnr_isolation *i)
 {
     const pnr_isolation *before = i->parts.before;
@@ -501,7 +511,7 @@ static bool begins_degraded(const pnr_isolation *i)
            strcmp(i->parts.config->engine.name, before->parts.config->engine.name) == 0;
 }
 
-/* Waits for the first worker. */
+/* Waits until the first worker is ready. */
 static int wait_for_worker(pnr_isolation *i, pnr_error *error)
 {
     pnr_worker_process *w = i->now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The side of a run whose engine and detection are in a worker, another process that may die, hang
- * or lose its GPU. The ring keeps each view until its results are here, so a new worker continues
- * where the last one has stopped. */
+/* A run whose engine and detection are in a worker: another process, which may die, hang or lose
+ * its GPU. The ring keeps each view until the run has its results. So a new worker continues where
+ * the last worker stopped. */
 #ifndef PNR_ISOLATION_H
 #define PNR_ISOLATION_H
 
@@ -23,44 +23,47 @@ typedef struct pnr_isolation_parts {
     pnr_events *events;
     bool is_live;
     size_t capacity, max_dwells; /* as in pnr_ring_shape */
-    const pnr_isolation *before; /* of an earlier configuration, whose samples it shares; NULL */
+    const pnr_isolation *before; /* isolation of the earlier configuration, with the same memory of
+                                  * samples; NULL: none */
 } pnr_isolation_parts;
 
-/* True if engine.isolate asks for a worker: yes, or auto where the stream is live and the engine is
- * cuda, or may be. */
+/* True if engine.isolate asks for a worker. With engine.isolate = auto, this is a live stream with
+ * the engine cuda, or with engine.name = auto if the module of cuda is installed. */
 bool pnr_isolation_is_wanted(const pnr_config *config, bool is_live);
 /* Starts the first worker and waits until it is ready. PNR_OK; PNR_ENOMEMORY; PNR_EUNAVAILABLE: no
  * process can be started; PNR_EEND: *stop was set; or the error of the worker. */
 int pnr_isolation_create(const pnr_isolation_parts *parts, pnr_isolation **out, pnr_error *error);
-/* Continues a run with the worker of another configuration, when all views of the earlier one have
- * their results. `to` takes over the memory of the samples and the times of the lost workers. */
+/* Continues a run with the worker of another configuration. All views of `from` must have their
+ * results. `to` takes over the memory of the samples and the times of the lost workers. */
 void pnr_isolation_hand_over(pnr_isolation *from, pnr_isolation *to);
 /* Ends all workers. */
 void pnr_isolation_destroy(pnr_isolation *isolation);
 
-/* Memory of `capacity` samples, which the worker shares. */
+/* Returns the memory of `capacity` samples, which the worker shares. */
 void *pnr_isolation_memory(const pnr_isolation *isolation);
-/* Views that may be lent at one time, for pnr_ring_shape. */
+/* Returns how many views may be lent at one time, for pnr_ring_shape. */
 size_t pnr_isolation_views(const pnr_setup *setup);
-/* Samples by which a ring is longer than without a worker, so that the source has space while all
- * views are lent. */
+/* Returns how many more samples a ring needs than without a worker, so that the source has space
+ * while all views are lent. */
 size_t pnr_isolation_more_samples(const pnr_setup *setup);
-/* The first worker's engine, as "cuda/library"; and what the system granted to it. */
+/* Return the engine of the first worker, such as "cuda/library", and the real-time settings that
+ * the system granted to this worker. */
 const char *pnr_isolation_engine(const pnr_isolation *isolation);
 const pnr_realtime_outcome *pnr_isolation_realtime(const pnr_isolation *isolation);
 
-/* Number of workers that died, hung or lost their engine; and true while the cpu engine stands in
- * for the wanted one. Any thread may call these two. */
+/* Return the number of workers that died, hung or lost their engine, and whether the cpu engine
+ * replaces the wanted engine now. Any thread may call these two. */
 uint64_t pnr_isolation_deaths(const pnr_isolation *isolation);
 bool pnr_isolation_is_degraded(const pnr_isolation *isolation);
 
 /* Runs until the stream ends: moves views from the exchange to the worker, and results from the
  * worker to the exchange. PNR_EEND; PNR_ELOST: after the end of the samples no worker could finish
- * the views that pnr_isolation_drop then gives back. */
+ * the last views, which pnr_isolation_drop then returns. */
 int pnr_isolation_run(pnr_isolation *isolation, const pnr_exchange *exchange);
-/* Number of samples since the last result, lost ones too. */
+/* Returns the number of samples since the last result, also lost ones. */
 uint64_t pnr_isolation_unreported(const pnr_isolation *isolation);
-/* Returns the oldest view without a result; false: there is none. */
+/* Fills *out with the oldest view without a result, and removes this view. Returns false if there
+ * is none. */
 bool pnr_isolation_drop(pnr_isolation *isolation, pnr_windows *out);
 
 #endif

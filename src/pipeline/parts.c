@@ -26,7 +26,8 @@ static bool may_isolate(const pnr_pipeline *p)
            (p->options->can_isolate || p->config->engine.isolate == PNR_ISOLATE_YES);
 }
 
-/* Returns the length of a ring that holds a live stream while a lost worker is replaced. */
+/* Returns
+ * the length in samples of a ring that holds a live stream while a lost worker is replaced. */
 static size_t bridging_samples(const pnr_pipeline *p)
 {
     enum { SECONDS = 2, MOST_BYTES = 1 << 30 };
@@ -36,8 +37,8 @@ static size_t bridging_samples(const pnr_pipeline *p)
     return samples < (double)most ? (size_t)samples : most;
 }
 
-/* Bounds the ring and the submits by the size of the recording, if it is known: the ring needs no
- * more than all samples, plus two dwells for the source and the end. */
+/* Limits the ring and the submits, if the length of the recording is known. The ring needs space
+ * for at most all samples, two more dwells, and the samples behind a dwell. */
 static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
 {
     const uint64_t n_samples = p->info.n_samples;
@@ -50,8 +51,8 @@ static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
         p->max_dwells = n_samples >= dwell ? (size_t)(n_samples / dwell) : 1;
 }
 
-/* Finds how many dwells a submit may hold so that the ring has space for all submits in flight and
- * for the source. */
+/* Sets max_dwells so that the ring has space for all submits in flight, and for one more that the
+ * source writes. */
 static int fit_to_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -73,7 +74,7 @@ static int fit_to_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Finds the number of samples in the ring, and how many dwells a submit may hold. */
+/* Sets the number of samples in the ring, and the most dwells of a submit. */
 static int shape_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
@@ -91,7 +92,7 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Lists the devices of engine.device, since each needs samples in the ring. */
+/* Lists the devices of engine.device. The ring needs space for the samples of each device. */
 static int open_devices(pnr_pipeline *p, pnr_error *error)
 {
     const char *engine = p->config->engine.name;
@@ -107,7 +108,7 @@ static int open_devices(pnr_pipeline *p, pnr_error *error)
     return code;
 }
 
-/* Opens the engine in this process, and its memory for the samples. */
+/* Opens the engine in this process, and allocates its memory for the samples. */
 static int open_here(pnr_pipeline *p, pnr_error *error)
 {
     pnr_processing *processing = &p->processing;
@@ -224,7 +225,7 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
 }
 
 /* Returns the greatest length of a live read in samples, a fraction of a dwell. Earlier reads are
- * uploaded ahead, so only the last read remains at the end of the dwell. */
+ * uploaded ahead, so at the end of the dwell only the last read is not uploaded. */
 static size_t live_chunk(size_t dwell)
 {
     enum { CHUNK_SAMPLES = 4096, PARTS = 8 };
@@ -234,8 +235,8 @@ static size_t live_chunk(size_t dwell)
     return chunk < dwell ? chunk : dwell;
 }
 
-/* Returns the length of a read of a recording in samples. The engine takes samples from the ring
- * while others are read. */
+/* Returns the length of a read of a recording in samples. It is a part of the ring, so that the
+ * engine works while the source reads. */
 static size_t recording_chunk(const pnr_pipeline *p)
 {
     enum { LEAST_BYTES = 1 << 20, PARTS = 4 };
@@ -293,7 +294,7 @@ static int open_recorder(pnr_pipeline *p, pnr_error *error)
 
 static int open_publishing(pnr_pipeline *p, pnr_error *error)
 {
-    pnr_pipeline *run = run_of(p); /* its threads take the parts */
+    pnr_pipeline *run = run_of(p); /* the threads of the run use the parts */
     const pnr_publishing_parts parts = {.config = p->config,
                                         .options = run->options,
                                         .setup = p->setup,
@@ -332,8 +333,8 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Returns where the first dwell at or after this sample begins; for sample 0, and for a sample
- * after the last dwell, that sample itself. */
+/* Returns the first sample of the first dwell at or after this sample. Sample 0 stays 0. The result
+ * is at most the length of the recording. */
 static uint64_t first_dwell_from(const pnr_pipeline *p, uint64_t sample)
 {
     const uint64_t first = p->setup->radar.first_window;
@@ -347,8 +348,8 @@ static uint64_t first_dwell_from(const pnr_pipeline *p, uint64_t sample)
     return begin < p->info.n_samples ? begin : p->info.n_samples;
 }
 
-/* Limits the source to the dwells that begin in the part of the configuration. Adjacent parts share
- * no position of the account and leave none out. */
+/* Limits the source to the dwells that begin in the part that the configuration gives. Two adjacent
+ * parts have no dwell in common and omit no dwell. */
 static int open_part(pnr_pipeline *p, pnr_error *error)
 {
     const uint64_t first = p->config->source.first_sample, n = p->config->source.n_samples;
@@ -379,8 +380,8 @@ static int open_part(pnr_pipeline *p, pnr_error *error)
     return pnr_source_limit(p->acquisition.source, p->part.first, end, error);
 }
 
-/* Refuses a recording of known size that ends before the first dwell does, unless the dwell is one
- * period and at least half of it is there: then the rest counts as lost. */
+/* Refuses a recording of known length that is shorter than the first dwell. Exception: if the dwell
+ * is one period and at least half of it is recorded, the missing samples count as lost. */
 static int check_length(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -461,7 +462,8 @@ static void log_setup(const pnr_pipeline *p)
                 filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
 }
 
-/* PNR_EEND if the program was stopped: long codes take seconds to open. */
+/* Returns PNR_EEND if the program was stopped. A stop may occur here, since long codes take seconds
+ * to open. */
 static int check_stop(const pnr_pipeline *p)
 {
     const volatile int *stop = p->options->stop;
@@ -477,7 +479,7 @@ static int make_setup(pnr_pipeline *p, pnr_error *error)
     code = pnr_setup_create(p->config, p->info.format, p->info.n_channels, &p->setup, error);
     pnr_parallel_stop_at(NULL);
     if (check_stop(p) != PNR_OK)
-        return PNR_EEND; /* a stopped set-up fails somewhere */
+        return PNR_EEND; /* a stopped set-up returns any error */
     if (code != PNR_OK)
         return code;
     if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
@@ -509,8 +511,8 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses what a run cannot change: the dwells of a part of a recording, and the number of cells
- * while somebody gets them. */
+/* Refuses changes that a run cannot make: to a part of a recording, and to the number of cells of a
+ * result. */
 static int check_next(const pnr_pipeline *p, pnr_error *error)
 {
     const size_t bytes = pnr_plan_profile_bytes(&p->setup->plan);

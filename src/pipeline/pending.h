@@ -22,7 +22,7 @@ enum { PNR_MOST_PENDING = 16 }; /* results in the queue */
 
 /* Creates the queue for results of up to max_dwells dwells. Keeps the pointer to plan. *out is NULL
  * without an error if two results need more than 32 MiB, if max_dwells is above 16, or if the plan
- * has one row: then copying takes longer than it saves. PNR_OK, PNR_ENOMEMORY. */
+ * has one row. In these cases a copy takes longer than it saves. PNR_OK, PNR_ENOMEMORY. */
 int pnr_pending_create(const pnr_plan *plan, size_t max_dwells, pnr_pending **out);
 void pnr_pending_destroy(pnr_pending *pending);
 

@@ -11,7 +11,8 @@ static const uint64_t patience_ns = 50 * 1000 * 1000;
 
 /* --- the exchange of the processing thread: the ring, and the publishing thread --- */
 
-/* Ends the views before those of another configuration, as at the end of the stream. */
+/* Returns the next view. Before the views of another configuration, returns PNR_EEND as at the end
+ * of the stream. */
 static int acquire_view(void *of, size_t max_dwells, pnr_windows *out)
 {
     pnr_pipeline *p = of;
@@ -43,7 +44,8 @@ static bool is_half_full(const void *of)
     return pnr_ring_is_half_full(((const pnr_pipeline *)of)->ring);
 }
 
-/* Accounts for a view when the ring accounts for its losses. */
+/* Adds
+ * the counts of a view to the account. At the same time the ring adds the losses of this view. */
 static void release_view(void *of, const pnr_counted *counted)
 {
     pnr_pipeline *p = of;
@@ -74,8 +76,8 @@ static void wake_publishing(void *of, bool is_idle)
     pnr_publishing_wake(((pnr_pipeline *)of)->publishing, is_idle);
 }
 
-/* Gives the publishing thread the present account. The sums of the account hold when no view is
- * being released. */
+/* Sends the present account to the publishing thread. No view is being released here, so the sums
+ * of the account hold. */
 static void post_account(pnr_pipeline *p, bool must)
 {
     pnr_account account = p->account;
@@ -109,8 +111,8 @@ static pnr_exchange exchange_of(pnr_pipeline *p)
 
 /* --- the run --- */
 
-/* Stops the acquisition after the engine is lost; drops the views in the engine and the ring's
- * contents. */
+/* Stops the acquisition after the engine is lost. Drops the views in the engine and all dwells in
+ * the ring. */
 static void drop_stream(pnr_pipeline *p)
 {
     pnr_processing *processing = &p->processing;
@@ -149,7 +151,7 @@ static void *acquire_thread(void *argument)
     return NULL;
 }
 
-/* Returns the error of a stream that has ended with `code` in the loop. */
+/* Returns the error of a stream whose loop has returned `code`. */
 static int stream_error(const pnr_pipeline *p, int code, pnr_error *error)
 {
     const char *engine = pnr_pipeline_engine(p);
@@ -171,7 +173,7 @@ static int stream_error(const pnr_pipeline *p, int code, pnr_error *error)
     return PNR_OK;
 }
 
-/* Runs the loop, with one configuration after the other. PNR_EEND, PNR_ELOST. */
+/* Runs the loop with one configuration after the other. Returns PNR_EEND or PNR_ELOST. */
 static int run_configurations(pnr_pipeline *p)
 {
     for (;;) {
@@ -212,7 +214,7 @@ static int process_stream(pnr_pipeline *p, pnr_error *error)
     return stream_error(p, code, error);
 }
 
-/* Runs all threads. */
+/* Runs the stream in all threads, then closes the account. */
 static int run_stream(pnr_pipeline *p, pnr_account *account, pnr_error *error)
 {
     int code;

@@ -14,67 +14,72 @@
 
 #include <stdbool.h>
 
-/* The publishing thread calls this with each result after its publication. While it waits, results
- * wait in a queue; those of a live stream that find the queue full are counted as unsent. */
+/* The publishing thread calls this with each result after it has published the result. During the
+ * call other results wait in a queue. If the queue of a live stream is full, the next results are
+ * counted as unsent. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
-/* The caller's thread calls this last, after the end was published. Returns code, or the error with
- * which the run ends instead. */
+/* The caller's thread calls this last, after the last status is published. code: the code of the
+ * run so far. Returns `code`, or another error with which the run ends instead. */
 typedef int (*pnr_pipeline_end)(void *context, const pnr_status *status, int code,
                                 pnr_error *error);
 
 /* The progress in a source of known length. */
 typedef struct pnr_progress {
-    uint64_t n_done, n_samples; /* positions; n_done <= n_samples */
+    uint64_t n_done, n_samples; /* samples; n_done <= n_samples */
     double elapsed_s;           /* since the first sample */
-    uint64_t n_echoes;          /* so far */
+    uint64_t n_echoes;          /* echoes found so far */
 } pnr_progress;
 
-/* The publishing thread calls this once a second, if the length of the source is known. progress is
- * NULL when the thread is about to log. */
+/* The publishing thread calls this once a second if the length of the source is known. progress is
+ * NULL before the thread writes to the log. */
 typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
 
-/* As pnr_pipeline_tap, but for a profile or map. The result of the same dwell comes next. The
- * cells, in floats as pnr_publisher_send_cells takes them, are valid during the call. */
+/* As pnr_pipeline_tap, but with a profile or map. The next call of pnr_pipeline_tap has the result
+ * of the same dwell. The cells are floats in the order of pnr_publisher_send_cells, and are valid
+ * during the call. */
 typedef void (*pnr_pipeline_tap_cells)(void *context, const pnr_report *report,
                                        const pnr_map_info *info, const float *cells);
 
-/* The publishing thread calls this when no result waits. A tap then writes what it has buffered. */
+/* The
+ * publishing thread calls this when no result waits. A tap can then write its buffered results. */
 typedef void (*pnr_pipeline_pause)(void *context);
 
-/* The caller's thread calls this after the last tap, before the end is published. code: that of the
- * run so far. Returns code, or the error with which the run ends instead. */
+/* The caller's thread calls this after the last tap, before the last status is published. code: the
+ * code of the run so far. Returns `code`, or another error with which the run ends instead. */
 typedef int (*pnr_pipeline_finish)(void *context, int code, pnr_error *error);
 
-/* A function that fills the ring in place of the source, for benchmarks. It returns when *stop is
- * not 0 or its stream ends. The acquisition thread calls it. The stream is live when source.pace is
- * real-time. memory: the memory of the ring, [capacity] samples of plan->format (source.format of
- * the configuration). */
+/* A function that fills the ring in place of the source, for libpnradar and benchmarks. The
+ * acquisition thread calls it. It returns when *stop is not 0 or when its stream ends. The stream
+ * is live when source.pace is real-time. memory: the memory of the ring, [capacity] samples of
+ * plan->format (source.format of the configuration). */
 typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                                   size_t capacity, const volatile int *stop);
 
-/* Reads the configuration again, as it was read for this run. *config is filled with defaults; the
- * run clears it. The reload thread calls this. PNR_OK, or the reason of a refusal. */
+/* Reads the configuration again, in the same way as for this run. The reload thread calls this. On
+ * entry *config has the defaults; the run clears *config. Returns PNR_OK, or the error that refuses
+ * the configuration. */
 typedef int (*pnr_pipeline_configure)(void *context, pnr_config *config, pnr_error *error);
 
 typedef struct pnr_pipeline_options {
-    volatile int *stop; /* non-zero: finish all windows and end; may be NULL. If the engine is lost,
-                         * the pipeline sets it, because a feed notices nothing else */
-    volatile int *trigger; /* non-zero: an event for recorder.pre_trigger_s, which sets it to zero;
-                            * may be NULL */
+    volatile int *stop; /* non-zero: the run finishes all windows and ends; may be NULL. If the
+                         * engine is lost, the pipeline sets it to 1, so that a feed returns */
+    volatile int *trigger; /* non-zero: triggers the recorder of samples (recorder.pre_trigger_s);
+                            * the pipeline then sets it to 0; may be NULL */
     pnr_pipeline_tap tap;  /* may be NULL */
     pnr_pipeline_tap_cells tap_cells; /* may be NULL; else the engine computes power even if
                                        * publisher.profile is off */
     pnr_pipeline_pause pause;         /* may be NULL */
     pnr_pipeline_finish finish;       /* may be NULL; called also after an error */
     pnr_pipeline_end end;             /* may be NULL */
-    void *tap_context;                /* of the five functions before it */
+    void *tap_context;                /* first argument of the five functions before it */
     pnr_pipeline_watch watch;         /* may be NULL */
     void *watch_context;
     const pnr_notify *service; /* the service manager gets READY, the watchdog's messages and
                                 * STOPPING; may be NULL */
-    /* non-zero: the configuration is read again, which sets it to zero. The stream goes on with
-     * it at the edge of a window, or as before if it is wrong. May be NULL */
+    /* non-zero: the pipeline sets it to 0 and reads the configuration again. If the new
+     * configuration is good, the stream continues with it from the edge of a window on. Otherwise
+     * the stream continues as before. May be NULL */
     volatile int *reload;
     pnr_pipeline_configure configure; /* not NULL if reload is not */
     void *configure_context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The loop of the processing thread: moves the data from the samples through the engine to the
- * results. */
+/* The loop of the processing thread: submits samples to the engine, collects the results and
+ * reports them. */
 #include "pipeline/processing.h"
 
 #include "base/pause.h"
@@ -25,7 +25,7 @@ pnr_counted pnr_processing_counted(const pnr_processing *p, const pnr_account *a
 {
     pnr_counted counted = {.account = *account, .unreported = p->unreported, .failure = p->failure};
 
-    if (p->correlator != NULL) /* a run with a worker has none */
+    if (p->correlator != NULL) /* NULL in a run with a worker */
         counted.devices = pnr_correlator_devices(p->correlator);
     return counted;
 }
@@ -51,7 +51,7 @@ void pnr_processing_drop(pnr_processing *p, const pnr_windows *windows, size_t r
     p->exchange->finish(p->exchange->of, &counted);
 }
 
-/* Drops the oldest view in the engine, which failed on it. */
+/* Drops the oldest view in the engine, because the engine has failed on this view. */
 static void drop_oldest(pnr_processing *p)
 {
     pnr_processing_drop(p, &p->fed[p->n_back++ % PNR_MAX_IN_FLIGHT],
@@ -79,7 +79,7 @@ static int collect_result(pnr_processing *p, bool wait)
 
 /* --- before the engine --- */
 
-/* PNR_OK or PNR_ELOST: there is room. */
+/* Submits a view. The engine has room for it. Returns PNR_OK or PNR_ELOST. */
 static int feed_engine(pnr_processing *p, const pnr_windows *windows)
 {
     p->fed[p->n_fed++ % PNR_MAX_IN_FLIGHT] = *windows;
@@ -118,8 +118,7 @@ static int wait_for_work(pnr_processing *p, bool is_over)
     return PNR_OK;
 }
 
-/* Feeds all dwells that are ready, and publishes a finished result before it waits for new
- * samples. */
+/* Submits all dwells that are ready. Reports a finished result before it waits for new samples. */
 static int process_ready(pnr_processing *p)
 {
     pnr_windows windows;

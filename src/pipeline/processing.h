@@ -21,15 +21,15 @@ typedef struct pnr_processing {
     bool is_live;      /* samples arrive at a fixed rate and cannot wait */
     size_t max_dwells; /* most dwells of a submit */
     const pnr_exchange *exchange;
-    pnr_devices devices; /* engine.device, of which `choose` leaves those that work */
+    pnr_devices devices; /* the devices of engine.device; `choose` removes those that do not work */
     bool may_lack;       /* devices may be missing, since an earlier worker was lost */
-    pnr_devices lost;    /* the missing ones */
+    pnr_devices lost;    /* the missing devices */
     const pnr_engine_ops *ops;
     pnr_engine_choice choice;
     pnr_correlator *correlator;
     pthread_t opening; /* opens the detector while the device starts */
     bool is_opening;
-    int detector_code; /* the outcome of that thread */
+    int detector_code; /* outcome of the thread `opening` */
     pnr_error detector_error;
     pnr_detector *detector;
     pnr_team *team;       /* detects on several threads */
@@ -41,30 +41,31 @@ typedef struct pnr_processing {
     /* The views in the engine are n_back .. n_fed - 1. View i is at
      * fed[i mod PNR_MAX_IN_FLIGHT]. */
     pnr_windows fed[PNR_MAX_IN_FLIGHT];
-    uint64_t n_fed, n_back; /* number of views given to the engine; number of finished ones */
+    uint64_t n_fed, n_back; /* views submitted to the engine; views that the engine has finished */
     int failure;            /* code of the last failed submit */
-    uint64_t unreported;    /* samples since the last result, lost ones too; none gave a result */
+    uint64_t unreported;    /* samples since the last result, also lost ones */
 } pnr_processing;
 
-/* Chooses the engine of this name for views of up to max_dwells dwells, and begins to open the
- * detector in another thread; the caller has set config, setup, devices, is_live and max_dwells.
- * Errors: those of pnr_engine_list_devices and pnr_engine_choose. */
+/* Chooses the engine of this name for views of up to max_dwells dwells, and starts a thread that
+ * opens the detector. The caller has set config, setup, devices, is_live and max_dwells. Errors:
+ * those of pnr_engine_list_devices and pnr_engine_choose. */
 int pnr_processing_choose(pnr_processing *p, const char *engine, pnr_error *error);
-/* Refuses a plan that, with a ring of n_samples, needs more memory than there is: the system would
- * grant the memory and later kill the program. Before choose it counts no memory of the engine.
- * has_ring: the ring is already allocated. PNR_OK, PNR_ENOMEMORY. */
+/* Refuses a plan that needs more memory, with a ring of n_samples, than the system has free.
+ * Otherwise the system would grant the memory and later kill the program. Before `choose` the
+ * engine's
+ * memory does not count. has_ring: the ring is already allocated. PNR_OK, PNR_ENOMEMORY. */
 int pnr_processing_check_memory(const pnr_processing *p, size_t n_samples, bool has_ring,
                                 pnr_error *error);
-/* Opens all parts but the exchange, after choose. Call close also after an error. */
+/* Opens all parts except the exchange. Call `choose` first. Call close also after an error. */
 int pnr_processing_open(pnr_processing *p, pnr_error *error);
 void pnr_processing_close(pnr_processing *p);
 
 /* Runs until the stream ends. PNR_EEND: every result is committed. PNR_ELOST: the engine is lost or
- * given up on all devices; the views n_back .. n_fed - 1 have no result, and all results of earlier
- * views are committed. */
+ * given up on all devices. Then the views n_back .. n_fed - 1 have no result, and all results of
+ * earlier views are committed. */
 int pnr_processing_run(pnr_processing *p);
 
-/* Makes the record of a view with this account. */
+/* Returns the counts of a view, with this account. */
 pnr_counted pnr_processing_counted(const pnr_processing *p, const pnr_account *account);
 /* Releases and finishes windows that give no result. reason: offset of the member of pnr_account
  * that counts them. */

@@ -14,7 +14,7 @@
 /* The most detection threads that the program starts unless the user asks for more. */
 enum { MAX_DETECTION_THREADS = 16 };
 
-/* The plan with the batch that the ring has space for, on the first device. */
+/* Returns the plan for the first device, with the batch for which the ring has space. */
 static pnr_plan engine_plan(const pnr_processing *p)
 {
     pnr_plan plan = p->setup->plan;
@@ -88,7 +88,7 @@ static void *open_detector_thread(void *argument)
     return NULL;
 }
 
-/* Waits for the detector. */
+/* Waits until the detector is open. */
 static int join_detector(pnr_processing *p, pnr_error *error)
 {
     if (p->is_opening)

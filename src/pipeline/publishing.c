@@ -114,7 +114,7 @@ void pnr_publishing_wake(pnr_publishing *p, bool is_idle)
 
 /* --- the publishing thread --- */
 
-/* Counts results that found the queue full. Their numbers stay unused. */
+/* Counts results that the full queue refused. Their numbers stay unused. */
 static void count_unsent(pnr_publishing *p, uint64_t n_unsent)
 {
     if (n_unsent == 0)
@@ -141,7 +141,8 @@ static void take_record(pnr_publishing *p, const void *record)
     }
 }
 
-/* Passes on what is buffered, then waits for the next record. */
+/* Calls the tap's pause, and sends packs if the processing thread is idle. Then waits for the next
+ * record. */
 static void wait_for_record(pnr_publishing *p)
 {
     const pnr_pipeline_options *options = p->parts.options;
@@ -149,7 +150,7 @@ static void wait_for_record(pnr_publishing *p)
     if (p->is_fresh && options->pause != NULL)
         options->pause(options->tap_context);
     p->is_fresh = false;
-    (void)pnr_publisher_subscribers(p->publisher); /* hostile peers are disconnected soon */
+    (void)pnr_publisher_subscribers(p->publisher); /* this also disconnects hostile peers */
     if (atomic_load(&p->is_idle))
         (void)pnr_publisher_flush(p->publisher);
     if (p->spins)
@@ -189,7 +190,8 @@ static void *publish_thread(void *argument)
 
     pnr_realtime_touch_stack();
     for (;;) {
-        const bool is_over = atomic_load(&p->is_over); /* before the queue is seen empty */
+        const bool is_over = atomic_load(&p->is_over); /* read before the queue, so that no record
+                                                        * is missed */
         const bool has_next = atomic_load(&p->next) != NULL;
         const void *record = pnr_queue_front(p->queue);
 
@@ -213,7 +215,8 @@ static void *publish_thread(void *argument)
 
 /* --- start and stop --- */
 
-/* Waits at most wait_s for a subscriber, and lets the service manager know that this is no hang. */
+/* Waits at most wait_s for a subscriber. Meanwhile sends WATCHDOG to the service manager, which
+ * would take the wait for a hang. */
 static bool wait_for_subscriber(pnr_publishing *p, double wait_s)
 {
     const pnr_notify *service = p->parts.options->service;
@@ -259,9 +262,10 @@ pthread_t pnr_publishing_thread(const pnr_publishing *p)
 
 /* --- create and destroy --- */
 
-/* Returns the size of the queue in bytes. A live stream: the results of live_s, plus CELLS_BYTES of
- * cells, but at least two profiles or maps: a record is contiguous, so with less the second one
- * would not fit before the end of the memory while the queue is empty. A recording: one result. */
+/* Returns the size of the queue in bytes. For a live stream it has space for the results of live_s
+ * seconds and for CELLS_BYTES of cells, but for at least two profiles or maps. A record is
+ * contiguous: with less memory, even an empty queue may have no contiguous space. For a recording
+ * it has space for at least one result. */
 static size_t queue_capacity(const pnr_setup *setup, size_t cells_bytes, bool is_live)
 {
     const double dwell_s =

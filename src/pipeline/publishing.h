@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The publishing thread: takes results from a queue, and sends, prints and counts them. It may wait
- * for a subscriber, a pipe or a disk; the processing thread never does for a live stream. */
+ * for
+ * a subscriber, a pipe or a disk. The processing thread of a live stream never waits for these. */
 #ifndef PNR_PUBLISHING_H
 #define PNR_PUBLISHING_H
 
@@ -21,20 +22,21 @@
 
 #include <pthread.h>
 
-/* What the publishing thread needs of the others. All pointers outlive it. */
+/* The parts of a run that the publishing thread uses. All pointers outlive the thread. */
 typedef struct pnr_publishing_parts {
     const pnr_config *config;
     const pnr_pipeline_options *options;
     const pnr_setup *setup;
-    const pnr_source_info *info; /* as at the start */
+    const pnr_source_info *info; /* as at the start of the stream */
     const pnr_acquisition *acquisition;
     const pnr_turns *turns; /* of the processing thread */
     const pnr_realtime *realtime;
     pnr_events *events;
-    const char *engine;             /* "cpu/library" */
+    const char *engine;             /* such as "cpu/library" */
     const pnr_isolation *isolation; /* NULL: the engine is in this process */
     pnr_reload
-        *reload; /* is asked when the user wants a new configuration; NULL: it never changes */
+        *reload; /* reads a new configuration when the user wants one; NULL: the configuration never
+                  * changes */
     bool is_live;
 } pnr_publishing_parts;
 
@@ -45,8 +47,8 @@ typedef struct pnr_publishing pnr_publishing;
 int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **out,
                           pnr_error *error);
 void pnr_publishing_destroy(pnr_publishing *publishing);
-/* Makes what results of another configuration need: all but the publisher, the recorder and the
- * thread. Errors as for create. */
+/* Creates the description of maps and the queue for the results of another configuration. Opens no
+ * publisher, tracker, recorder or thread. Errors as for create. */
 int pnr_publishing_prepare(const pnr_publishing_parts *parts, pnr_publishing **out,
                            pnr_error *error);
 /* Bytes that pnr_publishing_create allocates for the queue. */
@@ -55,45 +57,47 @@ size_t pnr_publishing_bytes(const pnr_setup *setup, bool is_live);
 /* Waits for a subscriber as publisher.wait_s says, then starts the thread. PNR_OK,
  * PNR_ENOMEMORY. */
 int pnr_publishing_start(pnr_publishing *publishing, pnr_error *error);
-/* Ends the thread after the last result, and sends what a pack still holds. */
+/* Ends the thread after the last result, and sends the results that are still in a pack. */
 void pnr_publishing_stop(pnr_publishing *publishing);
 pthread_t pnr_publishing_thread(const pnr_publishing *publishing);
 
-/* Warns of n_bytes > 0 bytes after the last whole sample. Their number is known at the start of a
- * file, and at the end of a pipe. */
+/* Logs a warning if n_bytes > 0 bytes follow the last whole sample. This number is known at the
+ * start of a file, and at the end of a pipe. */
 void pnr_publishing_log_trailing(uint64_t n_bytes);
 
 /* --- the processing thread --- */
 
-/* Lends memory for the next result; never NULL. A recording waits for a slow reader of results. For
- * a live stream the memory is not in the queue when that is full. */
+/* Lends memory for the next result; never NULL. A recording waits for a slow reader of results. If
+ * the queue of a live stream is full, the lent memory is not in the queue. */
 pnr_made *pnr_publishing_reserve(pnr_publishing *publishing);
-/* Appends the lent result with its cells (NULL: none), or counts it as unsent. A live stream passes
- * over cells that find no space. */
+/* Appends the lent result with its cells (NULL: none), or counts it as unsent. If the queue of a
+ * live stream has no space for the cells, only the result is appended. */
 void pnr_publishing_commit(pnr_publishing *publishing, const float *cells);
 /* Appends the present account of samples and windows. failure: the code of the last submit that
  * failed. must: waits for space; otherwise nothing is appended to a full queue. */
 void pnr_publishing_account(pnr_publishing *publishing, const pnr_account *account, int failure,
                             const pnr_device_state *devices, bool must);
-/* True when a tenth of a second has passed since the last time that this was true. The processing
- * thread calls it all the time: a pause of engine.deadline_hang is reported as an event. */
+/* Returns true when a tenth of a second has passed since it last returned true. The processing
+ * thread calls it in each turn. A pause of more than engine.deadline_hang between two calls is
+ * reported as an event. */
 bool pnr_publishing_wants_account(pnr_publishing *publishing);
-/* Wakes the thread after commits. is_idle: the processing thread waits for samples, and packs that
- * are not full are sent. */
+/* Wakes the publishing thread after commits. is_idle: the processing thread waits for samples. Then
+ * the publishing thread also sends packs that are not full. */
 void pnr_publishing_wake(pnr_publishing *publishing, bool is_idle);
 
-/* The next results are those of *next, which prepare has made, from `sample` on; `skipped` samples
- * before it are in no window. When all earlier results are published, the thread begins a new run
- * and exchanges its parts with *next. has_taken: this has happened; any thread may call it. */
+/* From `sample` on, results belong to *next, which pnr_publishing_prepare has created. The
+ * `skipped` samples before `sample` are in no window. When all earlier results are published, the
+ * thread begins a new run and exchanges its parts with *next. Then has_taken returns true. Any
+ * thread may call has_taken. */
 void pnr_publishing_change(pnr_publishing *publishing, pnr_publishing *next, uint64_t sample,
                            uint64_t skipped);
 bool pnr_publishing_has_taken(const pnr_publishing *next);
 
 /* --- after stop --- */
 
-/* Calls options->finish, checks the account of the run, and reports it to subscribers and to the
- * log. positions: those of the ring. Returns code, the error of options->finish, or PNR_EINTERNAL:
- * the sums of the account do not hold. */
+/* Calls options->finish, checks the account of the run, and reports the account to subscribers and
+ * to the log. positions: number of samples that the ring has counted. Returns `code`, the error of
+ * options->finish, or PNR_EINTERNAL: the sums of the account do not hold. */
 int pnr_publishing_close_account(pnr_publishing *publishing, uint64_t positions, int code,
                                  pnr_error *error, pnr_account *account);
 

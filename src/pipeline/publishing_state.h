@@ -19,21 +19,22 @@
 struct pnr_publishing {
     pnr_publishing_parts parts;
     pthread_t thread;
-    atomic_bool is_over;        /* no record will come */
+    atomic_bool is_over;        /* no more records follow */
     atomic_bool is_idle;        /* the processing thread waits for samples */
-    bool spins, packs, is_live; /* of all configurations of the run */
-    /* NULL, or after the last record of `queue`: the parts of another configuration */
+    bool spins, packs, is_live; /* the same for all configurations of the run */
+    /* parts of another configuration, used after the last record of `queue`; NULL: none */
     pnr_publishing *_Atomic next;
-    uint64_t next_sample, next_skipped; /* of its first window, and before it */
+    uint64_t next_sample, next_skipped; /* first sample of its first window; samples skipped before
+                                         * that sample */
     atomic_bool has_taken;              /* the thread has exchanged these parts with its own */
 
     /* --- the processing thread --- */
     pnr_queue *to;               /* the queue that gets records */
-    size_t cells_bytes;          /* of the cells of a result; 0: none */
+    size_t cells_bytes;          /* bytes of the cells of a result; 0: no cells */
     pnr_made *made;              /* the lent result */
     bool has_cells;              /* the lent memory has space for the cells */
     pnr_made spare;              /* lent while the queue is full */
-    uint64_t n_unsent;           /* results that found the queue full since the last record */
+    uint64_t n_unsent;           /* results refused by the full queue since the last record */
     _Atomic uint64_t account_ns; /* time of the last account */
 
     /* --- the publishing thread --- */
@@ -41,22 +42,23 @@ struct pnr_publishing {
     pnr_publisher *publisher;
     pnr_result_recorder *recorder; /* NULL: recorder.results is empty */
     pnr_report report;             /* report of the present dwell */
-    pnr_map_info map;              /* map of the present dwell; its row alone describes a profile */
+    pnr_map_info map;              /* describes the map of the present dwell; map.row describes its
+                                    * profile */
     const char **code_names;       /* [plan.n_codes] names of the codes in the map */
     double gate_delay_s; /* delay of gate_first_cell if the zero delay is radar.zero_delay_s */
     size_t gate_first_cell;
     pnr_zero_tracker zero;
     pnr_slip_tracker slip;
-    bool is_zero_kept;    /* the zero delay is kept in radar.zero_state_path */
+    bool is_zero_kept;    /* the zero delay is written to radar.zero_state_path */
     bool is_zero_refused; /* a write of the state failed */
     bool is_fresh;        /* a record was taken since the last pause */
     pnr_account samples;  /* the last account of samples and windows */
     pnr_account account;  /* the counts of results */
     int failure;          /* code of the last submit that failed */
     pnr_device_state devices;
-    pnr_devices lost_told;  /* lost devices that are logged */
-    uint64_t n_told;        /* number of dropped windows that are logged */
-    uint64_t n_unsent_told; /* as n_told, of results that found the queue full */
+    pnr_devices lost_told;  /* lost devices that have been reported */
+    uint64_t n_told;        /* number of dropped windows that have been reported */
+    uint64_t n_unsent_told; /* number of unsent results that have been reported */
     bool does_hang;         /* the processing thread has made no turn for engine.deadline_hang */
     bool is_clipping;       /* the last dwell had clipped samples */
     pnr_deadline deadline;
@@ -78,19 +80,20 @@ void pnr_publishing_give_cells(pnr_publishing *p, const pnr_dwell *dwell, const 
 
 /* --- report.c --- */
 
-/* Makes the report of a result; tracks, counts, publishes and taps it. */
+/* Makes the report of a result, updates the trackers and the counts, publishes the report, and
+ * calls the tap. */
 void pnr_publishing_report(pnr_publishing *p, const pnr_made *made);
 
 /* --- publishing.c --- */
 
-/* Sends what a pack still holds. */
+/* Sends the results that are still in a pack. */
 void pnr_publishing_finish_pack(pnr_publishing *p);
 
 /* --- change.c --- */
 
-/* Starts the trackers. That of the zero delay starts from the state file, if there is one. */
+/* Starts the trackers. The tracker of the zero delay reads the state file, if there is one. */
 void pnr_publishing_begin_trackers(pnr_publishing *p);
-/* Sets what all reports and the deadline take from the configuration. */
+/* Sets the members of all reports, and the deadline, that depend on the configuration. */
 void pnr_publishing_begin_reports(pnr_publishing *p);
 /* Exchanges the parts with those of p->next, and begins another run. */
 void pnr_publishing_take_change(pnr_publishing *p);

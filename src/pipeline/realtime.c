@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the operating system for locked memory, processors and priorities for the two threads. A
- * refusal is never fatal. */
+/* Asks the operating system for locked memory, processors and priorities for the threads of a run.
+ * A refusal is never fatal. */
 #include "pipeline/realtime.h"
 
 #include "base/log.h"
@@ -122,7 +122,7 @@ static void set_processing(pnr_realtime *r, const pnr_config *config)
 void pnr_realtime_enter(pnr_realtime *r, const pnr_config *config, pthread_t acquisition,
                         pthread_t publishing, bool has_worker)
 {
-    /* The first has the highest priority: if acquisition is late, samples are lost, while a result
+    /* The first thread has the highest priority. If acquisition is late, samples are lost; a result
      * may wait. */
     const pthread_t threads[] = {acquisition, pthread_self(), publishing};
 

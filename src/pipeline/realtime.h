@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the operating system for locked memory, processors and priorities for the two threads. A
- * refusal is never fatal. */
+/* Asks the operating system for locked memory, processors and priorities for the threads of a run.
+ * A refusal is never fatal. */
 #ifndef PNR_REALTIME_H
 #define PNR_REALTIME_H
 
@@ -21,9 +21,10 @@ typedef struct pnr_realtime {
     struct sched_param param;
 } pnr_realtime;
 
-/* Locks memory. The processing thread calls this after it has allocated all its memory, before the
- * acquisition thread begins. A finite RLIMIT_MEMLOCK without CAP_IPC_LOCK counts as a refusal: an
- * allocation beyond the limit would fail, and libzmq would end the program. */
+/* Locks memory if realtime.lock_memory asks for it. The processing thread calls this after it has
+ * allocated all its memory, before the acquisition thread begins. A finite RLIMIT_MEMLOCK without
+ * CAP_IPC_LOCK counts as a refusal: an allocation beyond the limit would fail, and libzmq would end
+ * the program. */
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
 /* Sets the processors and priorities of the processing thread, which calls this, and of the
  * acquisition thread, which already runs. The publishing thread gets a priority only. has_worker:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reload thread: compares the new configuration with the old one, and opens its parts while the
- * run goes on. */
+/* The reload thread: compares the new configuration with the old one, and opens the new parts while
+ * the run goes on. */
 #include "pipeline/reload.h"
 
 #include "base/clock.h"
@@ -25,7 +25,8 @@ struct pnr_reload {
     atomic_bool is_taken;       /* the processing thread has exchanged them */
 };
 
-/* A run does not change what it has opened, or what all configurations share. */
+/* Keys that a run cannot change: they belong to parts that stay open or that all configurations
+ * share. */
 static const pnr_config_part fixed[] = {
     {"stream", NULL},   {"source", NULL},      {"transmit", NULL}, {"ring", NULL},
     {"realtime", NULL}, {"publisher", NULL},   {"recorder", NULL}, {"engine", "device"},
@@ -83,8 +84,8 @@ static int open_next(pnr_pipeline *next, pnr_error *error)
     return pnr_pipeline_open_next(next, error);
 }
 
-/* Waits until the run no longer uses the parts that remain in *next: the old ones, or the new ones
- * if they are given up. */
+/* Waits until the run no longer uses the parts in *next. After an exchange these are the old parts;
+ * after a refusal these are the new parts. */
 static void wait_for_exchange(pnr_reload *r, const pnr_pipeline *next)
 {
     while (!atomic_load(&r->is_over) &&
@@ -132,7 +133,7 @@ static void *reload_thread(void *argument)
 
     for (;;) {
         while (sem_wait(&r->asked) != 0)
-            ; /* EINTR */
+            ; /* a signal interrupts sem_wait (EINTR) */
         if (atomic_load(&r->is_over))
             return NULL;
         reload_once(r);

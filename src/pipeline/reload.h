@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Another configuration during a run: a thread reads it and opens its parts, and the processing
- * thread takes them at the edge of a window. */
+/* Changes the configuration during a run. A thread reads the new configuration and opens its parts.
+ * The processing thread takes the parts at the edge of a window. */
 #ifndef PNR_RELOAD_H
 #define PNR_RELOAD_H
 
@@ -19,21 +19,24 @@ typedef struct pnr_reload pnr_reload;
         next->member = kept;                                                                       \
     } while (0)
 
-/* Starts the thread. The workers that it starts live as long as it does. PNR_OK, PNR_ENOMEMORY. */
+/* Starts
+ * the thread. A worker that this thread starts ends with the thread. PNR_OK, PNR_ENOMEMORY. */
 int pnr_reload_create(pnr_pipeline *run, pnr_reload **out, pnr_error *error);
-/* Ends the thread, after the publishing thread, and closes parts that were not taken. */
+/* Ends the thread, and closes parts that were not taken. Call this after the publishing thread has
+ * ended. */
 void pnr_reload_destroy(pnr_reload *reload);
 
-/* Asks for a reload. What is asked for during a reload follows it as one more. */
+/* Asks for a reload. All calls during a reload cause together one more reload. */
 void pnr_reload_ask(pnr_reload *reload);
 
 /* --- the processing thread --- */
 
-/* True if parts are ready. It stays true until they are taken or refused. reload: NULL is false. */
+/* Returns true while parts are ready, until they are taken or refused. Returns false if `reload` is
+ * NULL. */
 bool pnr_reload_is_ready(const pnr_reload *reload);
-/* Exchanges the parts of the run with those that are ready. No view is lent. */
+/* Exchanges the parts of the run with the parts that are ready. No view may be lent. */
 void pnr_reload_take(pnr_reload *reload);
-/* Gives up the parts that are ready, for this reason. */
+/* Refuses the parts that are ready, and reports the reason. */
 void pnr_reload_refuse(pnr_reload *reload, const char *reason);
 
 #endif

@@ -21,8 +21,8 @@ static void fill_time(const pnr_publishing *p, pnr_report *report)
                                        : 0;
 }
 
-/* True when samples are larger than any receiver gives: their mean power is too large, or the power
- * of the correlation is beyond single precision. */
+/* True when samples are larger than those of any receiver: their mean power is too large, or the
+ * power of the correlation exceeds single precision. */
 static bool has_huge_samples(const pnr_dwell *dwell)
 {
     const double mean = dwell->energy / (double)dwell->n_valid;
@@ -69,7 +69,7 @@ static void publish_report(pnr_publishing *p)
         p->account.unsent_publish_refused++;
 }
 
-/* Hands the report to the recorders. */
+/* Passes the report to the recorders. A strong echo triggers the recorder of samples. */
 static void record_report(const pnr_publishing *p)
 {
     const pnr_report *report = &p->report;
@@ -89,7 +89,7 @@ static void record_report(const pnr_publishing *p)
     pnr_sample_recorder_search(samples, report->sample);
 }
 
-/* Reports the first dwell of those in a row that have clipped samples. */
+/* Reports the first of consecutive dwells that have clipped samples. */
 static void tell_clipping(pnr_publishing *p, const pnr_dwell *dwell)
 {
     const bool is_clipping = dwell->n_clipped > 0;
@@ -106,7 +106,7 @@ static void tell_clipping(pnr_publishing *p, const pnr_dwell *dwell)
     p->is_clipping = is_clipping;
 }
 
-/* Sets the latency: the report is about to be published. */
+/* Sets the latency of the report, just before its publication. */
 static void time_report(pnr_publishing *p, pnr_report *report)
 {
     const uint64_t latency_ns = pnr_clock_ns() - report->ready_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The work after the engine: passes each dwell of a result to the account, the detector and the
- * publishing thread. */
+/* The work after the engine: counts the samples of a result, detects the echoes of its dwells, and
+ * passes the dwells to the exchange. */
 #include "pipeline/processing.h"
 
 #include "engine/plan.h"
@@ -67,7 +67,7 @@ static const float *cells_of(const pnr_pending_result *of, size_t d)
                            : NULL;
 }
 
-/* Detects dwell d and passes it to the publishing thread. */
+/* Takes the detection of dwell d from the team, and passes the dwell to the exchange. */
 static void report_dwell(pnr_processing *p, const pnr_pending_result *of, size_t d)
 {
     const pnr_windows *windows = &of->windows;
@@ -112,7 +112,7 @@ static void add_result(pnr_processing *p, const pnr_pending_result *of)
     pnr_team_add(p->team, view_dwell, of, of->result.n_dwells, n_candidates);
 }
 
-/* Finishes the view of a result whose dwells are all committed. */
+/* Finishes the view of a result. All dwells of the result are committed. */
 static void finish_view(pnr_processing *p, const pnr_account *account)
 {
     const pnr_counted counted = pnr_processing_counted(p, account);

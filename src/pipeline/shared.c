@@ -23,7 +23,7 @@ size_t pnr_shared_write_view(pnr_shared_view *to, int kind, const pnr_windows *w
 {
     const size_t n_dwells = kind == PNR_VIEW_END    ? 0
                             : windows->n_dwells > 0 ? windows->n_dwells
-                                                    : 1; /* a part has one */
+                                                    : 1; /* a part has one dwell */
     char *at = (char *)(to + 1);
 
     *to = (pnr_shared_view){

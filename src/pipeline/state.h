@@ -15,16 +15,19 @@
 
 #include <pthread.h>
 
-/* Either a run, or the parts of another configuration that a run will exchange with its own. */
+/* Either a run, or the parts of another configuration. A run exchanges its own parts with such
+ * parts. */
 struct pnr_pipeline {
     pnr_pipeline *before;   /* the run that these parts are for; NULL: this is a run */
-    pnr_config *own_config; /* read during the run; NULL: that of the caller */
+    pnr_config *own_config; /* a configuration that was read during the run; NULL: `config` is the
+                             * caller's */
     const pnr_config *config;
     const pnr_pipeline_options *options;
     pnr_source_info info;
     struct {
         uint64_t first, end;
-    } part;       /* the positions of the account, whole dwells of a recording; end 0: all */
+    } part;       /* the samples of the run, which are whole dwells of a recording; end 0: all
+                   * samples */
     bool is_live; /* samples arrive at a fixed rate and cannot wait */
     pnr_setup *setup;
     void *memory;                /* memory of the ring; the engine or `isolation` owns it */
@@ -34,31 +37,32 @@ struct pnr_pipeline {
     pthread_t thread;
     pnr_realtime realtime;
     pnr_events events;
-    pnr_publishing *publishing;  /* with `before`: only what results need */
-    pnr_ring_division *division; /* with `before` */
+    pnr_publishing *publishing;  /* with `before`: made by pnr_publishing_prepare */
+    pnr_ring_division *division; /* with `before`: how the ring divides its samples into windows */
     pnr_reload *reload;          /* NULL: the configuration never changes */
 
     /* --- the processing thread --- */
     pnr_turns turns;           /* for the watchdog */
     pnr_exchange exchange;     /* the ring and the publishing thread */
-    pnr_processing processing; /* in this process, unless there is an isolation */
-    pnr_isolation *isolation;  /* NULL: none */
+    pnr_processing processing; /* has the engine, unless a worker has it */
+    pnr_isolation *isolation;  /* the worker; NULL: none */
     pnr_account account;       /* account of samples and windows, without the counts that the ring
                                 * keeps */
     int failure;               /* code of the last submit that failed */
     pnr_device_state devices;
-    uint64_t carried; /* samples without a result before the next view, of another configuration */
+    uint64_t carried; /* samples of the last configuration after its last result; added to the next
+                       * view */
     bool is_ended;    /* the ring has ended */
 };
 
 /* Does all slow work and all allocation. Call close also after an error. PNR_EEND: options->stop
- * was set meanwhile. */
+ * was set during this work. */
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error);
 void pnr_pipeline_close(pnr_pipeline *p);
 /* Opens the parts of p->config for the run p->before, whose source, ring and threads go on. Call
  * close also after an error. */
 int pnr_pipeline_open_next(pnr_pipeline *p, pnr_error *error);
-/* Returns the engine and its method, as "cuda/library". */
+/* Returns the engine and its method, such as "cuda/library". */
 const char *pnr_pipeline_engine(const pnr_pipeline *p);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The status of the pipeline, sent once a second, and the account at the end, whose sums must
- * hold. */
+/* Sends the status of the pipeline once a second. Checks the sums of the account at the end. */
 #include "pipeline/publishing_state.h"
 
 #include "base/clock.h"
@@ -12,7 +11,7 @@
 
 static const uint64_t status_period_ns = 1000 * 1000 * 1000;
 
-/* Adds what the recorders lost so far. */
+/* Sets the numbers of samples and results that the recorders have lost so far. */
 static void add_recorders(const pnr_publishing *p, pnr_account *account)
 {
     const pnr_sample_recorder *samples = p->parts.acquisition->recorder;
@@ -55,7 +54,8 @@ static void fill_status(pnr_publishing *p, pnr_status *status)
     }
 }
 
-/* status: the present status; NULL: the program is about to log. */
+/* Reports the progress to options->watch. status: the present status; NULL before the thread writes
+ * to the log. */
 static void show_progress(const pnr_publishing *p, const pnr_status *status)
 {
     pnr_progress progress;
@@ -113,7 +113,7 @@ static void tell_failures(pnr_publishing *p)
     p->n_told = n_dropped;
 }
 
-/* Reports each device that is lost since the last call, as an event. */
+/* Reports each device that was lost since the last call, as an event. */
 static void tell_devices(pnr_publishing *p)
 {
     const pnr_devices *lost = &p->devices.lost;
@@ -129,10 +129,10 @@ static void tell_devices(pnr_publishing *p)
                            "engine %s: device %u is lost; devices left: %zu", p->report.engine,
                            lost->index[i], p->devices.used.n);
     }
-    p->lost_told = *lost; /* a new worker may have them again */
+    p->lost_told = *lost; /* a new worker may use a lost device again */
 }
 
-/* Reports how many results found the queue full since the last call, as one event. */
+/* Reports how many results the full queue has refused since the last call, as one event. */
 static void tell_unsent(pnr_publishing *p)
 {
     const uint64_t n_unsent = p->account.unsent_queue_full;
@@ -148,7 +148,8 @@ static void tell_unsent(pnr_publishing *p)
     p->n_unsent_told = n_unsent;
 }
 
-/* Reports when the processing thread hangs, as in an engine that never returns. */
+/* Reports
+ * when the processing thread begins to hang, for example in an engine that never returns. */
 static void tell_hang(pnr_publishing *p)
 {
     const uint64_t last_ns = atomic_load(&p->account_ns), now = pnr_clock_ns();
@@ -164,7 +165,7 @@ static void tell_hang(pnr_publishing *p)
     p->does_hang = does_hang;
 }
 
-/* Reports what has been counted since the last call, and all events that wait. */
+/* Reports all faults since the last call, and all events that wait. */
 static void tell_all(pnr_publishing *p)
 {
     tell_hang(p);
@@ -204,7 +205,7 @@ void pnr_publishing_log_trailing(uint64_t n_bytes)
                 (unsigned long long)n_bytes);
 }
 
-/* Logs what the user of a finished stream should check or should know. */
+/* Logs warnings about likely mistakes of the user, after a stream without errors. */
 static void log_advice(const pnr_publishing *p, const pnr_account *account)
 {
     const unsigned long long n_results = account->results;

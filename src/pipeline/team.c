@@ -13,10 +13,10 @@
 
 enum {
     MAP_PIECES = PNR_TEAM_DWELLS, /* pieces in the queue, each one dwell of a map */
-    PIECES = 64,                  /* in the queue, else */
-    PIECE_DWELLS = 64,            /* dwells of a piece, at most */
-    PIECE_BYTES = 1 << 17,        /* memory of a piece of several dwells, at most */
-    PIECES_EACH = 2,              /* pieces of a result for each thread, at least */
+    PIECES = 64,                  /* pieces in the queue, if the plan has one row */
+    PIECE_DWELLS = 64,            /* most dwells of a piece */
+    PIECE_BYTES = 1 << 17,        /* most memory of a piece of several dwells */
+    PIECES_EACH = 2,              /* least pieces of a result for each thread */
     PIECE_NS = 40000,             /* approximate work of a piece */
     SPINS = 4000,                 /* polls before a thread sleeps or yields */
     WORTH_NS = 40000,             /* least work that is worth a wake-up */
@@ -29,7 +29,8 @@ enum {
 
 /* Dwells of one result that one thread detects. */
 typedef struct piece {
-    _Alignas(CACHE_LINE) atomic_uint_fast64_t done; /* number of the detected piece plus 1 */
+    _Alignas(CACHE_LINE) atomic_uint_fast64_t done; /* 1 + number of the piece, once all its dwells
+                                                     * are detected */
     pnr_team_view *view;
     const void *context;
     size_t first, n;  /* dwells first .. first + n - 1 of the result */
@@ -44,9 +45,9 @@ typedef struct member {
 } member;
 
 /*
- * Pieces are counted over all results, and the queue has those from `front` to `end`. Pieces below
- * `next` are claimed; those below `limit` may be claimed. A piece stays in its place until its last
- * dwell is taken. If the caller detects alone, `limit` stays behind `front`.
+ * Pieces are numbered over all results. The queue has the pieces front .. end - 1. Pieces before
+ * `next` are claimed. Pieces from `next` to limit - 1 may be claimed. A piece stays in the queue
+ * until its last dwell is taken. If the caller detects alone, `limit` is at most `front`.
  */
 struct pnr_team {
     const pnr_detector *detector; /* detector of the caller */
@@ -60,7 +61,7 @@ struct pnr_team {
     /* the last result */
     pnr_team_view *view;
     const void *context;
-    size_t n_dwells, next_dwell; /* next_dwell: the first one that is in no piece */
+    size_t n_dwells, next_dwell; /* next_dwell: the first dwell that is in no piece */
     size_t piece_dwells;
     bool is_shared; /* the threads detect the waiting dwells */
 
@@ -69,7 +70,7 @@ struct pnr_team {
     char *memory;
     uint64_t front, end;
     size_t n_taken;     /* dwells taken from the piece `front` */
-    const char *unread; /* its next detection */
+    const char *unread; /* next detection of that piece */
     _Alignas(CACHE_LINE) atomic_uint_fast64_t next;
     atomic_uint_fast64_t limit;
 
@@ -96,8 +97,8 @@ static void prefetch(const void *memory, size_t n_bytes)
     __builtin_prefetch((const char *)memory + n_bytes - 1);
 }
 
-/* Prefetches dwell d + DWELLS_AHEAD and the candidates of dwell d + 1. The GPU wrote them, so they
- * are in no cache. */
+/* Prefetches dwell d + DWELLS_AHEAD and the candidates of dwell d + 1. The GPU has written this
+ * memory, so it is in no cache. */
 static void look_ahead(pnr_team_view *view, const void *context, size_t d, size_t end)
 {
     pnr_observed observed;
@@ -221,7 +222,8 @@ static void cut_pieces(pnr_team *team)
     wake(team, team->end - limit);
 }
 
-/* Returns the dwells of a piece, so that its work is worth a claim, and all threads have pieces. */
+/* Returns the number of dwells of a piece. The work of a piece is worth a claim, and there are
+ * pieces for all threads. */
 static size_t choose_piece(const pnr_team *team, size_t work_ns, size_t n_dwells)
 {
     const size_t worth = work_ns > 0 ? PIECE_NS * n_dwells / work_ns : n_dwells;
@@ -270,7 +272,7 @@ static void take_alone(pnr_team *team, const piece *p, pnr_detection *out)
     detect_one(team, team->detector, &observed, 1, out);
 }
 
-/* Reads the next detection of the oldest piece. */
+/* Waits for the oldest piece, and reads its next detection. */
 static void take_shared(pnr_team *team, const piece *p, pnr_detection *out)
 {
     int polls = 0;

@@ -20,14 +20,13 @@ void pnr_team_destroy(pnr_team *team);
 
 /* Adds the dwells 0 .. n_dwells - 1 of a result behind the waiting dwells. context stays valid
  * until the last of the added dwells is taken. n_candidates: candidates of all added dwells. If no
- * dwell waits and there is little work, the caller detects these dwells alone. If dwells are
- * waiting before the call, the caller may add only so many that at most PNR_TEAM_DWELLS wait after
- * it. */
+ * dwell waits and there is little work, the caller detects these dwells alone. If dwells already
+ * wait, at most PNR_TEAM_DWELLS dwells may wait after the call. */
 enum { PNR_TEAM_DWELLS = 256 };
 void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
                   size_t n_candidates);
-/* While is_hurried, the detection of a dwell may take the time of the dwell, multiplied by the
- * number of threads that detect at the same time. Else it may take any time. */
+/* Limits the time of a detection if is_hurried. The limit is dwell_ns times the number of threads
+ * that detect at the same time. */
 void pnr_team_hurry(pnr_team *team, bool is_hurried);
 /* True if the next dwell is detected, so that take does not wait. */
 bool pnr_team_is_ready(const pnr_team *team);

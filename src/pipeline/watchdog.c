@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The watchdog: the service manager hears from the program only while its threads take turns. */
+/* The watchdog: sends messages to the service manager only while the threads make turns. */
 #include "pipeline/watchdog.h"
 
 #include <stddef.h>

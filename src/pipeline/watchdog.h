@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The watchdog: the service manager hears from the program only while its threads take turns. */
+/* The watchdog: sends messages to the service manager only while the threads make turns. */
 #ifndef PNR_WATCHDOG_H
 #define PNR_WATCHDOG_H
 
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The turns of a thread. It counts one at least every 50 ms, also while it waits for samples or for
- * space; a thread that hangs in a driver or an engine counts none. */
+/* The turns of a thread. The thread counts at least one turn every 50 ms, also while it waits for
+ * samples or for space. A thread that hangs in a driver or an engine counts none. */
 typedef struct pnr_turns {
     _Atomic uint64_t n;
     atomic_bool is_over; /* the thread has done its work */
@@ -25,8 +25,8 @@ typedef struct pnr_watchdog {
 
 /* Counts a turn of the calling thread. */
 void pnr_turns_count(pnr_turns *turns);
-/* Sends a message when a quarter of the wanted time has passed since the last one, and each thread
- * has taken a turn since then or is over. now: CLOCK_MONOTONIC in ns. */
+/* Sends a message when a quarter of notify->watchdog_ns has passed since the last message, if each
+ * thread has made a turn since then or is over. now: CLOCK_MONOTONIC in ns. */
 void pnr_watchdog_feed(pnr_watchdog *watchdog, uint64_t now);
 
 #endif

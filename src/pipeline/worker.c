@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The worker: an exchange over shared memory. It ends with its run, or when it is told to. */
+/* The worker: runs the loop of processing.c with an exchange over shared memory. It ends with its
+ * run, or after the end of the stream. */
 #include "pipeline/worker.h"
 
 #include "base/log.h"
@@ -32,7 +33,8 @@ typedef struct worker {
     pnr_processing processing;
     pnr_exchange exchange;
     pnr_realtime realtime;
-    /* Copies of the views that the engine has, a queue, and of the last part. */
+    /* lent:
+     * a queue of copies of the views in the engine. part: a copy of the last part of a dwell. */
     pnr_shared_view *lent[PNR_MAX_IN_FLIGHT], *part;
     size_t n_copies, first_lent, n_lent;
     pnr_made *made;
@@ -40,8 +42,8 @@ typedef struct worker {
 
 /* --- the exchange --- */
 
-/* Copies the oldest record if it is of this kind, and makes its view. Returns false if it is of
- * another kind. */
+/* Copies the oldest record to *to and makes its view, if its kind is `kind`. Returns false if the
+ * record has another kind or the queue is empty. */
 static bool take_view(worker *w, int kind, pnr_shared_view *to, pnr_windows *out)
 {
     const pnr_shared_order *order = &w->shared->order;
@@ -76,7 +78,7 @@ static int peek_view(void *of, size_t at_least, pnr_windows *out)
 {
     worker *w = of;
 
-    (void)at_least; /* the run has peeked with it */
+    (void)at_least; /* the run has applied this limit */
     return take_view(w, PNR_VIEW_PART, w->part, out) ? PNR_OK : PNR_EAGAIN;
 }
 
@@ -95,7 +97,7 @@ static void release_view(void *of, const pnr_counted *counted)
 {
     worker *w = of;
 
-    (void)counted; /* passed on when the results of the view are committed */
+    (void)counted; /* finish_view sends the counts of this view */
     w->first_lent = (w->first_lent + 1) % w->n_copies;
     w->n_lent--;
 }
@@ -111,7 +113,7 @@ static void *reserve_record(worker *w, size_t n_bytes)
             pnr_pause();
         else
             pnr_queue_wait_space(w->results, n_bytes, patience_ns);
-        atomic_fetch_add(&w->shared->turns, 1); /* it is the run that keeps the worker waiting */
+        atomic_fetch_add(&w->shared->turns, 1); /* the worker does not hang: it waits for the run */
     }
     return record;
 }
@@ -202,7 +204,7 @@ static int open_setup(worker *w, pnr_error *error)
     int code = pnr_config_parse(&w->config, (const char *)w->shared + order->config_at,
                                 order->config_bytes, "worker", error);
 
-    /* A method belongs to the engine for which it was chosen, not to one that stands in. */
+    /* engine.method is for engine.name. Another engine chooses its method itself. */
     if (strcmp(order->engine, w->config.engine.name) != 0)
         snprintf(w->config.engine.method, sizeof w->config.engine.method, "auto");
     if (code != PNR_OK || (code = pnr_setup_create(&w->config, order->format, order->n_channels,
@@ -273,7 +275,8 @@ static void report_failure(worker *w, const pnr_error *error)
     pnr_queue_wake(w->results);
 }
 
-/* Names the device that was lost first: in CUDA it takes the others of its process with it. */
+/* Reports the device that was lost first. With CUDA, the other devices of the process are lost
+ * after it. */
 static void report_first_lost(worker *w)
 {
     const pnr_device_state state = pnr_correlator_devices(w->processing.correlator);
@@ -283,7 +286,7 @@ static void report_first_lost(worker *w)
         atomic_store(&w->shared->first_lost, 1 + (size_t)state.lost.index[n_before]);
 }
 
-/* Runs until the run says that its stream has ended. */
+/* Runs until the run sends the end of its stream. */
 static int run_worker(worker *w, pnr_error *error)
 {
     int code = open_worker(w, error);

@@ -3,10 +3,12 @@
 #ifndef PNR_WORKER_H
 #define PNR_WORKER_H
 
-/* The first argument of a worker; its second one is the descriptor of the pnr_shared. */
+/* The first argument of a worker. The second argument is the file descriptor of the memory that
+ * begins with pnr_shared. */
 #define PNR_WORKER_OPTION "--worker"
 
-/* Or PNR_WORKER_OPTION PNR_WORKER_DEVICES ENGINE: writes a pnr_devices to standard output. */
+/* With the arguments PNR_WORKER_OPTION PNR_WORKER_DEVICES ENGINE, the process writes a pnr_devices
+ * to standard output and ends. */
 #define PNR_WORKER_DEVICES "devices"
 
 /* Call this first in main() of each program that sets pnr_pipeline_options.can_isolate. If the

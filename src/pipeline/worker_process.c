@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts, watches and kills a worker. The program runs itself, so both sides are the same build. */
+/* Starts, watches and kills a worker. Run and worker use the same executable file, so they are the
+ * same build. */
 #include "pipeline/worker_process.h"
 
 #include "base/clock.h"
@@ -40,14 +41,15 @@ static size_t round_up(size_t bytes)
 
 /* --- memory --- */
 
-/* Bytes of the queue of views: of all that may be lent, and some parts. */
+/* Returns the bytes of the queue of views. It has space for all views that may be lent, and for
+ * MORE_VIEWS parts. */
 static size_t views_capacity(const pnr_isolation_parts *parts, size_t most_view_bytes)
 {
     return (pnr_isolation_views(parts->setup) + MORE_VIEWS) * most_view_bytes;
 }
 
-/* Bytes of the queue of results. Those of a submit fit, so that neither side waits for the other
- * within one, and one result with cells fits at any time. */
+/* Returns the bytes of the queue of results. It has space for the usual results of a submit, so
+ * neither side waits within a submit. One result with cells always fits. */
 static size_t results_capacity(const pnr_shared_order *order)
 {
     const size_t usual = offsetof(pnr_made, detection.echoes) + USUAL_ECHOES * sizeof(pnr_echo);
@@ -139,8 +141,8 @@ void pnr_worker_close(pnr_worker_process *w)
 
 /* --- the process --- */
 
-/* Clears what an earlier worker left: its state and the queues. Keeps the configuration and the
- * order, and sets the members of the order that the arguments name. */
+/* Clears the state and the queues of an earlier worker. Keeps the configuration and the order, and
+ * sets the members of the order that the arguments name. */
 static void reset_memory(pnr_worker_process *w, const char *engine, const pnr_devices *left_out,
                          uint64_t unreported)
 {
@@ -158,8 +160,8 @@ static void reset_memory(pnr_worker_process *w, const char *engine, const pnr_de
                                 pnr_made_most_bytes(order->cells_bytes));
 }
 
-/* Starts this program again, without priority: it asks for its own. The process gets standard error
- * and the descriptors that `files` duplicates; `files` is destroyed. */
+/* Starts this program again with normal priority: the new process asks for its own priority. It
+ * gets standard error and the descriptors that `files` duplicates. `files` is destroyed. */
 static int spawn_self(pid_t *pid, posix_spawn_file_actions_t *files, char *const arguments[])
 {
     const struct sched_param plain = {.sched_priority = 0};
@@ -193,8 +195,8 @@ static int spawn_worker(pnr_worker_process *w)
     return spawn_self(&w->pid, &files, arguments);
 }
 
-/* Reads the list that another process writes. PNR_OK; PNR_EUNAVAILABLE: it has ended without;
- * PNR_EEND. */
+/* Reads the list of devices that another process writes. PNR_OK; PNR_EUNAVAILABLE: the process has
+ * ended without a list; PNR_EEND: *stop was set. */
 static int read_devices(int fd, const volatile int *stop, pnr_devices *out)
 {
     struct pollfd item = {.fd = fd, .events = POLLIN};
@@ -269,7 +271,7 @@ void pnr_worker_kill(pnr_worker_process *w)
     w->is_started = w->is_ready = false;
 }
 
-/* Returns true if the process has ended; it is then gone. */
+/* Returns true if the process has ended, and sets w->pid to 0. */
 static bool has_ended(pnr_worker_process *w, char *reason, size_t size)
 {
     int status;
