@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Describes
- * profiles and maps: the constants of a run, and the levels and the gate of each result. */
+/* Describes profiles and maps: the constants of a run, and the levels and the gate of each
+ * result. */
 #include "pipeline/publishing_state.h"
 
 #include "engine/plan.h"

@@ -18,8 +18,8 @@ struct pnr_clean {
     const pnr_radar *radar;
     const pnr_plan *plan;
     size_t n_searches, n_copies;
-    float (**copies)[2];   /* [n_copies][n_samples]:
-                            * the delayed code of each echo, then its slope */
+    float (**copies)[2];   /* [n_copies][n_samples]: the delayed code of each echo, then its
+                            * slope */
     double complex *work;  /* [2 n_samples] */
     pnr_removal *removals; /* [max_echoes][PNR_MAX_REMOVALS] */
     size_t n_candidates;

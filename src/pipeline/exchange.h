@@ -28,8 +28,8 @@ typedef struct pnr_made {
                            * commit */
     uint64_t sample;      /* index of the first sample of the dwell */
     uint64_t lost;        /* samples of the dwell that are lost or not finite */
-    uint64_t lost_before; /* all
-                           * samples between the previous result and this dwell, also lost ones */
+    uint64_t lost_before; /* all samples between the previous result and this dwell, also lost
+                           * ones */
     uint64_t ready_ns, submitted_ns, collected_ns; /* as in pnr_windows */
     bool is_restarted;                             /* the first result of a new worker */
     const char *engine;                            /* NULL: the engine of the run */

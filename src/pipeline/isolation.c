@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sends
- * views to the worker, reads its results, and starts another worker when this worker is lost. */
+/* Sends views to the worker, reads its results, and starts another worker when this worker is
+ * lost. */
 #include "pipeline/isolation.h"
 
 #include "base/clock.h"
@@ -120,8 +120,8 @@ bool pnr_isolation_is_degraded(const pnr_isolation *i)
 
 /* --- results --- */
 
-/* True
- * if no number in a result leads outside of its memory. A faulty worker may write any bytes. */
+/* True if no number in a result leads outside of its memory. A faulty worker may write any
+ * bytes. */
 static bool is_possible(const pnr_isolation *i, const pnr_made *made)
 {
     const pnr_plan *plan = &i->parts.setup->plan;
@@ -381,8 +381,8 @@ static void retry_engine(pnr_isolation *i, uint64_t now)
                    "the engine %s works again", i->engines[0]);
 }
 
-/* Checks
- * the worker, at most once in look_ns: starts it, reports that it is ready, or replaces it. */
+/* Checks the worker, at most once in look_ns: starts it, reports that it is ready, or replaces
+ * it. */
 static void look_after_worker(pnr_isolation *i)
 {
     const uint64_t now = pnr_clock_ns();

@@ -26,8 +26,8 @@ static bool may_isolate(const pnr_pipeline *p)
            (p->options->can_isolate || p->config->engine.isolate == PNR_ISOLATE_YES);
 }
 
-/* Returns
- * the length in samples of a ring that holds a live stream while a lost worker is replaced. */
+/* Returns the length in samples of a ring that holds a live stream while a lost worker is
+ * replaced. */
 static size_t bridging_samples(const pnr_pipeline *p)
 {
     enum { SECONDS = 2, MOST_BYTES = 1 << 30 };

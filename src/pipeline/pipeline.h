@@ -41,8 +41,8 @@ typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
 typedef void (*pnr_pipeline_tap_cells)(void *context, const pnr_report *report,
                                        const pnr_map_info *info, const float *cells);
 
-/* The
- * publishing thread calls this when no result waits. A tap can then write its buffered results. */
+/* The publishing thread calls this when no result waits. A tap can then write its buffered
+ * results. */
 typedef void (*pnr_pipeline_pause)(void *context);
 
 /* The caller's thread calls this after the last tap, before the last status is published. code: the

@@ -52,8 +52,8 @@ typedef struct pnr_processing {
 int pnr_processing_choose(pnr_processing *p, const char *engine, pnr_error *error);
 /* Refuses a plan that needs more memory, with a ring of n_samples, than the system has free.
  * Otherwise the system would grant the memory and later kill the program. Before `choose` the
- * engine's
- * memory does not count. has_ring: the ring is already allocated. PNR_OK, PNR_ENOMEMORY. */
+ * engine's memory does not count. has_ring: the ring is already allocated. PNR_OK,
+ * PNR_ENOMEMORY. */
 int pnr_processing_check_memory(const pnr_processing *p, size_t n_samples, bool has_ring,
                                 pnr_error *error);
 /* Opens all parts except the exchange. Call `choose` first. Call close also after an error. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The publishing thread: takes results from a queue, and sends, prints and counts them. It may wait
- * for
- * a subscriber, a pipe or a disk. The processing thread of a live stream never waits for these. */
+ * for a subscriber, a pipe or a disk. The processing thread of a live stream never waits for
+ * these. */
 #ifndef PNR_PUBLISHING_H
 #define PNR_PUBLISHING_H
 

@@ -19,8 +19,8 @@ typedef struct pnr_reload pnr_reload;
         next->member = kept;                                                                       \
     } while (0)
 
-/* Starts
- * the thread. A worker that this thread starts ends with the thread. PNR_OK, PNR_ENOMEMORY. */
+/* Starts the thread. A worker that this thread starts ends with the thread. PNR_OK,
+ * PNR_ENOMEMORY. */
 int pnr_reload_create(pnr_pipeline *run, pnr_reload **out, pnr_error *error);
 /* Ends the thread, and closes parts that were not taken. Call this after the publishing thread has
  * ended. */

@@ -148,8 +148,8 @@ static void tell_unsent(pnr_publishing *p)
     p->n_unsent_told = n_unsent;
 }
 
-/* Reports
- * when the processing thread begins to hang, for example in an engine that never returns. */
+/* Reports when the processing thread begins to hang, for example in an engine that never
+ * returns. */
 static void tell_hang(pnr_publishing *p)
 {
     const uint64_t last_ns = atomic_load(&p->account_ns), now = pnr_clock_ns();

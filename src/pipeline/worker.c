@@ -33,8 +33,8 @@ typedef struct worker {
     pnr_processing processing;
     pnr_exchange exchange;
     pnr_realtime realtime;
-    /* lent:
-     * a queue of copies of the views in the engine. part: a copy of the last part of a dwell. */
+    /* lent: a queue of copies of the views in the engine. part: a copy of the last part of a
+     * dwell. */
     pnr_shared_view *lent[PNR_MAX_IN_FLIGHT], *part;
     size_t n_copies, first_lent, n_lent;
     pnr_made *made;
