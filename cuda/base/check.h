@@ -17,7 +17,7 @@ int pnr_cuda_check(cudaError_t status, const char *what, pnr_error *error);
 int pnr_cuda_check_fft(cufftResult status, const char *what, pnr_error *error);
 int pnr_cuda_check_blas(cublasStatus_t status, const char *what, pnr_error *error);
 
-/* Checks the last launch. It also reports an error of an earlier launch. */
+/* Checks the last launch of a kernel. Also reports an error of an earlier launch. */
 int pnr_cuda_check_launch(const char *kernel, pnr_error *error);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* Enqueues the copy of the job and of the n_windows headers after it, from pinned mapped host
  * memory. A kernel makes this copy. The driver would send fewer than 64 KiB through the command
- * buffer, which is slower than the link, and the samples of the next submit would have to wait.
+ * buffer. This is slower than the link, and the samples of the next submit would have to wait.
  * PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_fetch_job(const pnr_cuda_job *from, pnr_cuda_job *to, size_t n_windows,
                        cudaStream_t stream, pnr_error *error);

@@ -34,15 +34,15 @@ typedef struct pnr_cuda_method {
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
     void (*destroy)(void *work); /* called when the stream is idle; may be NULL */
     /* Enqueues the kernels that compute slot->results from the upload (raw, job, windows), and the
-     * time marks of the stages. The kernels are launched for n_dwells dwells, and the job says how
-     * many of these there really are. The kernels may skip the other dwells, or compute them from
-     * old samples. A graph records this call once. So `compute` never waits or allocates, and joins
-     * the streams that it forks. */
+     * time marks of the stages. The kernels are launched for n_dwells dwells. The job has the
+     * actual number of dwells, which may be smaller. The kernels may skip the other dwells, or
+     * compute them from old samples. A graph records this call once. So `compute` never waits or
+     * allocates, and joins the streams that it forks. */
     int (*compute)(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error);
 } pnr_cuda_method;
 
-/* Asks whether a method supports the plan. PNR_OK: *common has the sizes, *choice describes the
+/* Checks whether a method supports the plan. PNR_OK: *common has the sizes, *choice describes the
  * whole engine, and the caller must close *common. Otherwise returns the code of `suits`, or
  * PNR_ENOMEMORY, and nothing needs to be closed. */
 int pnr_cuda_method_describe(const pnr_cuda_method *method, const pnr_plan *plan,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mixing by the tune, and the sum of the samples of a coherent dwell. */
+/* Mixes samples by the tune, and adds the samples of a coherent dwell. */
 #ifndef PNR_CUDA_MIX_H
 #define PNR_CUDA_MIX_H
 

@@ -10,7 +10,7 @@
 
 enum { PNR_CUDA_WARP = 32, PNR_CUDA_WARPS = PNR_CUDA_THREADS / PNR_CUDA_WARP };
 
-/* Gives every lane the sum; all 32 lanes must call. */
+/* Returns the sum of x over the 32 lanes to every lane. All lanes must call this. */
 template <typename T> static inline __device__ T pnr_cuda_warp_sum(T x)
 {
     for (int lane = PNR_CUDA_WARP / 2; lane > 0; lane /= 2)
@@ -18,7 +18,7 @@ template <typename T> static inline __device__ T pnr_cuda_warp_sum(T x)
     return x;
 }
 
-/* Gives every lane the sum of n energies, in a fixed order; all 32 lanes must call. */
+/* Returns the sum of n energies, in a fixed order, to every lane. All 32 lanes must call this. */
 static inline __device__ pnr_cuda_energy pnr_cuda_sum_energies(const pnr_cuda_energy *parts,
                                                                uint32_t n)
 {

@@ -15,8 +15,8 @@ int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error)
                                        "upload of a table", error);
 }
 
-/* Writes scale / length * conj(DFT of a reference) to `out`, each bin at its place. Zeros extend
- * the reference to `length` samples. spectrum: scratch memory for `length` values. */
+/* Writes scale / length * conj(DFT of a reference) to `out`, bin k at place(length, k). Zeros
+ * extend the reference to `length` samples. spectrum: scratch memory for `length` values. */
 static int fill_spectrum(const double (*reference)[2], size_t n_samples, size_t length,
                          pnr_cuda_place place, double scale, double (*spectrum)[2], float2 *out)
 {
@@ -184,7 +184,8 @@ int pnr_cuda_side_fork(const pnr_cuda_side *side, cudaStream_t main, pnr_error *
 
 int pnr_cuda_side_join(const pnr_cuda_side *side, cudaStream_t main, int code, pnr_error *error)
 {
-    pnr_error *const own_error = code == PNR_OK ? error : NULL; /* the first failure is reported */
+    pnr_error *const own_error = code == PNR_OK ? error : NULL; /* only the first failure is
+                                                                 * reported */
     int join = pnr_cuda_check(cudaEventRecord(side->join, side->stream), "join", own_error);
 
     if (join == PNR_OK)

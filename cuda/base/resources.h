@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Resources that methods use: tables and spectra on the device, transforms, products, a second
- * stream, and how many blocks of a kernel fit. Host only. */
+ * stream, and the limits of the device. Host only. */
 #ifndef PNR_CUDA_RESOURCES_H
 #define PNR_CUDA_RESOURCES_H
 
@@ -12,14 +12,14 @@
  * end. PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error);
 
-/* Gives the place of bin k in a spectrum of n_transform values. */
+/* Returns the index of bin k in a spectrum of n_transform values. */
 typedef size_t (*pnr_cuda_place)(size_t n_transform, size_t k);
 
 /*
- * Fills the spectra of all codes: scale / L * conj(DFT of a code), where zeros extend a code to L.
- * They are computed in double and rounded once. L is n_transform. spectra: [n_codes][oversample][L]
- * on the device, allocated. Bin k lies at place(L, k), or at k where `place` is NULL. PNR_OK,
- * PNR_ENOMEMORY, or as pnr_cuda_check.
+ * Fills the spectra of all codes with scale / L * conj(DFT of a code). L is n_transform; zeros
+ * extend a code to L samples. The values are computed in double precision and rounded once.
+ * spectra: [n_codes][oversample][L] on the device, allocated. Bin k is at index place(L, k), or at
+ * index k if `place` is NULL. PNR_OK, PNR_ENOMEMORY, or as pnr_cuda_check.
  */
 int pnr_cuda_upload_spectra(const pnr_plan *plan, size_t n_transform, pnr_cuda_place place,
                             double scale, float2 *spectra, pnr_error *error);
@@ -42,8 +42,9 @@ int pnr_cuda_transforms_create(pnr_cuda_transforms *transforms, size_t n_points,
                                size_t n_forward, size_t n_inverse, cudaStream_t stream,
                                pnr_error *error);
 void pnr_cuda_transforms_destroy(pnr_cuda_transforms *transforms);
-/* Enqueues the transforms of n rows in whole calls. The final call may transform more rows than are
- * left, and `rows` needs memory for all of them. direction: CUFFT_FORWARD or CUFFT_INVERSE. */
+/* Enqueues the transforms of n rows. All calls of cuFFT have the same number of rows, so the last
+ * call may transform more rows than are left. `rows` needs memory for all these rows. direction:
+ * CUFFT_FORWARD or CUFFT_INVERSE. */
 int pnr_cuda_transforms_run(const pnr_cuda_transforms *transforms, float2 *rows, size_t n,
                             int direction, pnr_error *error);
 

@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) return_results(returning r)
     copy_all((uint64_t *)r.to.dwells, (const uint64_t *)r.from.dwells,
              (size_t)n_dwells * DWELL_WORDS, first, step);
     copy_all(r.to.nonfinite, r.from.nonfinite, (size_t)n_dwells * r.n_periods, first, step);
-    /* i stays below 2^20 * 64 * 19 < 2^32 */
+    /* i is below 2^20 dwells * 64 candidates * 19 words < 2^32 */
     for (uint32_t i = first; i < n_dwells * row; i += step)
         if (i % row < r.from.dwells[i / row].n_candidates * CANDIDATE_WORDS)
             ((uint64_t *)r.to.candidates)[i] = candidates[i];

@@ -19,7 +19,8 @@ typedef struct pnr_cuda_results {
 
 /* Enqueues the copy of the results of a submit to the host, for the actual dwells of the job.
  * n_dwells: the job has at most this many dwells. *sequence becomes job->sequence when all results
- * have arrived. count: device memory, 0 before and after. PNR_OK, or as pnr_cuda_check. */
+ * have arrived. count: number of finished blocks, in device memory; 0 before and after. PNR_OK, or
+ * as pnr_cuda_check. */
 int pnr_cuda_return_results(const pnr_cuda_shape *shape, size_t max_candidates,
                             const pnr_cuda_job *job, const pnr_cuda_results *from,
                             const pnr_cuda_results *to, uint32_t *count,

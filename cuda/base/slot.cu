@@ -253,7 +253,7 @@ int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage,
                           error);
 }
 
-/* Uploads samples [first, end) of a view. On the device its two spans are adjacent. */
+/* Uploads samples [first, end) of a view. On the device the two spans of the view are adjacent. */
 static int upload_samples(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, size_t first, size_t end, pnr_error *error)
 {

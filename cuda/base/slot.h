@@ -13,7 +13,7 @@ struct pnr_cuda_method;
 /* Data that all slots share; it does not change after create. */
 typedef struct pnr_cuda_common {
     pnr_plan plan;        /* its pointers are NULL */
-    pnr_cuda_shape shape; /* transforms, rows and rounds are those of method library */
+    pnr_cuda_shape shape; /* n_transform, rows and rounds are for method library */
     const struct pnr_cuda_method *method;
     double code_energy;
     uint64_t tune_step; /* turns per sample, in units of 2^-64 */
@@ -21,7 +21,7 @@ typedef struct pnr_cuda_common {
     void *shared;       /* data of the method: [method->shared_bytes]; NULL after close */
 } pnr_cuda_common;
 
-/* Graphs of a slot: graph i is for 2^i dwells, the last one for a full submit. */
+/* Graphs of a slot: graph i is for 2^i dwells, the last graph for a full submit. */
 enum { PNR_CUDA_MAX_GRAPHS = 32 };
 
 typedef struct pnr_cuda_slot {
@@ -49,7 +49,7 @@ typedef struct pnr_cuda_slot {
     pnr_cuda_results host;         /* the results, written by the last kernel */
     volatile uint64_t *sequence;   /* number of the last submit whose results are complete */
 
-    /* time marks of plan.measure: mark i - 1 begins stage mark_stage[i], mark i ends it */
+    /* time marks of plan.measure: mark i - 1 begins stage mark_stage[i], mark i ends this stage */
     cudaEvent_t *marks; /* [max_marks] */
     int *mark_stage;    /* [max_marks] */
     size_t n_marks, max_marks;
@@ -57,7 +57,7 @@ typedef struct pnr_cuda_slot {
     /* The part of the next submit that is on the device already. */
     uint64_t advanced_first; /* absolute index of the first sample of this part */
     size_t n_advanced;       /* number of samples of this part */
-    size_t skipped; /* samples of the view before those of the slot, see engine/without.h */
+    size_t skipped; /* samples of the view before the slot's first sample, see engine/without.h */
 
     uint64_t tag;
     size_t n_dwells;
@@ -79,22 +79,23 @@ void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot);
  * the shape, and 4 more. */
 int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage, pnr_error *error);
 
-/* Enqueues the upload of the samples that have arrived since the last call. They belong to the
- * next submit. */
+/* Enqueues the upload of the samples that have arrived since the last call. These samples belong to
+ * the next submit. */
 int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, pnr_error *error);
-/* Sets one bit for each lost sample of [first, first + n_samples) of a view; clears the others. */
+/* Writes one bit for each sample of [first, first + n_samples) of a view: 1 if the sample is lost,
+ * else 0. */
 void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t n_samples,
                              uint32_t *marks);
 /* Enqueues a whole job. On failure it waits until nothing of the job is in flight. */
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
                         pnr_error *error);
-/* Asks whether the results are complete. If `wait` is true, waits for the results: spinning if
- * plan.spin is set, otherwise asleep. PNR_OK; PNR_EAGAIN: not yet complete; or as
+/* Checks whether the results are complete. If `wait` is true, waits for the results: spins if
+ * plan.spin is set, otherwise sleeps. PNR_OK; PNR_EAGAIN: not yet complete; or as
  * pnr_cuda_check. */
 int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool wait,
                         pnr_error *error);
-/* Gives the result of the finished job. PNR_OK, or as pnr_cuda_check. */
+/* Fills *result with the results of the finished job. PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_slot_result(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_result *result,
                          pnr_error *error);
 

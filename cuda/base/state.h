@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Data about windows and dwells that one kernel writes and the next one reads. */
+/* Data about windows and dwells that one kernel writes and later kernels read. */
 #ifndef PNR_CUDA_STATE_H
 #define PNR_CUDA_STATE_H
 

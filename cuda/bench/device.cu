@@ -68,7 +68,8 @@ int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Copies to the memory of one device, from pinned memory of the host or from its own. */
+/* Copies to the memory of one device: from pinned host memory, or from other memory of the
+ * device. */
 typedef struct copies {
     size_t device;
     bool is_host;

@@ -11,10 +11,10 @@ extern "C" {
 
 #include <cuda_runtime.h>
 
-/* Generates the samples of pnr_resident_ops.fill. raw: the samples of all windows, [..][n_channels]
- * in the plan's format; all channels get the same samples. codes: [n_codes][N]; lags: [batch];
- * bins: the frequencies of n_rows rows. All these arrays are in device memory. The pointers in
- * *plan are not read. */
+/* Generates the samples of pnr_resident_ops.fill. raw: [samples of all windows][n_channels] in the
+ * plan's format; all channels get the same samples. codes: [n_codes][N]; lags: [batch]; bins: the
+ * frequencies of n_rows rows. All these arrays are in device memory. The pointers in *plan are not
+ * read. */
 int pnr_cuda_bench_fill(const pnr_plan *plan, void *raw, const float2 *codes, const uint32_t *lags,
                         const double *bins, size_t n_rows, uint64_t seed, cudaStream_t stream,
                         pnr_error *error);

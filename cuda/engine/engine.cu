@@ -57,7 +57,7 @@ static size_t count_devices(void)
     return n_devices > 0 ? (size_t)n_devices : 0;
 }
 
-/* Makes later calls of this thread go to a device: one thread may use several engines. */
+/* Selects the device of later CUDA calls in this thread. One thread may use several engines. */
 static int select_device(size_t device, pnr_error *error)
 {
     return pnr_cuda_check(cudaSetDevice((int)device), "selecting the GPU", error);
@@ -79,7 +79,7 @@ static int probe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Portable memory: any device may read it, not only the one that the thread has selected. */
+/* Allocates portable memory. All devices may read it, not only the selected device. */
 static void *alloc_pinned(size_t bytes)
 {
     void *memory = NULL;
@@ -171,7 +171,7 @@ static void destroy(pnr_engine *engine)
 
 static int create(const pnr_plan *plan, pnr_engine **out, pnr_error *error);
 
-/* Creates the second engine, for search_without. It does not exist for dwells of several looks. */
+/* Creates the second engine, for search_without. A plan of several looks has no second engine. */
 static int create_without(pnr_engine *engine, pnr_error *error)
 {
     const pnr_plan plan = pnr_cuda_without_plan(engine->plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches a dwell again without its echoes: its samples are converted, the echoes are subtracted,
- * and a second engine searches the rest. */
+/* Searches a dwell again without its echoes. The samples are converted, the echoes are subtracted,
+ * and a second engine searches the result. */
 #ifndef PNR_CUDA_WITHOUT_H
 #define PNR_CUDA_WITHOUT_H
 
@@ -9,7 +9,7 @@
 /* The second engine takes cf32 samples and one dwell a submit. The samples of the dwell are
  * converted to cf32, conjugated and tuned on the device, in the slot of the second engine. */
 typedef struct pnr_cuda_without {
-    pnr_engine *engine; /* its plan is that of pnr_cuda_without_plan */
+    pnr_engine *engine; /* its plan comes from pnr_cuda_without_plan */
     const pnr_cuda_common *common;
     pnr_cuda_slot *slot;
 
@@ -21,13 +21,13 @@ typedef struct pnr_cuda_without {
     uint32_t *host_count;
 } pnr_cuda_without;
 
-/* Gives the plan of the second engine. */
+/* Returns the plan of the second engine. */
 pnr_plan pnr_cuda_without_plan(const pnr_plan *plan);
-/* Takes ownership of `engine`, the second engine, even on failure. plan: the plan of the first
- * engine; the second one has pnr_cuda_without_plan(plan). On failure call destroy. */
+/* Stores the second engine, `engine`, in *without, even on failure. plan: the plan of the first
+ * engine; the second engine has pnr_cuda_without_plan(plan). On failure call destroy. */
 int pnr_cuda_without_create(const pnr_plan *plan, pnr_engine *engine, pnr_cuda_without *without,
                             pnr_error *error);
-/* Frees everything except the engine. */
+/* Frees everything except the second engine, which the caller destroys first. */
 void pnr_cuda_without_destroy(pnr_cuda_without *without);
 
 /* Enqueues work that writes the samples of a dwell, without its echoes, into the slot of the second

@@ -97,7 +97,7 @@ static __device__ __forceinline__ void count_window(pnr_fused_search<M> &s, cons
         s.dwell = dwell;
 }
 
-/* Adds energy, clipped and non-finite samples of a window to its dwell. All threads call this. */
+/* Adds the energy and the counts of a window to its dwell. All threads call this. */
 template <int M>
 static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
                                                    size_t window, float energy, uint32_t odd,
@@ -141,7 +141,7 @@ static __device__ __forceinline__ void read_sum(const pnr_cuda_fused &p, float2 
     }
 }
 
-/* Tunes a thread's samples in the buffer and extends them to L. */
+/* Tunes a thread's samples in the buffer and extends the window to L samples. */
 template <int M>
 static __device__ __forceinline__ void extend_window(const pnr_cuda_conversion &c, float2 *buffer,
                                                      bool is_tuned, uint64_t phase, uint32_t u)
@@ -188,8 +188,9 @@ static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const
     }
 }
 
-/* For each neighbour j of each candidate, at lag k, adds c[k + j] conj(c[k]) of a window to a sum.
- * A thread updates every T-th sum, where T threads share a window. */
+/* Adds the products of one window to the sums. The product of a neighbour is c conj(a), where c is
+ * the value at the neighbour and a is the value at its candidate. A thread updates every T-th sum,
+ * where T threads share a window. */
 template <int M>
 static __device__ void add_neighbours(const pnr_fused_search<M> &s,
                                       const pnr_fused_view<M, false> &view, double2 *sums,
@@ -207,9 +208,8 @@ static __device__ void add_neighbours(const pnr_fused_search<M> &s,
     }
 }
 
-/* Writes the neighbours j of the candidates at lags k: the sum over windows of c[k + j] conj(c[k]),
- * divided by sqrt(P[k]). P[k] is the sum at the candidate itself. The caller has passed a
- * barrier. */
+/* Writes the neighbours of the candidates: the sums of add_neighbours, divided by sqrt(P). P is the
+ * sum at the candidate itself. The caller has passed a barrier. */
 template <int M>
 static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out, uint32_t n_kept,
                                          uint32_t u)
@@ -225,7 +225,7 @@ static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out
     }
 }
 
-/* Gives a thread's greatest power and sum of powers to the search. Copies the powers to p.power. */
+/* Copies a thread's powers to p.power, and returns pnr_fused_note_found of these powers. */
 template <int M>
 static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, const float *cells,
                                 size_t dwell, uint32_t u)
@@ -252,7 +252,7 @@ static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p,
     return pnr_fused_note_found(s, best, sum, s.threshold, u);
 }
 
-/* Searches the powers of a dwell. All threads call it, after a barrier. Its last step is another
+/* Searches the powers of a dwell. All threads call this after a barrier. The last step is another
  * barrier. */
 template <int M>
 static __device__ __forceinline__ void
@@ -305,7 +305,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 #pragma unroll 1
         for (uint32_t cell = u; cell < n_samples * p.oversample; cell += T)
             cells[cell] = 0;
-            /* The first pass adds all powers, half lags before integer ones. The second pass adds
+            /* The first pass adds all powers, half lags before integer lags. The second pass adds
              * the neighbours of the kept candidates. A coherent dwell measures its windows one by
              * one before it transforms their sum. */
 #pragma unroll 1

@@ -117,7 +117,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     const pnr_fused_view<M, true> view = {buffer};
     const int u = thread.u;
     const uint32_t together = M > 1 ? 1 : blockDim.x / T, step = gridDim.x * together;
-    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* blocks share the windows */
+    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* first window of these
+                                                                      * threads */
     word raw[32];
 
     /* For a window after the last one of the submit, this loads old samples. */
@@ -173,7 +174,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
             pnr_fused_count(s, p, &dwell, window, L, n_lost, scale * scale, u % 32);
             pnr_fused_begin(s, p, dwell, L, p.first_threshold, u % 32);
         });
-        /* Stores the values for the search. The arithmetic around this hides the stores. */
+        /* Stores the values for the search. The arithmetic before and after hides the time of the
+         * stores. */
         thread.put_column(v);
 
         const float threshold = s.threshold;
@@ -193,7 +195,7 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         if (p.profile != NULL || p.power != NULL)
             return_profile<M>(p, thread.column, window, u, threshold < INFINITY);
         /* The next samples arrive during the search. The last window loads its own samples again,
-         * since a condition would keep the old ones in registers throughout the loop. */
+         * since a condition would keep the old samples in registers throughout the loop. */
         load(s.n_windows - window > step ? window + step : window);
         pnr_fused_sync<M>();
         if (pnr_fused_is_first<M>())

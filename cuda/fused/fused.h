@@ -52,7 +52,7 @@ const pnr_cuda_fused_size *pnr_cuda_fused_find_plain(pnr_format format, size_t n
 const pnr_cuda_fused_size *pnr_cuda_fused_find_dwells(size_t n_transform);
 size_t pnr_cuda_fused_cells_bytes(const pnr_plan *plan);
 
-/* Returns the place of bin k in a spectrum of n_transform bins, counted in float2. */
+/* Returns the index of bin k in a spectrum of n_transform float2 values. */
 size_t pnr_cuda_fused_place(size_t n_transform, size_t k);
 
 #endif

@@ -159,7 +159,7 @@ static int launch_kernel(const pnr_cuda_common *common, pnr_cuda_slot *slot, siz
         find_plain(plan) != NULL ? "correlate_windows" : "correlate_dwells", error);
 }
 
-/* One kernel does all stages, so its time counts as that of the last stage. */
+/* One kernel does all stages, so its time counts as the time of the last stage. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {

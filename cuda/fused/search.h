@@ -14,16 +14,18 @@ template <int M> struct alignas(16) pnr_fused_search {
     pnr_dwell dwell;    /* the result so far */
     float threshold;    /* threshold of the first search; infinite: no candidate is possible */
     uint32_t n_windows; /* windows of the submit */
-    uint32_t odd;       /* clipped samples in the lower 16 bits, non-finite ones in the upper */
+    uint32_t odd;       /* number of clipped samples in the lower 16 bits, of non-finite samples in
+                         * the upper 16 */
     double energy[M];   /* energy of the samples of each warp */
     float2 found[pnr_fused_size<M>::THREADS]; /* result of pnr_fused_note_found for each thread */
-    uint64_t keys[PNR_FUSED_LIST];            /* maxima; at the end the kept ones in lag order */
-    uint64_t kept[PNR_MAX_CANDIDATES];        /* keys, the strongest first */
+    uint64_t keys[PNR_FUSED_LIST];            /* keys of maxima; at the end only the kept keys, in
+                                               * lag order */
+    uint64_t kept[PNR_MAX_CANDIDATES];        /* the kept keys, the strongest first */
 };
 
 /* The powers that are searched. The plain kernel computes these from the complex values in the
  * buffer, one window of L lags for each dwell. The general kernel has stored the powers in lag
- * order, with half lags between the integer ones. */
+ * order, with half lags between the integer lags. */
 template <int M, bool IS_PLAIN> struct pnr_fused_view {
     const float2 *buffer; /* complex values, real and imaginary part swapped */
     const float *power;
@@ -85,8 +87,8 @@ static __device__ __forceinline__ void pnr_fused_note_energy(pnr_fused_search<M>
 }
 
 /* Returns the greatest power of a thread and the sum of the thread's powers. Returns 0 instead of
- * the sum if the greatest power is above the threshold. With M > 1 it also stores the two results
- * in s. All threads call it. */
+ * the sum if the greatest power is above the threshold. With M > 1 also stores both values in
+ * s.found. All threads call this. */
 template <int M>
 static __device__ __forceinline__ float2 pnr_fused_note_found(pnr_fused_search<M> &s, float best,
                                                               float sum, float threshold,
@@ -125,8 +127,8 @@ pnr_fused_count(pnr_fused_search<M> &s, const pnr_cuda_fused &p, pnr_dwell *dwel
     }
 }
 
-/* Sets the floor and the threshold of the first search. ratio: threshold / floor. Only the
- * warp that has called pnr_fused_count calls it. */
+/* Sets the floor and the threshold of the first search. ratio: threshold / floor. Only the warp
+ * that has called pnr_fused_count calls this. */
 template <int M>
 static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
                                                        const pnr_cuda_fused &p, pnr_dwell dwell,
@@ -149,8 +151,8 @@ typedef struct pnr_fused_tally {
     double noise;     /* this lane's part of the sum of P over all integer lags */
 } pnr_fused_tally;
 
-/* Puts the strongest of n keys into lag order, drops the others, and returns the number kept. The
- * loops are not unrolled, since they run seldom and should need few registers. */
+/* Keeps the strongest of n keys, in lag order. Returns the number of kept keys. The loops are not
+ * unrolled, since they run seldom and should need few registers. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s, uint32_t n,
                                                           uint32_t max_candidates, uint32_t lane)
@@ -217,9 +219,9 @@ pnr_fused_scan_column(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> 
     }
 }
 
-/* Writes candidate i with its neighbours to the results. Each lane takes one neighbour. The lane
- * adds the neighbour's power to *taken if no earlier candidate reaches that lag. Returns the number
- * of neighbours whose power was added. */
+/* Writes candidate i with its neighbours to the results. Each lane writes one neighbour, and adds
+ * the neighbour's power to *taken if no earlier candidate has a neighbour at the same lag. Returns
+ * the number of neighbours whose power was added. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ uint32_t
 pnr_fused_return_candidate(const pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,
@@ -267,7 +269,7 @@ static __device__ __forceinline__ void pnr_fused_sum_both(double *x, double *y, 
 
 /* Finds the columns with a cell above the threshold. *columns: lane w gets a bit for each such
  * column of warp w. Returns a bit for each warp that has such a column. Adds the powers of all
- * other columns to *noise. own: what pnr_fused_note_found returned to this thread. */
+ * other columns to *noise. own: the result of pnr_fused_note_found in this thread. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_search<M> &s,
                                                              uint32_t lane, float threshold,
@@ -290,8 +292,8 @@ static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_sea
 }
 
 /* Searches a dwell, and writes its sums and candidates to the results. Only the first warp calls
- * it. Before this, all threads have called pnr_fused_note_found. The sums of the dwell and the
- * first threshold have been set. found: what pnr_fused_note_found returned to this thread. */
+ * this. Before the call, all threads have called pnr_fused_note_found, and the sums of the dwell
+ * and the first threshold are set. found: the result of pnr_fused_note_found in this thread. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
 pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,

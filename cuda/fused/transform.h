@@ -8,13 +8,14 @@
 #include <cuda_runtime.h>
 
 /*
- * Every pass of the fused method has the form  out[j] = sum_k in[k] w^k W_R^(jk),
- * W_R = exp(-2 pi i / R), with one base twiddle w for each thread. The pass is a radix-2 decimation
- * in time. The stage of span m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly takes six
- * fused multiply-adds, whatever its twiddle. So w costs only the R/2 twiddles that follow from w.
+ * Every pass of the fused method transforms R values of a thread:
+ *   out[j] = sum_k in[k] w^k W_R^(jk),   W_R = exp(-2 pi i / R)
+ * w is the base twiddle of the thread. The pass is a radix-2 decimation in time. The stage of span m
+ * multiplies by w^(R/m) W_m^j, j < m/2. A butterfly takes six fused multiply-adds, whatever its
+ * twiddle. So w costs only the R/2 twiddles that follow from w.
  *
- * The inverse transform is the forward one on values whose real and imaginary parts are swapped.
- * The real and imaginary parts of its results are swapped too.
+ * The inverse transform uses the same passes. Real and imaginary part are swapped in its input and
+ * in its results.
  */
 
 /* Return cos(pi q / 16) for q = 0..8, cos(pi q / 16) for q = 0..16, and sin(pi q / 16) for q =
@@ -109,7 +110,7 @@ static __device__ __forceinline__ void pnr_fused_pair_by(float2 &a, float2 &b, f
 
 /* --- transforms with w = 1 --- */
 
-/* Recursive templates, since nvcc does not unroll a loop over the spans. */
+/* These templates are recursive, since nvcc does not unroll a loop over the spans. */
 template <int R, int SPAN> static __device__ __forceinline__ void pnr_fused_stages(float2 (&a)[R])
 {
     if constexpr (SPAN <= R) {
@@ -265,9 +266,9 @@ pnr_fused_transform_with(float2 (&v)[R], const float2 (&powers)[pnr_fused_bits(R
 /* --- a pass in shared memory --- */
 
 /* Does the middle pass of the forward or inverse transform in place. A thread does 32 / M
- * transforms of M points, two at a time. transform_pair(q, a, b) does the two transforms whose
- * first points are at places 2 M q and 2 M q + 1. The next point of a transform is PART places
- * further. Only one warp reads and writes these places. */
+ * transforms of M points, two at a time. transform_pair(q, a, b) does two transforms: `a` begins at
+ * place 2 M q and `b` at place 2 M q + 1. The next point of a transform is PART places further.
+ * Only one warp reads and writes these places. */
 template <int M, int PART, class TRANSFORM>
 static __device__ __forceinline__ void pnr_fused_middle(float2 *middle, TRANSFORM transform_pair)
 {

@@ -25,9 +25,9 @@ template <int M> struct pnr_fused_size {
     static constexpr int L = 1024 * M;
     /* In shared memory the 32 * M values of one k1 are a row. Two empty places follow every 32
      * values, so that neither rows nor columns have bank conflicts. The search reads the same place
-     * of all rows: where these places would lie in one bank, a row is two places longer. */
+     * of all rows. For M >= 8 these places would lie in one bank, so a row is two places longer. */
     static constexpr int PART = 34, ROW = PART * M + (M >= 8 ? 2 : 0);
-    static constexpr int WINDOWS = M == 1 ? 16 : 1; /* windows of a block, at most */
+    static constexpr int WINDOWS = M == 1 ? 16 : 1; /* most windows of a block */
     static constexpr int BLOCKS = M == 1   ? 1
                                   : M == 2 ? 8
                                   : M == 4 ? 4
@@ -35,12 +35,13 @@ template <int M> struct pnr_fused_size {
                                            : 1; /* blocks on each multiprocessor */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
     /* The table contains the pairs (W_L^i, W_L^8i), i < THREADS, with an empty pair after every 32
-     * pairs. Then come W_32M^i, i < 32. With M = 1 the table contains all twiddles of each lane. */
+     * pairs. After the pairs follow the values W_32M^i, i < 32. With M = 1 the table contains all
+     * twiddles of each lane instead. */
     static constexpr int MIDDLE_AT = 2 * (THREADS + M);
     static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : MIDDLE_AT + 32) * (int)sizeof(float2);
 };
 
-/* Waits for the threads of one window. Where a block has several windows, each has its own
+/* Waits for the threads of one window. If a block has several windows, each window has its own
  * barrier. */
 template <int M, bool IS_ALONE = true> static __device__ __forceinline__ void pnr_fused_sync()
 {
@@ -75,9 +76,9 @@ template <int M> static __device__ __forceinline__ void pnr_fused_fill_table(flo
     typedef pnr_fused_size<M> size;
 
     if constexpr (M == 1) {
-        /* The twiddles that pnr_fused_derive<32>(W_L^lane) gives, each computed directly. Number
-         * m/4 + j is W_L^(32 lane / m) W_m^j of span m; number 0 is the twiddle of span 2. A lane
-         * loads two twiddles at a time. */
+        /* Computes each twiddle of pnr_fused_derive<32>(W_L^lane) directly. Twiddle m/4 + j of a
+         * lane is W_L^(32 lane / m) W_m^j, for span m. Twiddle 0 is for span 2. A lane loads two
+         * twiddles at a time. */
         for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) {
             const int lane = i % 32, at = i / 32;
             const int span = at == 0 ? 2 : 4 << (31 - __clz(at)), j = at == 0 ? 0 : at - span / 4;
@@ -257,7 +258,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     }
 };
 
-/* Returns the place in the buffer of value i, a sample or a lag. */
+/* Returns the index in the buffer of value i, which is a sample or a lag. */
 template <int M> static __device__ __forceinline__ uint32_t pnr_fused_at(uint32_t i)
 {
     typedef pnr_fused_size<M> size;

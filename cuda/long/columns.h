@@ -48,8 +48,8 @@ template <int P> static __device__ __forceinline__ uint32_t pnr_fused_row_of(int
 
 /* Does the second pass. second(ka, x) transforms x, the P values b = 0..P-1 of the first pass at
  * this ka. take(j, c) gets result c, number j = 0..31 of the thread. The memory of the tile must be
- * free, after a barrier. No barrier follows the last read. With P = 1 there is neither a second
- * pass nor a barrier. */
+ * free: the caller has passed a barrier. No barrier follows the last read. With P = 1 there is
+ * neither a second pass nor a barrier. */
 template <int P, class SECOND, class TAKE>
 static __device__ __forceinline__ void pnr_fused_exchange(const float2 (&v)[32], float2 *tile,
                                                           SECOND second, TAKE take)

@@ -6,7 +6,8 @@
 
 #include <cassert>
 
-/* Returns which transform of a dwell gives its complex profile: the last one that is used. */
+/* Returns the number of the transform that gives the complex profile of a dwell: the last used
+ * transform. */
 static __device__ __forceinline__ uint32_t returned_of(const pnr_fused_long &p, uint32_t dwell)
 {
     return p.n_sums > 1 ? min(p.states[dwell].last_used, p.n_sums - 1) : 0;

@@ -57,8 +57,8 @@ template <int P> struct pnr_fused_lag_powers {
 };
 
 /* Transforms the loaded values: v[j] becomes c at pnr_fused_lag_of(j), with real and imaginary part
- * swapped, or 0 if this lag is not below N. memory: the tile (free, after a barrier), then the
- * output of pnr_fused_prepare_lags. */
+ * swapped, or 0 if this lag is not below N. memory: the tile, which is free after a barrier of the
+ * caller, then the output of pnr_fused_prepare_lags. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
@@ -90,8 +90,8 @@ pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
 }
 
 /* Sets power[j] to the power at pnr_fused_lag_of(j), summed over the transforms of the dwell in
- * order. Calls seen(t, v) for each transform. v: the loaded values of the first transform. memory:
- * as in pnr_fused_transform_lags; with IS_SUM a tile for the sum follows. */
+ * order. Calls seen(t, v) for each transform t. On entry v has the loaded values of the first
+ * transform. memory: as in pnr_fused_transform_lags; with IS_SUM a tile for the sum follows. */
 template <int P, bool IS_SUM, class SEEN>
 static __device__ __forceinline__ void
 pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t tile, float2 *memory,
@@ -123,8 +123,8 @@ pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t t
 }
 
 /* Lists the cells of the tile above the threshold, in any order. tile_at: number of the tile among
- * those of all dwells. counts: in shared memory, 0 before the call. memory: the shared memory of
- * the exchange, which is free again. All threads call it; a barrier must follow. */
+ * the tiles of all dwells. counts: in shared memory, 0 before the call. memory: the shared memory
+ * of the exchange, which is free again. All threads call this; a barrier must follow. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,

@@ -104,7 +104,7 @@ pnr_fused_long_launch pnr_fused_long_search(uint32_t column_bits, bool is_sum);
 uint32_t pnr_fused_long_bits(size_t n_samples);
 /* Returns log2 of N2 for L = 2^bits. */
 uint32_t pnr_fused_long_row_bits(uint32_t bits);
-/* Returns the place of bin k in the spectrum, counted in float2. */
+/* Returns the index of bin k in the spectrum of float2 values. */
 size_t pnr_fused_long_place(uint32_t bits, size_t k);
 /* Returns the exponent t of thread_powers (W_N2^(t 2^i)) for thread u of a row, in the last pass of
  * the forward transform. The inverse transform uses t = u. */
@@ -125,7 +125,7 @@ typedef struct pnr_fused_long_set {
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                            uint32_t n_dwells, cudaStream_t stream, const pnr_cuda_side *side,
                            pnr_error *error);
-/* Returns the bytes of shared memory of a block, the greatest of all kernels. */
+/* Returns how many bytes of shared memory a block needs: the maximum over all kernels. */
 size_t pnr_fused_long_bytes(uint32_t bits, bool is_sum);
 /* Prepares the kernels for the current device. */
 int pnr_fused_long_open(uint32_t bits, pnr_format format, bool is_sum, pnr_fused_long_set *set,
@@ -140,8 +140,8 @@ typedef struct pnr_fused_long_shared {
     float2 *powers;   /* powers of twiddles for rows, threads and columns; device */
 } pnr_fused_long_shared;
 
-/* Tells whether the first kernel cannot read the samples of a plan. Then another step measures and
- * converts the samples, sums the periods and extends the sum, in one more pass over memory. */
+/* Returns true if the first kernel cannot read the samples of a plan. Then another step measures
+ * and converts the samples, sums the periods and extends the sum, in one more pass over memory. */
 bool pnr_fused_long_is_prepared(const pnr_plan *plan);
 /* Returns PNR_OK, or PNR_EUNSUPPORTED with the reason. The caller has refused short periods, those
  * with pnr_fused_long_bits below PNR_FUSED_LONG_FIRST. */
@@ -150,7 +150,7 @@ int pnr_fused_long_suits(const pnr_plan *plan, pnr_error *error);
 size_t pnr_fused_long_list(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_cuda_buffer *list);
 /* Fills the shared data. Their memory must be allocated. */
 int pnr_fused_long_upload(const pnr_plan *plan, pnr_fused_long_shared *own, pnr_error *error);
-/* Returns the argument of the kernels for a slot. memory: gives the pointers to slot memory. */
+/* Returns the argument of the kernels for a slot. memory: has the pointers to the slot's memory. */
 pnr_fused_long pnr_fused_long_argument(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                        const pnr_fused_long_shared *own,
                                        const pnr_fused_long *memory);

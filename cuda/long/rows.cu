@@ -19,7 +19,7 @@ template <int M> struct row_size {
     static constexpr int THREADS = 32 * M; /* threads of a row */
     static constexpr int POINTS = 1024 * M;
     static constexpr int PART = 34, ROW = PART * M; /* no bank conflicts for rows or columns */
-    static constexpr int BUFFER = 32 * ROW;         /* float2 places of a row */
+    static constexpr int BUFFER = 32 * ROW;         /* float2 values of shared memory for a row */
     static constexpr int EACH = M == 1 ? 4 : 1;     /* rows of a block */
     static constexpr int BLOCKS = 16 / (M * EACH);  /* blocks of a multiprocessor */
     static constexpr int WARPS = M * EACH;          /* warps of a block */

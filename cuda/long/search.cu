@@ -9,8 +9,8 @@
 enum {
     THREADS = PNR_FUSED_LONG_THREADS,
     WARPS = THREADS / PNR_CUDA_WARP,
-    FEW = 512,         /* listed cells that fit the shared memory */
-    FEW_OF_TILE = 32,  /* cells of one tile that one thread copies */
+    FEW = 512,         /* most listed cells that fit the shared memory */
+    FEW_OF_TILE = 32,  /* most cells of one tile that one thread copies */
     FEW_SUMS = 16,     /* candidates, or transforms of one candidate, summed at one time */
     ROWS_AT_ONCE = 32, /* rows of a neighbour's sum that are loaded together */
     STEPS = 8,         /* products before a twiddle is computed exactly again */
@@ -21,7 +21,7 @@ static_assert((int)THREADS == (int)PNR_CUDA_THREADS, "pnr_cuda_block_sum takes t
 /* Shared memory of a block, in addition to the tile. */
 struct searcher {
     pnr_cuda_dwell state;
-    uint64_t listed[FEW]; /* the listed cells, where they are few */
+    uint64_t listed[FEW]; /* the listed cells, if they are few */
     uint64_t keys[FEW];
     float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* c at the neighbours of the kept keys */
     float power[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];   /* power at these neighbours */
@@ -36,7 +36,7 @@ struct searcher {
 
 /* Counts the listed cells of all tiles, and copies the cells to s.listed if they are few. Returns
  * true if they are many. The first search also loads the state of the dwell, and sums the noise in
- * a fixed order. All threads call it. Its last step is a barrier. */
+ * a fixed order. All threads call this. The last step is a barrier. */
 static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                      int search)
 {
@@ -74,7 +74,8 @@ static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint3
     return __syncthreads_or(is_many);
 }
 
-/* Finds local maxima inside the gate. A lag that is not listed is weaker than any listed one. */
+/* Finds local maxima inside the gate. Every lag that is not listed is weaker than all listed
+ * lags. */
 static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
 {
     const uint32_t n = p.n_samples, n_listed = s.n_listed;
@@ -186,8 +187,8 @@ static __device__ void relist_tiles(searcher &s, const pnr_fused_long &p, uint32
 
 /* --- neighbours --- */
 
-/* Returns the part of the sum c[lag] = sum_k1 D[k1][lag mod N2] W_L^-(k1 lag) over the rows k1 = w,
- * w + WARPS, .. for warp w. Each lane has its own lag. */
+/* Returns the part of warp w in the sum c[lag] = sum_k1 D[k1][lag mod N2] W_L^-(k1 lag). Its rows
+ * are k1 = w, w + WARPS, and so on. Each lane has its own lag. */
 static __device__ float2 sum_rows(const pnr_fused_long &p, const float2 *rows, uint32_t lag)
 {
     const uint32_t n_rows = p.n_points >> p.row_bits, mask = p.n_points - 1;
@@ -236,7 +237,7 @@ static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
 }
 
 /* Computes c at the neighbours of the kept lags. memory: the shared memory of the exchange. All
- * threads call it. Its last step is a barrier. */
+ * threads call this. The last step is a barrier. */
 static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                          const uint64_t *kept, float2 *memory)
 {
@@ -262,7 +263,7 @@ static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, u
 }
 
 /* Does the work of gather_neighbours for a sum of powers. A value is the sum over the transforms of
- * c[lag] conj(c[k]), divided by sqrt(P[k]), where k is the centre. */
+ * c[lag] conj(c[k]), divided by sqrt(P[k]). k is the lag of the candidate. */
 static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                    const uint64_t *kept, float2 *memory)
 {
@@ -305,8 +306,8 @@ static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_
 
 /* --- the search --- */
 
-/* Lowers the threshold for another search, or writes the results of the dwell. The kept keys and
- * their neighbours must be known. The first warp calls this. */
+/* Lowers the threshold for another search, or writes the results of the dwell. The caller has
+ * computed the kept keys and their neighbours. The first warp calls this. */
 static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const uint64_t *kept,
                                      uint32_t dwell, int search)
 {

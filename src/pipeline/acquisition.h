@@ -40,12 +40,11 @@ typedef struct pnr_acquisition {
     _Atomic int64_t start_utc_ns; /* host time of sample 0; 0 before the first samples */
     _Atomic int64_t source_start_utc_ns; /* time of sample 0 according to the source; 0: unknown */
     pnr_events *events;                  /* gets an event when start_utc_ns moves; may be NULL */
-    uint64_t
-        late_since_ns;     /* time since which all samples are late by the host's clock; 0: not
+    uint64_t late_since_ns; /* time since which all samples are late by the host's clock; 0: not
                             * late */
-    int64_t least_late_ns; /* least lateness since late_since_ns */
-    int64_t moved_ns;      /* sum of all moves of start_utc_ns */
-    int code;              /* after the end: PNR_OK, or the error of the source */
+    int64_t least_late_ns;  /* least lateness since late_since_ns */
+    int64_t moved_ns;       /* sum of all moves of start_utc_ns */
+    int code;               /* after the end: PNR_OK, or the error of the source */
     pnr_error error;
 } pnr_acquisition;
 

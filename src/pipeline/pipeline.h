@@ -62,7 +62,7 @@ typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan 
 typedef int (*pnr_pipeline_configure)(void *context, pnr_config *config, pnr_error *error);
 
 typedef struct pnr_pipeline_options {
-    volatile int *stop; /* non-zero: the run finishes all windows and ends; may be NULL. If the
+    volatile int *stop;    /* non-zero: the run finishes all windows and ends; may be NULL. If the
                          * engine is lost, the pipeline sets it to 1, so that a feed returns */
     volatile int *trigger; /* non-zero: triggers the recorder of samples (recorder.pre_trigger_s);
                             * the pipeline then sets it to 0; may be NULL */
