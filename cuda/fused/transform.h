@@ -10,8 +10,8 @@
 /*
  * Every pass of the fused method transforms R values of a thread:
  *   out[j] = sum_k in[k] w^k W_R^(jk),   W_R = exp(-2 pi i / R)
- * w is the base twiddle of the thread. The pass is a radix-2 decimation in time. The stage of span m
- * multiplies by w^(R/m) W_m^j, j < m/2. A butterfly takes six fused multiply-adds, whatever its
+ * w is the base twiddle of the thread. The pass is a radix-2 decimation in time. The stage of span
+ * m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly takes six fused multiply-adds, whatever its
  * twiddle. So w costs only the R/2 twiddles that follow from w.
  *
  * The inverse transform uses the same passes. Real and imaginary part are swapped in its input and

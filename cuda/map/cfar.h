@@ -54,7 +54,7 @@ struct pnr_map_level {
         return line + other * m.oversample + cell % m.oversample;
     }
 
-    /* Tells whether a cell has all training cells along the range on both sides. */
+    /* Returns true if a cell is full: it has all training cells along the range on both sides. */
     __device__ __forceinline__ bool is_full(uint32_t cell) const
     {
         const uint32_t lag = cell >> (m.oversample - 1);
@@ -63,7 +63,7 @@ struct pnr_map_level {
         return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
     }
 
-    /* Tells whether a full cell may be refused by lower bounds of the sums on its two sides. */
+    /* Returns true if lower bounds of the sums on both sides may refuse a full cell. */
     __device__ __forceinline__ bool has_screen() const
     {
         return factor != NULL && m.cfar_axis != PNR_CFAR_ALONG_ROWS && m.cfar_kind != PNR_CFAR_OS &&
@@ -73,15 +73,15 @@ struct pnr_map_level {
     {
         return factor[m.training * (m.training + 1) + m.training];
     }
-    /* Returns the level of a full cell divided by side_of(), then multiplied by 1 - 1e-4. The
-     * margin of 1e-4 exceeds the sum of all rounding errors in single precision. */
+    /* Returns the level of a full cell divided by side_of(), then multiplied by 1 - 1e-4. This
+     * factor covers all rounding errors in single precision. */
     __device__ __forceinline__ float least_factor() const
     {
         return (float)(full_factor() * (1 - 1e-4) / m.training);
     }
     /* A quad is four adjacent cells, and distances are in quads. At distances near() to far() - 1
-     * from a quad, on both sides, all cells are training cells of each of its four cells.
-     * has_quads() tells whether there are such distances. */
+     * from a quad, on both sides, all cells are training cells of all four cells of the quad.
+     * has_quads() returns true if such distances exist. */
     __device__ __forceinline__ uint32_t near() const
     {
         return (m.guard + 7) / 4;
@@ -94,7 +94,7 @@ struct pnr_map_level {
     {
         return m.stride * m.oversample == 1 && near() < far();
     }
-    /* Returns the sum per side that a full cell is compared with, from the sums of both sides. */
+    /* Combines the sums of both sides of a full cell into the sum that gives its level. */
     __device__ __forceinline__ float side_of(float before, float after) const
     {
         return m.cfar_kind == PNR_CFAR_CA   ? 0.5f * (before + after)
@@ -112,7 +112,7 @@ struct pnr_map_level {
         return m.cfar_kind == PNR_CFAR_GO ? fmax(before, after) : fmin(before, after);
     }
 
-    /* Tells whether a cell is full and no index of its training cells wraps more than once. Then
+    /* Returns true if a cell is full and no index of its training cells wraps more than once. Then
      * the loads do not wait for each other. */
     __device__ __forceinline__ bool is_plain(uint32_t cell) const
     {
@@ -120,9 +120,9 @@ struct pnr_map_level {
                m.guard + 1 + (m.training - 1) * m.stride < m.n_lags;
     }
 
-    /* Tells whether a cell exceeds its level. The kind OS compares the cell's power P with
-     * factor * z(r), where z(r) is the r-th smallest training value. It needs no sorting: P
-     * exceeds factor * z(r) if P exceeds factor * z for at least r training values z. */
+    /* Returns true if a cell exceeds its level. The kind OS compares the cell's power P with f
+     * z(r), where f is the factor and z(r) is the r-th smallest training value. No sorting is
+     * needed: P exceeds f z(r) if P exceeds f z for at least r training values z. */
     __device__ bool is_above(uint32_t cell, float power) const
     {
         return is_plain(cell) ? is_above_plain(cell, power) : is_above_any(cell, power);

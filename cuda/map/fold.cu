@@ -15,8 +15,8 @@ extern "C" {
 enum { TOGETHER = 8, CHUNK = 32, TAKE_BLOCKS = 8192 };
 static_assert((int)TOGETHER * (int)CHUNK == (int)PNR_CUDA_THREADS, "a thread loads one weight");
 
-/* Returns sample n of a look as pnr_map_clean does, or of the margins on both sides, see stretch.h:
- * n = -M .. samples of the look + M - 1. */
+/* Returns sample n of a look or of its margins, see stretch.h. n is -M .. (samples of the look) + M
+ * - 1. Inside the look this is the sample of pnr_map_clean. */
 static __device__ __forceinline__ float2 extended(const pnr_map &m, const pnr_map_samples &s,
                                                   size_t look, int64_t n)
 {
@@ -35,7 +35,7 @@ static __device__ __forceinline__ float2 extended(const pnr_map &m, const pnr_ma
     return make_float2(sine * sine * x.x, sine * sine * x.y);
 }
 
-/* One thread copies one sample of a look with its margins, and zeros to its L values. */
+/* One thread writes one of the L values: a sample of the look or of its margins, or 0. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     take_look(pnr_map m, pnr_map_samples s, size_t look, float2 *samples, float2 *halves)
 {
@@ -220,7 +220,8 @@ static dim3 places_of(const pnr_map *m, const pnr_map_stretch *scale, size_t n_l
     return dim3(blocks_of(m->n_transform).x, groups, (unsigned)n_looks);
 }
 
-/* Computes the bases of one look at all time scales but its own. bases: those of the look. */
+/* Computes the bases of one look at all time scales except its own. bases: the bases of this
+ * look. */
 static int fold_stretched(const pnr_map *m, const pnr_map_samples *s, size_t look,
                           const pnr_map_plan *tables, const pnr_map_stretching *with, float2 *bases,
                           cudaStream_t stream, pnr_error *error)

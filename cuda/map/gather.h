@@ -28,8 +28,8 @@ static __device__ float2 pnr_map_joined(const pnr_map &m, const float2 *c, const
 }
 
 /* Writes candidate i of dwell d of the round: its place and power, its neighbours and, if the map
- * has several rows, its patch. key: the maximum that is the candidate. All n_threads threads of a
- * warp or block call this. */
+ * has several rows, its patch. key: the key of the candidate. All n_threads threads of a warp or
+ * block call this. */
 static __device__ __forceinline__ void pnr_map_gather(const pnr_map &m, const pnr_map_search &s,
                                                       uint32_t d, uint32_t i, uint64_t key,
                                                       uint32_t thread, uint32_t n_threads)

@@ -60,7 +60,7 @@ struct map_line {
 
 /* Sets v[j] to sample n = first + step * j of the input of a row's transform. The input is a window
  * or a base, extended periodically or by zeros. read(i) returns sample i of that window or base.
- * Every j calls read(), since a load after an `if` would wait for the previous load. */
+ * read() is called for every j, since a load after an `if` would wait for the previous load. */
 template <int N, class READ>
 static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, uint32_t step,
                                               float2 (&v)[N], READ read)
@@ -86,7 +86,7 @@ static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, 
     }
 }
 
-/* Rotates v[j] back by `turns` units of 2^-64 turns for each sample. */
+/* Rotates sample n of the input, which is in v[j], back by n * turns. The unit is 2^-64 turns. */
 template <int N>
 static __device__ __forceinline__ void rotate(const pnr_map &m, uint64_t turns, uint32_t first,
                                               uint32_t step, float2 (&v)[N])
@@ -225,7 +225,8 @@ static __device__ __forceinline__ void sum_line(bool is_there, float sum, float 
     *top = most;
 }
 
-/* Stores the values and powers of a line of one look; after the last look also the line's sums. */
+/* Stores the values and powers of a line of one look. After the last look also stores the line's
+ * sums. */
 template <int M, bool IS_ALONE>
 static __device__ __forceinline__ void finish_line(const pnr_map &m, const pnr_map_lines &p,
                                                    const map_line &line, const float2 (&v)[32],
@@ -245,7 +246,8 @@ static __device__ __forceinline__ void finish_line(const pnr_map &m, const pnr_m
                                        [] { pnr_fused_sync<M, IS_ALONE>(); });
 }
 
-/* Searches a dwell of one line in shared memory. The search treats it as a round of one dwell. */
+/* Searches a dwell of one line in shared memory. The search treats the dwell as a round of one
+ * dwell. */
 template <int M>
 static __device__ __forceinline__ void
 search_line(const pnr_map &m, const pnr_map_searcher<M> &searcher, dwell_memory<M> &own,
@@ -376,7 +378,8 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
 
     for (uint32_t i = begin; i < n_rows; i += step) {
         const uint32_t dwell = i / m.n_rows, row = i % m.n_rows;
-        /* If a group takes one row, or with OF_DWELLS, the values loaded above are right. */
+        /* If a group takes only one row, or with OF_DWELLS, the values loaded before the table are
+         * valid. */
         const bool is_first = block::GROUPS == 1 || KIND == OF_DWELLS;
         const uint32_t n_dwells = is_first ? n_dwells_first : p.search.job->n_dwells;
         const pnr_map_row base = is_first ? base_first : m.rows[row];

@@ -226,7 +226,8 @@ size_t pnr_map_list(pnr_map *m, pnr_cuda_buffer *list)
     return n;
 }
 
-/* Sets out[p] = w_p exp(-2 pi i F p), F = f + s/K, from exact quarter turns and 1/K turns. */
+/* Sets out[p] = w_p exp(-2 pi i F p), F = f + s/K. The phase is an exact multiple of 1 / (4 K)
+ * turn. */
 static void fill_weights(const pnr_plan *plan, int32_t quarters, uint32_t bin, float2 *out)
 {
     const size_t k = plan->n_periods;

@@ -24,7 +24,7 @@ typedef struct pnr_map_row {
     uint32_t base, shift;
 } pnr_map_row;
 
-/* Bases of looks that are read at one time scale. */
+/* The bases at one time scale of the samples. */
 typedef struct pnr_map_stretch {
     double stretch;
     uint32_t first_base, n_bases;

@@ -14,7 +14,7 @@ typedef struct pnr_map_memory {
     uint32_t *n_used;
     float2 *mean;
     pnr_map_dwell *dwells;
-    pnr_map_stretching stretching; /* where there is a stretch */
+    pnr_map_stretching stretching; /* used if the map has a stretch */
     float2 *bases;     /* [D][n_looks][n_bases][row_stride], see pnr_map_extent; or NULL */
     float2 *values;    /* [D][n_looks][n_codes * n_rows][n_cells], unless is_in_bases */
     float *power;      /* [D][n_codes * n_rows][n_cells] */
@@ -28,13 +28,13 @@ typedef struct pnr_map_memory {
 
 /* The sizes that a method chooses. */
 typedef struct pnr_map_extent {
-    size_t n_maps;  /* D, or 0 where no map is kept */
+    size_t n_maps;  /* D; 0: no map is kept */
     size_t n_bases; /* bases of a round, in whole calls of cuFFT; 0: no bases */
     bool has_stream;
     bool is_in_bases; /* the values lie in the memory of the bases */
 } pnr_map_extent;
 
-/* Lists all of this memory; returns the number of buffers. */
+/* Lists all buffers of *memory. Returns the number of buffers. */
 size_t pnr_map_memory_list(const pnr_cuda_shape *shape, const pnr_map *map,
                            const pnr_map_extent *extent, pnr_map_memory *memory,
                            pnr_cuda_buffer *list);
@@ -44,7 +44,7 @@ size_t pnr_map_memory_list(const pnr_cuda_shape *shape, const pnr_map *map,
 int pnr_map_memory_create(const pnr_map *map, pnr_map_memory *memory, cudaStream_t stream,
                           pnr_error *error);
 void pnr_map_memory_destroy(pnr_map_memory *memory);
-/* The bytes of device memory that these transforms take, as an estimate. */
+/* Returns an estimate of the device memory of these transforms, in bytes. */
 size_t pnr_map_memory_transforms(const pnr_map *map);
 
 pnr_map_samples pnr_map_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,

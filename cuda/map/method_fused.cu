@@ -9,7 +9,8 @@
 #include <cstdio>
 
 static const size_t round_bytes = (size_t)1
-                                  << 29; /* greatest size of the maps and bases of a round */
+                                  << 29; /* greatest size of the maps and bases of a round, in
+                                          * bytes */
 
 /* Data that all slots share. */
 typedef struct shared {

@@ -27,7 +27,8 @@ static __device__ __forceinline__ uint32_t pnr_map_centre(const pnr_map &m, uint
     return pnr_map_lag(m, pnr_map_place(m, pnr_candidate_lag(key)).cell);
 }
 
-/* Returns neighbour j of a lag; n_lags where a linear correlation has none. */
+/* Returns the lag of neighbour j of a lag. If a linear correlation has no such neighbour, returns
+ * n_lags. */
 static __device__ __forceinline__ uint32_t pnr_map_neighbour(const pnr_map &m, uint32_t lag,
                                                              uint32_t j)
 {

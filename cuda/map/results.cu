@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) gather_maps(pnr_map m, pnr_m
                        PNR_CUDA_THREADS);
 }
 
-/* Writes the whole map. A complex map is that of the last look used, or 0 if no look is used. */
+/* Writes the whole map. A complex map has the values of the last used look, or 0 if no look is
+ * used. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) return_maps(pnr_map m, pnr_map_search s)
 {
     const uint32_t d = blockIdx.y, dwell = s.first_dwell + d;

@@ -12,8 +12,8 @@
 /* --- kernels --- */
 
 /* Sets the first state of a dwell: the floor and the threshold. weighted: the sum of the energies
- * of the windows, each times the square of its taper. last_look: the last used look, counted from
- * 1; 0: no look is used. One thread calls this. */
+ * of the windows, each multiplied by the square of its taper. last_look: the last used look,
+ * counted from 1; 0: no look is used. One thread calls this. */
 static __device__ __forceinline__ void start_dwell(const pnr_map &m, const pnr_map_samples &s,
                                                    size_t dwell, const pnr_dwell &sums,
                                                    double weighted, uint32_t n_looks,
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void start_dwell(const pnr_map &m, const pnr_m
     s.dwells[dwell] = state;
 }
 
-/* Tells whether a dwell is one window. Then finish_window also starts the dwell. */
+/* Returns true if a dwell is one window. Then finish_window also starts the dwell. */
 static __host__ __device__ __forceinline__ bool is_one_window(const pnr_map &m)
 {
     return m.n_looks * m.n_periods == 1 && !m.has_mean;
@@ -133,8 +133,8 @@ template <int THREADS, typename T> static __device__ __forceinline__ T crew_sum(
         return pnr_cuda_block_sum(x, scratch);
 }
 
-/* Measures ci16 samples of one channel for plans that convert no samples. It takes four samples at
- * a time and computes in integers. A warp or a block takes one segment. */
+/* Measures ci16 samples of one channel for plans that convert no samples. A warp or a block
+ * measures one segment. A thread reads four samples at a time and computes in integers. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     measure_ci16(pnr_map m, pnr_map_samples s, uint32_t n_segments)
@@ -191,8 +191,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_window(m, s, window, sum);
 }
 
-/* One warp counts the used windows of one look. If means are removed, a single window becomes zero
- * and counts as unused. */
+/* One warp counts the used windows of one look. If means are removed and a look has only one used
+ * window, its samples would become zero. This window then counts as unused. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     count_looks(pnr_map_samples s, uint32_t n_periods, uint32_t n_looks, bool has_mean)
 {

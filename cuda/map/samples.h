@@ -9,7 +9,8 @@
 
 /* The sums of one window. */
 typedef struct pnr_map_window {
-    double energy; /* sum |x|^2 of N samples; if the mean of U windows is removed, times U/(U-1) */
+    double energy; /* sum |x|^2 of N samples; if a mean of U windows is removed, multiplied by
+                    * U/(U-1) */
     uint32_t n_clipped, n_nonfinite;
     uint32_t is_used;
     uint32_t reserved;
@@ -35,10 +36,10 @@ typedef struct pnr_map_samples {
     pnr_cuda_samples raw;
     const pnr_cuda_job *job;
     const pnr_cuda_window *headers; /* [n_windows + n_tail_windows] */
-    const uint32_t *lost;           /* one bit per sample, set for lost ones */
+    const uint32_t *lost;           /* one bit per sample, set if the sample is lost */
     uint64_t step;                  /* phase step of the tune, in 2^-64 turns per sample */
     uint32_t is_tuned, is_conjugated;
-    uint32_t skips_lost; /* true: lost samples count as 0; false: with their values in memory */
+    uint32_t skips_lost; /* 1: lost samples count as 0; 0: they count with their values in memory */
     uint32_t n_segments; /* segments of a window */
     uint32_t n_tail;     /* samples after the last window */
 
@@ -53,28 +54,30 @@ typedef struct pnr_map_samples {
     uint32_t *nonfinite;     /* [n_windows], a result of the submit */
 } pnr_map_samples;
 
-/* Converts and measures n_dwells dwells, finds their means, and starts their state. */
+/* Converts and measures n_dwells dwells, computes the means of their looks, and sets their first
+ * states. */
 int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n_dwells,
                     cudaStream_t stream, pnr_error *error);
 
-/* Tells whether a look is one window from which no mean is removed, and no row has a stretch. */
+/* Returns true if a look is one window from which no mean is removed, and no row has a stretch. */
 bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
-/* Tells whether the raw samples are used directly: ci16, one channel, no tune, conjugation or
- * mean. */
+/* Returns true if the raw samples are used directly: ci16, one channel, no tune, no conjugation and
+ * no removed mean. */
 bool pnr_map_is_raw(const pnr_plan *plan);
 
-/* The memory in which a look is read at other time scales. */
+/* Memory for a look that is read at other time scales. */
 typedef struct pnr_map_stretching {
     float2 *samples;   /* [n_doubling] the samples of a look with its margins, see stretch.h */
-    float2 *halves;    /* [n_doubling] its half samples */
+    float2 *halves;    /* [n_doubling] the half samples of the look */
     float2 *stretched; /* [n_periods][n_window] the samples at another time scale */
     pnr_cuda_transforms transforms; /* one row of n_doubling points */
 } pnr_map_stretching;
 
 /*
  * Computes the bases of n_looks looks, at all time scales of the tables. A base is a window that is
- * extended to L samples, periodically or by zeros. first_look: counted through all dwells. with:
- * scratch memory, used if the map has a stretch. bases: [n_looks][n_bases][row_stride].
+ * extended to L samples, periodically or by zeros. first_look: number of the first look, counted
+ * through all dwells. with: scratch memory, used if the map has a stretch. bases:
+ * [n_looks][n_bases][row_stride].
  */
 int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t first_look,
                  size_t n_looks, const pnr_map_plan *tables, const pnr_map_stretching *with,
@@ -90,7 +93,8 @@ static __device__ __forceinline__ float2 pnr_map_raw(const pnr_map &m, const pnr
     return make_float2((float)x.x * s.raw.scale, (float)x.y * s.raw.scale);
 }
 
-/* Returns sample i of a look of one window without a mean; 0 where it is lost or not finite. */
+/* Returns sample i of a look of one window without a removed mean. If the sample is lost or not
+ * finite, returns 0. */
 static __device__ __forceinline__ float2 pnr_map_there(const pnr_map &m, const pnr_map_samples &s,
                                                        size_t look, uint32_t i)
 {
@@ -99,7 +103,8 @@ static __device__ __forceinline__ float2 pnr_map_there(const pnr_map &m, const p
     return isnan(x.x) ? make_float2(0, 0) : x;
 }
 
-/* Returns sample i of window p of a look minus the mean; 0 where it is lost or not finite. */
+/* Returns sample i of window p of a look minus the mean. If the sample is lost or not finite,
+ * returns 0. */
 static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const pnr_map_samples &s,
                                                        size_t look, uint32_t p, uint32_t i)
 {
@@ -117,7 +122,8 @@ static __device__ __forceinline__ float2 pnr_map_weight(const pnr_map &m, const 
 
     return s.windows[look].is_used ? w : make_float2(0, 0);
 }
-/* Returns w x, a sample x of the window times the weight w. The caller rotates the product. */
+/* Returns w x, where x is a sample of the window and w is the weight. The caller rotates the
+ * product. */
 static __device__ __forceinline__ float2 pnr_map_weighted(float2 w, float2 x)
 {
     return make_float2(fmaf(w.x, x.x, -w.y * x.y), fmaf(w.x, x.y, w.y * x.x));

@@ -12,9 +12,9 @@ enum { PNR_MAP_PIECE = 1024 }; /* cells of a line that are scanned together */
 
 /* --- maxima --- */
 
-/* Tells whether a line has a cell with the number first - n_cells. (`first` has the term n_cells so
- * that it is never negative.) A circular line wraps and has every cell. A linear one has only cells
- * 0 to n_cells - 1. */
+/* Returns true if a line has a cell with the number first - n_cells. (`first` has the term n_cells
+ * so that it is never negative.) A circular line wraps and has every cell. A linear line has only
+ * cells 0 to n_cells - 1. */
 static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_t first)
 {
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
@@ -29,8 +29,8 @@ static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const 
     return line[once < m.n_cells ? once : once - m.n_cells];
 }
 
-/* Tells whether the power `here` of a cell exceeds all earlier cells of its row within its box (see
- * plan.h), and no later cell of the row within the box exceeds `here`. */
+/* Returns true if the power `here` of a cell exceeds all earlier cells of its row within its box
+ * (see plan.h), and no later cell of the row within the box exceeds `here`. */
 static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float *line,
                                                   uint32_t cell, float here)
 {
@@ -44,9 +44,9 @@ static __device__ bool pnr_map_is_greatest_of_row(const pnr_map &m, const float 
     return true;
 }
 
-/* Compares the power `here` of a cell with the cells of its box in another row, whose powers are
- * `line`. If that row is earlier (is_before), tells whether `here` exceeds all of these cells. If
- * it is later, tells whether none of them exceeds `here`. */
+/* Compares the power `here` of a cell with the cells of its box in another row. line: the powers of
+ * the other row. If the other row is earlier (is_before), returns true if `here` exceeds all these
+ * cells. If it is later, returns true if none of these cells exceeds `here`. */
 static __device__ bool pnr_map_is_greater_than_row(const pnr_map &m, const float *line,
                                                    uint32_t cell, float here, bool is_before)
 {
@@ -77,15 +77,15 @@ template <int THREADS> static __device__ __forceinline__ void pnr_map_sync()
 struct pnr_map_piece {
     union {
         float sums[PNR_MAP_PIECE];          /* sums of powers, for pnr_map_screen */
-        uint64_t maxima[PNR_MAP_PIECE / 2]; /* of two neighbours at most one is a maximum */
+        uint64_t maxima[PNR_MAP_PIECE / 2]; /* at most one of two adjacent cells is a maximum */
     };
     uint8_t is_beaten[PNR_MAP_PIECE / 2];
     uint32_t n_above, n_listed;
     uint32_t n_maxima, n_kept; /* set by pnr_map_keep_maxima */
 };
 
-/* Adds sums[i + apart] to sums[i] for all i of a piece; beyond the piece sums are 0. The crew goes
- * from low to high places, so it reads no place that it has changed. */
+/* Adds sums[i + apart] to sums[i] for all i of a piece; sums beyond the piece are 0. The crew
+ * proceeds from low to high i, so it reads no sum that it has already changed. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t apart)
 {
@@ -190,8 +190,8 @@ static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m
  * Refuses most cells in single precision. Bit j of the result is set if the thread's cell j is
  * above the threshold and may be above its CFAR level; pnr_map_level then decides. The sum on each
  * side has the nearest 2^k training cells, with the greatest 2^k <= m.training. It is made of two
- * sums of 2^(k - 1) cells, and so on. Cells beyond the piece count as 0. So a sum never exceeds
- * that of all training cells of its side.
+ * sums of 2^(k - 1) cells, and so on. Cells beyond the piece count as 0. So a sum never exceeds the
+ * sum over all training cells of its side.
  */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
@@ -231,7 +231,8 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
     return is_left;
 }
 
-/* Scans cells [first, end) of a line: counts those above the threshold, and lists the maxima. */
+/* Scans cells [first, end) of a line: counts the cells above the threshold, and lists the
+ * maxima. */
 template <int THREADS>
 static __device__ __forceinline__ void
 pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
@@ -294,7 +295,7 @@ static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, cons
 }
 
 /* Drops the maxima that pnr_map_scan_boxes has marked. Moves the strongest max_candidates of the
- * others to the front. One warp calls this. */
+ * remaining maxima to the front. One warp calls this. */
 static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, const pnr_map &m)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP, n_listed = b.n_listed;
@@ -353,7 +354,7 @@ static __host__ __device__ __forceinline__ uint32_t pnr_map_pieces(const pnr_map
 
 /* --- between two searches --- */
 
-/* Tells whether one of the first n kept candidates excludes the column of a code at a lag. */
+/* Returns true if one of the first n kept candidates excludes the column of a code at a lag. */
 static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, uint32_t n,
                                         uint32_t code, uint32_t lag)
 {

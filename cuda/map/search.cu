@@ -10,7 +10,7 @@
 
 enum {
     PARTS = PNR_MAP_PARTS,
-    SMALL_CELLS = 16384, /* cells of a dwell that one block searches */
+    SMALL_CELLS = 16384, /* most cells of a dwell that one block searches */
     SCAN_BLOCKS = 1056,  /* roughly the number of blocks that scan all dwells */
     LEAST_BLOCKS = 64    /* least number of blocks that scan one dwell */
 };
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr
 
 /* Blocks take pieces of the tiles that have a cell above the threshold. A block appends the
  * strongest max_candidates maxima of each piece to s.keys, in any order. The block that finishes
- * last for a dwell keeps the strongest of all. */
+ * last for a dwell keeps the strongest maxima of the dwell. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map_search s)
 {
     __shared__ pnr_map_piece b;

@@ -9,8 +9,8 @@
 
 enum { PNR_MAP_PARTS = 8 }; /* parts of a map's rows that are added up in parallel */
 
-/* The maps of a round: dwells [first_dwell, first_dwell + n_dwells). n_cells and n_tiles are those
- * of a whole map. */
+/* The maps of a round: dwells [first_dwell, first_dwell + n_dwells). n_cells and n_tiles count a
+ * whole map. */
 typedef struct pnr_map_search {
     const pnr_cuda_job *job;
     float2 *values;        /* [n_dwells][n_looks][n_cells]: the correlation c */
@@ -20,7 +20,8 @@ typedef struct pnr_map_search {
     uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: all maxima; after the selection, the
                             * part of a dwell begins with the kept maxima, in lag order */
     uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
-    double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: powers around a maximum */
+    double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: sums of powers around a
+                            * maximum */
     uint32_t *n_taken;     /* [n_dwells][max_candidates]: number of columns around a maximum */
     pnr_map_dwell *dwells; /* [batch] */
     pnr_cuda_results results;

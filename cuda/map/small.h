@@ -96,7 +96,7 @@ template <int WARPS> struct pnr_map_searcher {
     }
 
     /* Moves the strongest maxima of all warps to the first warp, and returns their number. Only the
-     * first warp calls it. */
+     * first warp calls this. */
     __device__ __forceinline__ uint32_t join_maxima() const
     {
         [[maybe_unused]] uint64_t *all = pieces->piece.maxima;

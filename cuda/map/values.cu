@@ -18,7 +18,7 @@ enum {
 
 /* --- kernels --- */
 
-/* The dwell, half lag, line and look of line i of a round. */
+/* Place of line i of a round: its dwell, half lag, line and look. */
 struct map_line_place {
     uint32_t dwell, half, line, look; /* line: code * n_rows + row */
 

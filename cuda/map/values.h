@@ -20,8 +20,8 @@ int pnr_map_multiply(const pnr_map *map, const pnr_map_part *part, const float2 
 
 /* Copies the values c of a part's lines to the values of the round, unless `values` is NULL. lines:
  * [n_lines][row_stride], or [n_lines][gate_count] with a filter. values:
- * [n_dwells][n_looks][n_codes * n_rows][n_cells]. The lines of look 0 set `power` to |c|^2. Those
- * of later looks add |c|^2 to it. */
+ * [n_dwells][n_looks][n_codes * n_rows][n_cells]. The lines of look 0 set `power` to |c|^2. The
+ * lines of later looks add |c|^2 to `power`. */
 int pnr_map_keep(const pnr_map *map, const pnr_map_part *part, const float2 *lines, float2 *values,
                  float *power, cudaStream_t stream, pnr_error *error);
 

@@ -38,7 +38,7 @@ static inline __device__ uint32_t pnr_candidate_neighbour(uint32_t n, uint32_t k
     return lag >= 2 * n ? lag - 2 * n : lag >= n ? lag - n : lag;
 }
 
-/* Tells whether the candidate at lag `centre` has a neighbour at lag `lag`. */
+/* Returns true if the candidate at lag `centre` has a neighbour at lag `lag`. */
 static __device__ __forceinline__ bool pnr_candidate_reaches(uint32_t n, uint32_t centre,
                                                              uint32_t lag)
 {
@@ -47,7 +47,7 @@ static __device__ __forceinline__ bool pnr_candidate_reaches(uint32_t n, uint32_
     return apart <= PNR_CANDIDATE_REACH || n - apart <= PNR_CANDIDATE_REACH;
 }
 
-/* Tells whether a lag lies in the gate. p: a kernel argument that has gate_first and gate_count. */
+/* Returns true if a lag is in the gate. p: a kernel argument that has gate_first and gate_count. */
 template <class P>
 static __device__ __forceinline__ bool pnr_candidate_in_gate(const P &p, uint32_t n, uint32_t lag)
 {
@@ -59,8 +59,8 @@ static inline __device__ bool pnr_candidate_is_lower(uint64_t a, uint64_t b)
     return pnr_candidate_lag(a) < pnr_candidate_lag(b);
 }
 
-/* Sorts the n_best of keys[0 .. n) that come first by `is_before`, and moves them to the front. One
- * warp calls this. n <= 32 * HELD. */
+/* Sorts keys[0 .. n) by `is_before`, and writes only the first n_best of the sorted keys to the
+ * front. One warp calls this. n <= 32 * HELD. */
 template <uint32_t HELD, typename ORDER>
 static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t n_best,
                                             ORDER is_before)
@@ -120,9 +120,9 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
     return n;
 }
 
-/* Returns the floor without the kept echoes: the mean P of the lags that no kept echo reaches, or
- * -INFINITY if fewer than half the lags remain. power(i, j): P at neighbour j of kept key i. One
- * warp calls this. */
+/* Returns the floor without the kept echoes: the mean power of all lags except the neighbours of
+ * the kept keys. Returns -INFINITY if these are fewer than half of all lags. power(i, j): P at
+ * neighbour j of kept key i. One warp calls this. */
 template <typename POWER>
 static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_kept, uint32_t n,
                                              double noise_sum, POWER power)
@@ -143,7 +143,7 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
         for (uint32_t o = 0; o < i && !is_counted; o++)
             is_counted = pnr_candidate_reaches(n, pnr_candidate_lag(kept[o]), lag);
         if (!is_counted) {
-            /* the power of the echo itself has the same bits as in the search */
+            /* the key has the power of the echo with the bits of the search */
             taken +=
                 (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(kept[i]) : power(i, j));
             n_taken++;
@@ -156,8 +156,8 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
     return (noise_sum - taken) / (double)(n - n_taken);
 }
 
-/* Writes the kept keys and their neighbours as candidates. One warp calls this. Adjacent lanes
- * write adjacent words. */
+/* Writes the kept keys and their neighbours as candidates. value(i, j): c at neighbour j of kept
+ * key i. One warp calls this. Adjacent lanes write adjacent words. */
 template <typename VALUE>
 static __device__ void pnr_candidates_return(const uint64_t *kept, uint32_t n_kept,
                                              pnr_candidate *candidates, VALUE value)

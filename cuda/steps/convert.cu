@@ -8,7 +8,7 @@
 
 #include <cassert>
 
-enum { PLACES = 4 }; /* places of a row that a thread fills */
+enum { PLACES = 4 }; /* samples of a row that a thread writes */
 
 /* Returns sample n of a row, summed over the windows of the row. */
 template <typename FORMAT>

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         parts[blockIdx.x] = {energy, n_clipped, n_nonfinite};
 }
 
-/* One warp takes one window and adds the sums of its segments. */
+/* One warp adds the sums of all segments of one window. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_windows(pnr_cuda_measured m, uint32_t n_windows, uint32_t n_segments)
 {
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* One warp takes one dwell, and computes the dwell's sums, floor and first threshold. */
+/* One warp computes the sums, the floor and the first threshold of one dwell. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     start_dwells(pnr_cuda_measured m, uint32_t n_dwells, uint32_t n_periods, uint32_t n_samples)
 {

@@ -190,7 +190,7 @@ static __device__ pnr_walsh_dwell begin_search(searcher &s, const pnr_cuda_walsh
                            sum.n_nonfinite);
 }
 
-/* Lists every cell above the lower threshold for a further search. All threads call it. Its last
+/* Lists every cell above the lower threshold for a further search. All threads call this. The last
  * step is a barrier. */
 template <int ROWS>
 static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t window,
@@ -229,7 +229,7 @@ static __device__ __forceinline__ uint64_t *key_at(searcher &s, const pnr_cuda_w
     return i < FEW ? &s.few[i] : p.keys + (window << p.degree) / 2 + i;
 }
 
-/* Lists the keys of local maxima. A lag that is not listed is weaker than any listed one. All
+/* Lists the keys of local maxima. Every lag that is not listed is weaker than all listed lags. All
  * threads call this. Afterwards p.above is 0 everywhere. */
 static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {

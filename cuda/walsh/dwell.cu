@@ -31,7 +31,7 @@ template <uint32_t TEAM> static __device__ __forceinline__ float sum_teams(float
 }
 
 /* Reads windows [first, first + count) of a dwell, one window for each team, and adds their counts
- * to `sums`. Returns whether the window of the thread is used. All threads call it. */
+ * to `sums`. Returns true if the window of the thread is used. All threads call this. */
 template <typename T, int DEGREE>
 static __device__ __forceinline__ bool
 read_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t first,
@@ -69,7 +69,7 @@ read_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t 
     return is_used;
 }
 
-/* Writes the profile in lag order. value(u, at) writes the value of cell u to place `at`. */
+/* Writes the profile in lag order. value(u, at) writes the value of cell u to index `at`. */
 template <typename T, int DEGREE, typename VALUE>
 static __device__ void write_profile(const pnr_cuda_walsh &p, size_t dwell, VALUE value)
 {
@@ -185,9 +185,9 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 
 /* --- incoherent: the powers of all windows are added --- */
 
-/* Transforms the windows of a dwell again. For each neighbour j of a candidate at lag k, sums
- * c[k + j] conj(c[k]) over the windows. Stores these sums as the values of the candidate in the
- * results. */
+/* Transforms the windows of a dwell again. Sums c conj(a) over the windows for each neighbour,
+ * where c is the value at the neighbour and a is the value at its candidate. Stores these sums as
+ * the values of the candidate in the results. */
 template <typename T, int DEGREE>
 static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
                                       pnr_walsh_stage<T, DEGREE> &stage, float2 *values,

@@ -14,8 +14,8 @@
  * block reads a chunk of 2^14 consecutive samples into shared memory and writes them row by row,
  * four at a time (a quad; zeros fill the last quad of a row). In sorted memory a row lies in one
  * piece. A block loads the row to shared memory, where it can read the samples in any order. The
- * transforms of rows are over the low 13 bits of m, those of columns (columns.cu) over the high
- * bits.
+ * row transforms are over the low 13 bits of m. The column transforms (columns.cu) are over the
+ * high bits.
  */
 
 enum {
@@ -226,7 +226,7 @@ int pnr_cuda_walsh_rows_open(pnr_format format, pnr_error *error)
                : pnr_cuda_allow_shared((const void *)kernels[i].rows, kernels[i].rows_bytes, error);
 }
 
-/* Returns the grid. A block reads its tables once and takes several windows, but there are enough
+/* Returns the grid. A block reads its tables once and computes several windows. There are enough
  * blocks for the whole device. */
 static dim3 blocks_for(uint32_t n_pieces, uint32_t n_windows)
 {

@@ -34,7 +34,7 @@ static __device__ __forceinline__ bool pnr_walsh_is_used(uint32_t n, uint32_t n_
     return (uint64_t)n_lost + n_nonfinite <= n / 2;
 }
 
-/* Returns the threshold of the first search. energy: sum|x|^2 of the windows used. The energy is
+/* Returns the threshold of the first search. energy: sum|x|^2 of the used windows. The energy is
  * also the floor, sum|x|^2 E_a / N, because the energy E_a of the code is N. */
 static __device__ __forceinline__ float pnr_walsh_threshold(const pnr_cuda_walsh &p,
                                                             uint32_t n_used, double energy)
@@ -42,7 +42,7 @@ static __device__ __forceinline__ float pnr_walsh_threshold(const pnr_cuda_walsh
     return n_used > 0 ? (float)(__ldg(p.thresholds + n_used - 1) * energy) : INFINITY;
 }
 
-/* Returns the state before the first search. energy, noise, n_valid: those of the windows used. */
+/* Returns the state before the first search. energy, noise, n_valid: sums over the used windows. */
 static __device__ __forceinline__ pnr_walsh_dwell
 pnr_walsh_begin(const pnr_cuda_walsh &p, uint32_t n, uint32_t n_used, double energy, double noise,
                 uint64_t n_valid, uint64_t n_clipped, uint64_t n_nonfinite)
@@ -62,7 +62,7 @@ pnr_walsh_begin(const pnr_cuda_walsh &p, uint32_t n, uint32_t n_used, double ene
 
 /* --- lists --- */
 
-/* Cuts the list to the strongest n_best, strongest first. */
+/* Cuts the list to the strongest n_best keys, the strongest first. */
 static __device__ void pnr_walsh_cut(pnr_walsh_list &list, uint32_t n_best)
 {
     __syncwarp();
@@ -103,7 +103,7 @@ static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint
 
 /* --- the floor, the result --- */
 
-/* Returns whether another search follows search number `search`. If so, lowers the threshold in d.
+/* Returns true if another search follows search number `search`. If so, lowers the threshold in d.
  * list: the candidates that this search keeps. */
 template <typename POWER>
 static __device__ __forceinline__ bool
@@ -156,7 +156,7 @@ pnr_walsh_write_candidates(const pnr_cuda_walsh &p, size_t dwell, const pnr_wals
     }
 }
 
-/* Writes the sums in full scale. One lane calls this. */
+/* Scales the sums so that full scale is 1, and writes them. One lane calls this. */
 static __device__ __forceinline__ void pnr_walsh_write_dwell(const pnr_cuda_walsh &p, size_t dwell,
                                                              pnr_walsh_dwell &d)
 {

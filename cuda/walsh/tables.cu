@@ -151,7 +151,7 @@ static void fill_orders(maker *m)
     }
 }
 
-/* Allocates zeroed memory for all tables in one piece. Returns it, or NULL. */
+/* Allocates zeroed memory for all tables in one piece. Returns this memory, or NULL. */
 static void *create_maker(const pnr_cuda_buffer list[PNR_WALSH_TABLES], maker *m)
 {
     const size_t n = (size_t)1 << m->degree;

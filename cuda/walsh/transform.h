@@ -9,7 +9,7 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-/* Returns the place of value e of a block in shared memory. One place is free after every 32
+/* Returns the index in shared memory of value e of a block. One place is free after every 32
  * values, so that no access below has bank conflicts. */
 static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
 {
@@ -120,7 +120,7 @@ template <> struct pnr_walsh_measure<int16_t> {
     int32_t low = 0, high = 0;
     uint32_t nearest = UINT32_MAX; /* for I and for Q: the smallest x - INT16_MAX mod 2^16 */
 
-    /* Returns the sample, or 0 if it is not finite. */
+    /* Measures a sample. Returns the sample, or 0 if it is not finite. */
     __device__ __forceinline__ pnr_cuda_pair<int16_t> take(pnr_cuda_pair<int16_t> x)
     {
         const uint32_t word = (uint32_t)(uint16_t)x.q << 16 | (uint16_t)x.i;
@@ -211,8 +211,9 @@ static __device__ __forceinline__ void pnr_walsh_fetch(void *to, const void *fro
     __pipeline_commit();
 }
 
-/* Calls take(r, sample) for each of the thread's 32 samples, those of states 32 t .. 32 t + 31. x:
- * shared memory. places(q) returns the indices in x of samples r = 8 q .. 8 q + 7, 16 bits each. */
+/* Calls take(r, sample) for each of the thread's 32 samples, which belong to states 32 t .. 32 t +
+ * 31. x: shared memory. places(q) returns the indices in x of samples r = 8 q .. 8 q + 7, 16 bits
+ * each. */
 template <typename T, typename PLACES, typename TAKE>
 static __device__ __forceinline__ void pnr_walsh_gather(const pnr_cuda_pair<T> *x, PLACES places,
                                                         TAKE take)
@@ -230,8 +231,8 @@ static __device__ __forceinline__ void pnr_walsh_gather(const pnr_cuda_pair<T> *
     }
 }
 
-/* Sums over the TEAM threads of a window, or over the warp where a window has more than 32 threads.
- * Every thread gets the sum. The order is always the same. */
+/* Returns the sum over the TEAM threads of a window to each of these threads. If a window has more
+ * than 32 threads, this is the sum over the warp. The order of the sum is fixed. */
 template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_warp_sum(T x)
 {
 #pragma unroll
@@ -240,8 +241,8 @@ template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_wa
     return x;
 }
 
-/* Sums over TEAM threads, a power of two. All threads of the block call this. scratch: shared
- * memory, a value for each warp of the block. */
+/* Returns the sum over TEAM threads, a power of two. All threads of the block call this. scratch:
+ * shared memory, a value for each warp of the block. */
 template <int TEAM, typename T> static __device__ __forceinline__ T pnr_walsh_sum(T x, T *scratch)
 {
     x = pnr_walsh_warp_sum<TEAM>(x);

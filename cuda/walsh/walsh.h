@@ -41,11 +41,11 @@ typedef struct pnr_cuda_walsh {
     const void *raw;
     const pnr_cuda_job *job;        /* header of the submit, which has the number of its dwells */
     const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
-    /* Tables of 2^n entries each. `place` has an entry for each state m, which tells where the
-     * state's sample is. Up to degree 13 the entry is an index in the window; above degree 13 it is
-     * an index in the state's row of `sorted`. pnr_cuda_walsh_place returns the index of the entry.
-     * lag_of[u_k] is k; lag_of[0] is not used. cell_of[k] is u_k. The entries of lag_of and cell_of
-     * are uint16_t up to degree 13 and uint32_t above. */
+    /* Tables of 2^n entries each. `place` has an entry for each state m, which gives the position
+     * of the state's sample. Up to degree 13 the entry is an index in the window; above degree 13
+     * it is an index in the state's row of `sorted`. pnr_cuda_walsh_place returns the index of the
+     * entry. lag_of[u_k] is k; lag_of[0] is not used. cell_of[k] is u_k. The entries of lag_of and
+     * cell_of are uint16_t up to degree 13 and uint32_t above. */
     const uint16_t *place;
     const void *lag_of, *cell_of;
     pnr_dwell *dwells;         /* [n_dwells] */
@@ -80,7 +80,7 @@ typedef struct pnr_cuda_walsh {
     uint32_t *n_listed;     /* [n_dwells]: number of listed lags; 0 before and after */
     uint32_t *listed;       /* [n_dwells][2^n]: lags above the threshold */
     uint64_t *keys;         /* [n_dwells][2^n / 2]: local maxima */
-    float2 *cells;          /* [n_dwells][2^n]: W, where a profile is wanted, else NULL */
+    float2 *cells;          /* [n_dwells][2^n]: W, if a profile is wanted, else NULL */
 } pnr_cuda_walsh;
 
 typedef void (*pnr_cuda_walsh_kernel)(pnr_cuda_walsh);
@@ -95,7 +95,7 @@ typedef struct pnr_cuda_walsh_short {
 } pnr_cuda_walsh_short;
 
 /* pnr_cuda_walsh_find finds the kernel for dwells of one window. pnr_cuda_walsh_find_dwell finds
- * the kernel for dwells of several windows, in which a block takes all windows of a dwell. NULL:
+ * the kernel for dwells of several windows; there one block computes all windows of a dwell. NULL:
  * there is no such kernel. */
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find(pnr_format format, uint32_t degree);
 const pnr_cuda_walsh_short *pnr_cuda_walsh_find_dwell(bool is_incoherent, pnr_format format,

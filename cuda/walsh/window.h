@@ -30,7 +30,7 @@ template <typename T, int DEGREE> struct pnr_walsh_stage {
     {
         return window * size::N * sizeof(pnr_cuda_pair<T>);
     }
-    /* Begins to copy windows [first, first + count). */
+    /* Begins to copy windows [first, first + count) to shared memory. */
     __device__ __forceinline__ void fetch(const pnr_cuda_walsh &p, size_t first, uint32_t count)
     {
         const uint32_t before = (uint32_t)(begin(first) % 16);
@@ -62,8 +62,8 @@ pnr_walsh_read(const pnr_cuda_pair<T> *x, const uint16_t *table, uint32_t t,
     });
 }
 
-/* Counts clipped and non-finite samples of the thread. It is called seldom, so it is small instead
- * of fast. */
+/* Counts clipped and non-finite samples of the thread. This function is called seldom, so its code
+ * is small but slow. */
 template <typename T, uint32_t TEAM>
 static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<T> *x,
                                                             const uint16_t *place, uint32_t t)
@@ -78,7 +78,7 @@ static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<
 }
 
 /*
- * Runs all searches of a dwell whose powers are in shared memory. One warp calls it. power(u)
+ * Runs all searches of a dwell whose powers are in shared memory. One warp calls this. power(u)
  * returns the power of cell u. Thread t of the TEAM threads of a window passes the greatest power
  * of the cells u with u mod TEAM = t: in its argument `top`, or, if TEAM > 32, in tops[t] in shared
  * memory. own: number of the window in the warp. Afterwards `list` has the candidates of the
