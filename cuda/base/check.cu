@@ -2,7 +2,7 @@
 /* Maps statuses of CUDA, cuFFT and cuBLAS to the error codes and texts of pnradar. */
 #include "cuda/base/check.h"
 
-/* After these errors the context is lost: only a new process helps. */
+/* After these errors the CUDA context is lost. Only a new process can use the device again. */
 static const cudaError_t sticky[] = {
     cudaErrorCudartUnloading,
     cudaErrorDevicesUnavailable,

@@ -14,7 +14,7 @@ typedef struct pnr_cuda_buffer {
     bool is_host; /* true: pinned and mapped host memory; false: device memory */
 } pnr_cuda_buffer;
 
-enum { PNR_CUDA_MAX_BUFFERS = 48 }; /* buffers of one list, at most */
+enum { PNR_CUDA_MAX_BUFFERS = 48 }; /* most buffers of one list */
 
 /* Adds the bytes of the buffers of a list to *device_bytes and *host_bytes. */
 void pnr_cuda_buffers_count(const pnr_cuda_buffer *list, size_t n, uint64_t *device_bytes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods of the cuda engine. Each one is a table of operations, which compute results on the
- * device from raw samples on the device. */
+/* Methods of the cuda engine. A method is a table of operations. They compute results from raw
+ * samples; both are in device memory. */
 #ifndef PNR_CUDA_METHOD_H
 #define PNR_CUDA_METHOD_H
 

@@ -48,7 +48,7 @@ void pnr_cuda_transforms_destroy(pnr_cuda_transforms *transforms);
 int pnr_cuda_transforms_run(const pnr_cuda_transforms *transforms, float2 *rows, size_t n,
                             int direction, pnr_error *error);
 
-enum { PNR_CUDA_PRODUCT_BYTES = 4 << 20 }; /* the work area of a cuBLAS handle */
+enum { PNR_CUDA_PRODUCT_BYTES = 4 << 20 }; /* bytes of the work area of a cuBLAS handle */
 
 /* Creates a cuBLAS handle for a stream. memory: PNR_CUDA_PRODUCT_BYTES on the device. *handle is
  * NULL before the call. After a failure the caller destroys *handle if it is not NULL. */

@@ -7,7 +7,8 @@
 #include <cassert>
 
 enum {
-    MAX_BLOCKS = 16, /* enough blocks to fill the link; most of the device stays free */
+    MAX_BLOCKS = 16, /* enough blocks for the full rate of the link; most of the device stays
+                      * free */
     DWELL_WORDS = sizeof(pnr_dwell) / sizeof(uint64_t),
     CANDIDATE_WORDS = sizeof(pnr_candidate) / sizeof(uint64_t)
 };

@@ -8,7 +8,7 @@
 enum {
     PNR_CUDA_THREADS = 256,          /* threads of a block, unless a kernel says otherwise */
     PNR_CUDA_BLOCK_SAMPLES = 8192,   /* samples of a window that one block measures */
-    PNR_CUDA_GROUP_POINTS = 1 << 22, /* values that one cuFFT call transforms, at most */
+    PNR_CUDA_GROUP_POINTS = 1 << 22, /* most values that one cuFFT call transforms */
     PNR_CUDA_MAX_GROUP = 4096
 };
 
@@ -28,10 +28,11 @@ enum {
 typedef struct pnr_cuda_shape {
     size_t n_samples;      /* N, samples of a window */
     size_t n_transform;    /* L, points of a transform */
-    size_t row_stride;     /* L as a multiple of 32 values: cuFFT is faster on aligned rows */
+    size_t row_stride;     /* L rounded up to a multiple of 32 values: cuFFT is faster on aligned
+                            * rows */
     size_t oversample;     /* inverse transforms of each row */
     size_t n_periods;      /* windows of a dwell, in all its looks */
-    size_t batch;          /* dwells of a submit, at most */
+    size_t batch;          /* most dwells of a submit */
     size_t n_looks;        /* looks of a dwell */
     size_t dwell_lines;    /* inverse transforms of a dwell: looks * codes * rows * oversample */
     size_t group;          /* G, greatest number of rows of a cuFFT call */
@@ -41,8 +42,8 @@ typedef struct pnr_cuda_shape {
     size_t n_tail_windows; /* headers of windows that cover the tail */
     size_t n_cells;        /* cells of a dwell: N * oversample, or all cells of its map */
     size_t n_segments;     /* segments of PNR_CUDA_BLOCK_SAMPLES samples in a window */
-    size_t sample_bytes;   /* bytes of one sample, all channels */
-    size_t raw_bytes;      /* bytes of a full submit, rounded up to whole copies of 16 bytes */
+    size_t sample_bytes;   /* bytes of one sample of all channels */
+    size_t raw_bytes;      /* bytes of a full submit, rounded up to a multiple of 16 */
     size_t profile_values; /* floats that a dwell returns; 0 unless plan.want_profile */
     size_t patch_values;   /* floats in the patch of a candidate; 0 for one row */
     size_t lost_words;     /* 32-bit words that mark lost samples; 0 unless the mean is removed */

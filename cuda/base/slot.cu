@@ -111,7 +111,7 @@ static int enqueue_kernels(const pnr_cuda_common *common, pnr_cuda_slot *slot, s
     return code;
 }
 
-/* Records the kernels of at most n_dwells dwells into a graph and uploads it. */
+/* Records the kernels of at most n_dwells dwells into a graph, and uploads the graph. */
 static int record_graph(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                         pnr_error *error)
 {
@@ -366,7 +366,7 @@ int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, cons
         (code = run_kernels(common, slot, windows->n_dwells, error)) == PNR_OK &&
         (code = pnr_cuda_mark(common, slot, PNR_STAGE_RETURN, error)) == PNR_OK)
         code = pnr_cuda_check(cudaEventRecord(slot->done, slot->stream), "end of a submit", error);
-    /* A part of the job may run already. It ends before this call returns. */
+    /* Waits for the part of the job that may already run. */
     if (code != PNR_OK && cudaStreamSynchronize(slot->stream) != cudaSuccess)
         (void)cudaGetLastError();
     return code;
@@ -377,7 +377,7 @@ static bool is_complete(const pnr_cuda_slot *slot)
     return __atomic_load_n(slot->sequence, __ATOMIC_ACQUIRE) == slot->host_job->sequence;
 }
 
-/* Asks the driver at intervals, because a device that has failed writes no sequence. */
+/* Polls the driver from time to time, because a failed device never writes the sequence. */
 int pnr_cuda_slot_await(const pnr_cuda_common *common, pnr_cuda_slot *slot, bool wait,
                         pnr_error *error)
 {

@@ -87,7 +87,7 @@ int pnr_cuda_slot_advance(const pnr_cuda_common *common, pnr_cuda_slot *slot,
  * else 0. */
 void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t n_samples,
                              uint32_t *marks);
-/* Enqueues a whole job. On failure it waits until nothing of the job is in flight. */
+/* Enqueues a whole job. On failure waits until no part of the job is in flight. */
 int pnr_cuda_slot_start(const pnr_cuda_common *common, pnr_cuda_slot *slot, const pnr_job *job,
                         pnr_error *error);
 /* Checks whether the results are complete. If `wait` is true, waits for the results: spins if

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Measures the device itself: its clocks under load, and how fast it copies within its memory and
- * from the host. */
+/* Measures a device: its clock rate under load, and the rates of copies within its memory and from
+ * the host. */
 #include "cuda/bench/resident.h"
 
 #include "cuda/base/check.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times methods with samples and results on the device. Has the table that pnradar-bench loads. */
+/* Times methods with samples and results on the device. Contains the table of functions that
+ * pnradar-bench loads. */
 #include "cuda/bench/resident.h"
 
 #include "cuda/base/method.h"
@@ -17,7 +18,8 @@ enum { MAX_SETS = 16, POISON = 0xa5 };
 /* The device waits for head_start_ns + n_sets * launch_ns while the host enqueues all launches. */
 static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000;
 
-/* The slot and method of an engine; only the address of the samples differs between sets. */
+/* The slot and method of an engine, and several sets of samples. Each set has its own graph,
+ * because a graph contains the address of the samples. */
 struct pnr_resident {
     pnr_engine *engine;
     const pnr_cuda_common *common;
@@ -313,7 +315,8 @@ static void write_name(const void *function, char *out, size_t size)
     free(name);
 }
 
-/* Kernels of cuFFT and cuBLAS belong to another runtime, so only their launches are known. */
+/* Kernels of cuFFT and cuBLAS belong to another runtime, so only the sizes of their launches are
+ * known. */
 static void describe_kernel(const pnr_resident *r, const cudaKernelNodeParams *launch,
                             pnr_kernel_note *note)
 {

@@ -182,7 +182,7 @@ static int create_without(pnr_engine *engine, pnr_error *error)
                           : code;
 }
 
-/* Opens an engine whose method is chosen. */
+/* Opens an engine after the choice of its method. */
 static int open_engine(const pnr_plan *plan, const pnr_engine_choice *choice, pnr_engine *engine,
                        pnr_error *error)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods of the cuda engine: their table, and the choice of one for a plan. */
+/* The table of methods of the cuda engine, and the choice of a method for a plan. */
 #include "cuda/base/method.h"
 
 #include <cstdio>
 #include <cstring>
 
-/* Best first: auto takes the first one that supports the plan. For each ci16 sample, walsh moves 4
- * bytes (28 above 2^13 values), fused moves 4 (36 above 16384 points), and library moves more. */
+/* The best method is first: auto takes the first method that supports the plan. For each ci16
+ * sample, walsh moves 4 bytes (28 above 2^13 values), fused moves 4 (36 above 16384 points), and
+ * library moves more. */
 static const pnr_cuda_method *const methods[] = {
     &pnr_cuda_method_walsh,     &pnr_cuda_method_fused,    &pnr_cuda_method_fused_long,
     &pnr_cuda_method_map_fused, &pnr_cuda_method_map_long, &pnr_cuda_method_library,

@@ -188,9 +188,9 @@ static __device__ __forceinline__ void add_powers(const pnr_cuda_fused &p, const
     }
 }
 
-/* Adds the products of one window to the sums. The product of a neighbour is c conj(a), where c is
- * the value at the neighbour and a is the value at its candidate. A thread updates every T-th sum,
- * where T threads share a window. */
+/* Adds the products of one window to the sums. The product of a neighbour is its value times the
+ * conjugate of its candidate's value. A thread updates every T-th sum, where T threads share a
+ * window. */
 template <int M>
 static __device__ void add_neighbours(const pnr_fused_search<M> &s,
                                       const pnr_fused_view<M, false> &view, double2 *sums,
@@ -296,7 +296,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         s.odd = 0;
     __syncthreads();
 
-    /* These loops stay rolled and read values again, since the transform needs the registers. */
+    /* These loops are not unrolled, and they load values again, since the transform needs the
+     * registers. */
 #pragma unroll 1
     for (uint32_t dwell = blockIdx.x * together + of_block;
          dwell < pnr_cuda_dwells_of(p.job, 0, p.n_dwells); dwell += gridDim.x * together) {

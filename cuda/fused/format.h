@@ -28,8 +28,9 @@ typedef struct pnr_fused_ci16 {
 
         return all >= 0xfffe0000u || (all & 0xffffu) >= 0xfffeu;
     }
-    /* This is assembler, because the compiler would convert each value a second time instead of
-     * keeping it. The slow unit for 16 bits converts I, the fast unit for 32 bits converts Q. */
+    /* This is in assembly language, because the compiler would convert each value a second time
+     * instead of keeping it. The slow unit for 16 bits converts I, the fast unit for 32 bits
+     * converts Q. */
     static __device__ __forceinline__ float2 value(word w)
     {
         float2 v;

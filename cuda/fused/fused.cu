@@ -117,8 +117,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
     const pnr_fused_view<M, true> view = {buffer};
     const int u = thread.u;
     const uint32_t together = M > 1 ? 1 : blockDim.x / T, step = gridDim.x * together;
-    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* first window of these
-                                                                      * threads */
+    uint32_t window = of_block * gridDim.x + blockIdx.x, n_lost = 0; /* first window of the
+                                                                      * thread */
     word raw[32];
 
     /* For a window after the last one of the submit, this loads old samples. */

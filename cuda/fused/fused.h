@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused: one kernel computes the results from the samples. A warp or a block holds a window
+/* Method fused: one kernel computes the results from the samples. A warp or a block keeps a window
  * in its registers. */
 #ifndef PNR_CUDA_FUSED_H
 #define PNR_CUDA_FUSED_H

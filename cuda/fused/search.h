@@ -303,7 +303,8 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
     pnr_candidate *out = p.candidates + dwell * p.max_candidates;
     float threshold = s.threshold;
     double floor = s.dwell.floor, noise_sum = 0;
-    uint32_t n_above = 0, n_before = 0, n_kept, n_maxima; /* n_before: the previous n_kept */
+    uint32_t n_above = 0, n_before = 0, n_kept, n_maxima; /* n_before: n_kept of the previous
+                                                           * search */
     bool is_done;
 
 #pragma unroll 1

@@ -82,8 +82,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
                                         });
     if (p.power != NULL)
         return_powers<P>(p, dwell, tile, power);
-        /* The greatest power is added last and in double. It may belong to a strong echo; then a
-         * float sum would lose the other powers. */
+        /* The greatest power is added last and in double precision. It may belong to a strong echo;
+         * then a float sum would lose the other powers. */
 #pragma unroll
     for (int j = 0; j < 32; j++) {
         sum += fminf(power[j], top);

@@ -135,7 +135,8 @@ pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
 
     if (!has_any)
         return;
-        /* The rolled loop needs an array in memory. This costs less than 32 copies of its body. */
+        /* This loop is not unrolled, so it needs an array in memory. This costs less than 32 copies
+         * of the loop's body. */
 #pragma unroll
     for (int j = 0; j < 32; j++)
         own[j * PNR_FUSED_LONG_THREADS] = power[j];

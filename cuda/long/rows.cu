@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: transforms rows forward, multiplies them by the code, and transforms them
- * back in place. Some blocks sum the measurements of the samples. */
+/* Method fused, long: transforms rows forward, multiplies them by the spectrum of the code, and
+ * transforms them back in place. Some blocks sum the measurements of the samples. */
 #include "cuda/base/chain.h"
 #include "cuda/base/reduce.h"
 #include "cuda/fused/transform.h"

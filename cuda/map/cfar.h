@@ -63,7 +63,8 @@ struct pnr_map_level {
         return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
     }
 
-    /* Returns true if lower bounds of the sums on both sides may refuse a full cell. */
+    /* Returns true if a full cell may be refused by a comparison with lower bounds of its two
+     * sums. */
     __device__ __forceinline__ bool has_screen() const
     {
         return factor != NULL && m.cfar_axis != PNR_CFAR_ALONG_ROWS && m.cfar_kind != PNR_CFAR_OS &&

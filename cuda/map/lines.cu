@@ -141,7 +141,7 @@ static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_m
     }
 }
 
-/* Starts to load the raw window of a later dwell into the L2 cache: 128 bytes for lane u. */
+/* Starts to load the raw window of a later dwell into the L2 cache. Each lane u loads 128 bytes. */
 static __device__ __forceinline__ void prefetch_window(const pnr_map &m, const pnr_map_lines &p,
                                                        uint32_t dwell, uint32_t u)
 {
@@ -277,7 +277,7 @@ template <int M, lines_kind KIND> struct lines_memory {
     typedef lines_size<M, KIND> block;
     typedef pnr_fused_size<M> window;
     float2 *table, *buffer;
-    float4 *kept; /* first value of the row's spectrum that the thread keeps */
+    float4 *kept; /* first value of the row's spectrum that the thread stores */
 
     __device__ __forceinline__ lines_memory(float4 *memory, uint32_t group, uint32_t u)
         : table((float2 *)memory)
@@ -289,7 +289,7 @@ template <int M, lines_kind KIND> struct lines_memory {
     }
 };
 
-/* All groups of a block take one row of a dwell, and each group computes other codes. */
+/* All groups of a block compute lines of one row of a dwell. Each group computes other codes. */
 template <int M>
 __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
     correlate_codes(pnr_map m, pnr_map_lines p, uint32_t)
@@ -350,9 +350,8 @@ static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
     m.is_filtered = p.look = 0;
 }
 
-/* Each group takes its own rows, out of the n_rows rows of all dwells. A block of several groups
- * first fills a large table, so it takes rows until all rows are done. A block of one group takes
- * one row. */
+/* The groups share the n_rows rows of all dwells. A block of several groups first fills a large
+ * table, so it computes rows until all rows are done. A block of one group computes one row. */
 template <int M, lines_kind KIND>
 __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused for maps, for periods of 128 to 8192 samples: one kernel sums the slow time, another
- * transforms all lines of the map forward and back. */
+/* Method fused for maps, for periods of 128 to 8192 samples. One kernel sums over the slow time,
+ * another kernel transforms all lines of the map forward and back. */
 #include "cuda/base/resources.h"
 #include "cuda/fused/fused.h"
 #include "cuda/map/fused.h"

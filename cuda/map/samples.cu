@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     uint32_t n_clipped = 0;
 
     if (segment >= n_segments)
-        return; /* a whole warp returns, never a block */
+        return; /* the whole warp returns */
 #pragma unroll 8
     for (uint32_t n = thread; n < n_quads; n += THREADS) {
         const uint4 x = in[n];
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* A warp or a block takes one dwell. It computes the sums over the windows, the floor and the
+/* A warp or a block starts one dwell: it computes the sums over the windows, the floor and the
  * threshold of the first search. */
 template <int THREADS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     uint32_t n_used = 0, n_looks = 0, last_look = 0; /* last_look counts from 1 */
 
     if (dwell >= n_dwells)
-        return; /* only if a warp takes a dwell; then the whole warp returns */
+        return; /* the whole warp returns */
     if (thread == 0)
         *last = 0;
     if constexpr (THREADS == PNR_CUDA_WARP)

@@ -89,7 +89,7 @@ struct pnr_map_piece {
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t apart)
 {
-    constexpr int EACH = 4; /* places that a thread reads before it writes them */
+    constexpr int EACH = 4; /* sums that a thread reads before it writes them */
     const uint32_t thread = threadIdx.x % THREADS;
 
 #pragma unroll 2
@@ -113,8 +113,8 @@ static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on to
 
 enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* quads of a piece, four neighbouring cells each */
 
-/* Returns the place in a piece of cell j of a thread. With has_quads a thread has the four cells of
- * a quad. Otherwise neighbouring threads have neighbouring cells. */
+/* Returns the index in a piece of the thread's cell j. With has_quads a thread has the four cells
+ * of a quad. Otherwise neighbouring threads have neighbouring cells. */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j)
 {
@@ -400,7 +400,7 @@ static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, in
     const uint64_t n_columns = (uint64_t)m.n_codes * (m.is_filtered ? m.gate_count : m.n_lags);
     const bool has_rest = n_columns - n_taken >= (n_columns + 1) / 2;
     pnr_dwell *sums = &state->sums;
-    /* The mean power of the columns that no kept candidate reaches. */
+    /* The mean power of the columns that no kept candidate excludes. */
     const double rest = (sums->noise_sum - taken) / (double)((n_columns - n_taken) * m.n_rows);
     const double floor = fmax(rest, state->rounding);
     bool is_done =

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr
 
 /* --- one search --- */
 
-/* Blocks take pieces of the tiles that have a cell above the threshold. A block appends the
+/* Blocks scan pieces of the tiles that have a cell above the threshold. A block appends the
  * strongest max_candidates maxima of each piece to s.keys, in any order. The block that finishes
  * last for a dwell keeps the strongest maxima of the dwell. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map_search s)
@@ -121,7 +121,8 @@ static __device__ void list_hot(const pnr_map &m, const pnr_map_search &s, pnr_m
             s.hot[(size_t)d * s.n_tiles + atomicAdd(&state->n_hot, 1u)] = i;
 }
 
-/* One block takes one dwell. It sums all tiles and lists the tiles of the first search. */
+/* One block begins the search of one dwell: it sums all tiles and lists the tiles of the first
+ * search. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_map_search s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -143,8 +144,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_
     list_hot(m, s, state, d);
 }
 
-/* PARTS blocks take one kept maximum. Each block sums a part of the rows in the columns around the
- * maximum. The last block of a dwell adds these sums and lists the tiles of the next search. */
+/* PARTS blocks sum the powers in the columns around one kept maximum, each block over a part of the
+ * rows. The last block of a dwell adds these sums and lists the tiles of the next search. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     conclude_search(pnr_map m, pnr_map_search s, int search)
 {

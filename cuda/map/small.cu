@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of small maps in one kernel: a warp or a block takes one dwell. */
+/* The search of small maps in one kernel: a warp or a block searches one dwell. */
 #include "cuda/map/small.h"
 
 #include "cuda/base/check.h"

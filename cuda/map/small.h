@@ -64,7 +64,7 @@ template <int WARPS> struct pnr_map_searcher {
         return threadIdx.x % THREADS == 0;
     }
 
-    /* Scans the tiles that have a cell above the threshold: a warp takes every WARPS-th piece and
+    /* Scans the tiles that have a cell above the threshold: a warp scans every WARPS-th piece and
      * keeps the strongest max_candidates maxima. */
     __device__ __forceinline__ void scan() const
     {

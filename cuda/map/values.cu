@@ -9,8 +9,8 @@
 
 enum {
     MOST_BLOCKS =
-        /* enough blocks to fill a device; each takes several lines, so that its start costs
-         * little */
+        /* enough blocks to fill a device; each block computes several lines, so that the start of a
+         * block costs little */
     8192,
     PLACES = 4, /* lags of a line for each thread; finding the line takes as long as 4 lags */
     BLOCK_PLACES = PLACES * PNR_CUDA_THREADS

@@ -10,7 +10,7 @@
 enum { THREADS = PNR_WALSH_TILE / PNR_WALSH_EACH, FEW = 64 };
 static const size_t TILE_BYTES = (PNR_WALSH_TILE + PNR_WALSH_TILE / 32) * sizeof(float2);
 
-/* True when the submit has this window. Grids are as large as the largest submit needs. */
+/* True if the submit has this window. Grids are as large as the largest submit needs. */
 static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t window)
 {
     return p.first_dwell + window < p.job->n_dwells;
@@ -18,8 +18,8 @@ static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t 
 
 /* --- columns --- */
 
-/* A tile has all 2^ROWS rows of 2^(13 - ROWS) columns. Its value number e is in row
- * e >> (13 - ROWS); the low 13 - ROWS bits of e are the column. */
+/* A tile has all 2^ROWS rows of 2^(13 - ROWS) columns. Value e of a tile is in row e >> (13 -
+ * ROWS); the low 13 - ROWS bits of e are the column. */
 template <int ROWS> struct tile_size {
     static constexpr int COLUMN_BITS = PNR_WALSH_TILE_BITS - ROWS;
     static constexpr int SHIFT = ROWS > 5 ? 3 : 8; /* layout of the result */
@@ -107,7 +107,8 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
         for (uint32_t r = 0; r < PNR_WALSH_EACH; r++)
             p.cells[(window << p.degree) + cell_of_value<ROWS>(tile, r)] = v[r];
     }
-    /* The greatest power is added last and in double, since it may belong to a strong echo. */
+    /* The greatest power is added last and in double precision, since it may belong to a strong
+     * echo. */
 #pragma unroll
     for (uint32_t r = 0; r < PNR_WALSH_EACH; r++) {
         const bool is_lag = r != 0 || tile != 0 || threadIdx.x != 0; /* W[0] belongs to no lag */

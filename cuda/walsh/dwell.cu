@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh to degree 13 for dwells of several periods: one block takes all windows of a
+/* Method walsh to degree 13 for dwells of several periods: one block computes all windows of a
  * dwell. */
 #include "cuda/walsh/window.h"
 
@@ -20,8 +20,8 @@ struct counts {
     uint32_t n_used = 0;
 };
 
-/* Returns the sum of x over the teams of a warp. A team is the threads of one window. Lanes with
- * the same place in their teams are added. */
+/* Returns the sum of x over the teams of a warp, separately for each thread number in a team. A
+ * team is the threads of one window. */
 template <uint32_t TEAM> static __device__ __forceinline__ float sum_teams(float x)
 {
 #pragma unroll
@@ -185,9 +185,9 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 
 /* --- incoherent: the powers of all windows are added --- */
 
-/* Transforms the windows of a dwell again. Sums c conj(a) over the windows for each neighbour,
- * where c is the value at the neighbour and a is the value at its candidate. Stores these sums as
- * the values of the candidate in the results. */
+/* Transforms the windows of a dwell again. For each neighbour, sums over the windows its value
+ * times the conjugate of its candidate's value. Stores these sums as the values of the candidates
+ * in the results. */
 template <typename T, int DEGREE>
 static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
                                       pnr_walsh_stage<T, DEGREE> &stage, float2 *values,

@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-/* The least numbers of values and of windows in a group of the long kernels. */
+/* Least number of values, and least number of windows, in a group of the long kernels. */
 static const size_t group_points = (size_t)1 << 23, group_least = 4;
 
 /* Data that all slots share. */
@@ -17,7 +17,7 @@ typedef struct shared {
     uint32_t n_blocks;                /* blocks that the device runs at one time */
 } shared;
 
-enum { N_SIDES = 2, STATIC_BYTES = 4096 /* static shared memory of a short kernel, at most */ };
+enum { N_SIDES = 2, STATIC_BYTES = 4096 /* most static shared memory of a short kernel */ };
 
 /* Data of one slot above degree 13. Two streams take the groups in turn. So the device transforms
  * the rows of one group while it transforms the columns of another, and each kernel finds the

@@ -209,7 +209,7 @@ static size_t find_kernels(pnr_format format)
 
 size_t pnr_cuda_walsh_long_bytes(pnr_format format)
 {
-    const size_t i = find_kernels(format), own = 4096; /* bytes for static variables, at most */
+    const size_t i = find_kernels(format), own = 4096; /* most bytes of the static variables */
     const size_t sort = kernels[i].sort_bytes, rows = kernels[i].rows_bytes;
 
     return own + (sort > rows ? sort : rows);

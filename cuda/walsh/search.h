@@ -8,7 +8,7 @@
 #include "cuda/walsh/walsh.h"
 
 enum {
-    PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* keys that fit a list */
+    PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* most keys of a list */
     PNR_WALSH_HELD = PNR_WALSH_LISTED / PNR_CUDA_WARP,     /* keys of a list that a lane sorts */
     PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1 /* writes of a candidate: its values and its head */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh to degree 13: one kernel, in which a block takes a window from samples to
- * results. */
+/* Method walsh to degree 13: one kernel. A block computes the results of a window from its
+ * samples. */
 #include "cuda/walsh/window.h"
 
 /* Results of the warps of a block, for the warp that searches. */
@@ -73,8 +73,8 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
     }
 }
 
-/* Blocks take windows in turn. The next samples arrive during a transform. While the first warp
- * searches, the other warps begin with the next window. */
+/* Each block computes several windows. The next samples arrive during a transform. While the first
+ * warp searches, the other warps begin with the next window. */
 template <typename T, int DEGREE>
 __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
                                   (sizeof(T) == 4 ? 256 : 512) / pnr_walsh_size<T, DEGREE>::THREADS)

@@ -20,10 +20,10 @@ typedef struct pnr_acquisition {
     bool is_loss_event;            /* a loss triggers the recorder */
     size_t chunk;                  /* greatest number of samples in one read */
     uint64_t first_sample;         /* position of the first sample that the source reads */
-    /* Another configuration changes these two. A live read ends at a sample first_window + i dwell
-     * (i = 0, 1, ...), so that the engine gets a complete dwell at once. first_window contains the
-     * samples that a linear window needs after its dwell. dwell: samples of a dwell; 0: reads have
-     * no such limit. */
+    /* Another configuration changes first_window and dwell. A live read ends at a sample
+     * first_window + i dwell (i = 0, 1, ...), so that the engine gets a complete dwell at once.
+     * first_window contains the samples that a linear window needs after its dwell. dwell: samples
+     * of a dwell; 0: reads have no such limit. */
     _Atomic uint64_t first_window;
     _Atomic size_t dwell;
     void *spare; /* [chunk] for samples of a live source when the ring is full */
@@ -35,7 +35,7 @@ typedef struct pnr_acquisition {
     bool is_live;                 /* the source cannot wait: a full ring drops samples */
     bool is_paced;                /* the source is a recording that plays in real time */
     const volatile int *stop;     /* may be NULL */
-    pnr_turns turns;              /* of this thread, for the watchdog */
+    pnr_turns turns;              /* turns of this thread, for the watchdog */
     _Atomic int cancel;           /* not 0: the pipeline stops this thread */
     _Atomic int64_t start_utc_ns; /* host time of sample 0; 0 before the first samples */
     _Atomic int64_t source_start_utc_ns; /* time of sample 0 according to the source; 0: unknown */

@@ -23,8 +23,8 @@ struct pnr_clean {
     double complex *work;  /* [2 n_samples] */
     pnr_removal *removals; /* [max_echoes][PNR_MAX_REMOVALS] */
     size_t n_candidates;
-    pnr_candidate *candidates;       /* [PNR_MAX_CANDIDATES]: first those of earlier echoes, then
-                                      * new ones */
+    pnr_candidate *candidates;       /* [PNR_MAX_CANDIDATES]: candidates that became echoes, then
+                                      * new candidates */
     bool is_new[PNR_MAX_CANDIDATES]; /* found by a repeated search */
     float *patches; /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: the map has one row */
 };

@@ -14,8 +14,8 @@ typedef struct pnr_deadline {
     uint64_t n_untold, worst_ns; /* late results and greatest latency since the last event */
 } pnr_deadline;
 
-/* wanted_s: engine.deadline; 0 means dwell_s, the duration of a dwell, for a live stream, and no
- * deadline for a recording that plays as fast as possible. */
+/* wanted_s: engine.deadline. If wanted_s is 0, the deadline of a live stream is dwell_s, the
+ * duration of a dwell. A recording that plays as fast as possible then has no deadline. */
 pnr_deadline pnr_deadline_of(double wanted_s, double dwell_s, bool is_live);
 /* Counts a result that took latency_ns; returns true if the result is late. */
 bool pnr_deadline_is_missed(pnr_deadline *deadline, uint64_t latency_ns);

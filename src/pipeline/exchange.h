@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The begin of each record of a queue of results. */
+/* The first member of each record in a queue of results. */
 typedef struct pnr_made_head {
     enum { PNR_MADE_RESULT, PNR_MADE_ACCOUNT } kind;
     uint64_t n_unsent; /* results before this record that the full queue refused */

@@ -49,7 +49,7 @@ struct pnr_isolation {
     pnr_windows views[MOST_VIEWS];    /* view i is at index i mod MOST_VIEWS */
     uint64_t n_taken, n_sent, n_done; /* number of views taken from the ring, sent to the worker,
                                        * and finished with all results */
-    uint64_t next_sample;             /* first sample without a result */
+    uint64_t next_sample;             /* results of all samples before this sample are here */
     uint64_t unreported;              /* samples after the last finished view that gave no result */
     bool is_mad;                      /* the present worker has written impossible values */
     bool is_new;                      /* the present worker has sent no result */

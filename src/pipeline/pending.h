@@ -13,7 +13,7 @@ typedef struct pnr_pending_result {
     const pnr_plan *plan;
     pnr_windows windows;
     pnr_result result;
-    pnr_account account; /* of its samples and windows */
+    pnr_account account; /* account of the samples and windows of the result */
 } pnr_pending_result;
 
 typedef struct pnr_pending pnr_pending;

@@ -29,7 +29,7 @@ typedef struct pnr_publishing_parts {
     const pnr_setup *setup;
     const pnr_source_info *info; /* as at the start of the stream */
     const pnr_acquisition *acquisition;
-    const pnr_turns *turns; /* of the processing thread */
+    const pnr_turns *turns; /* turns of the processing thread */
     const pnr_realtime *realtime;
     pnr_events *events;
     const char *engine;             /* such as "cpu/library" */

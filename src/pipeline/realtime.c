@@ -77,7 +77,8 @@ static void set_processor(const pnr_realtime *r, pthread_t thread, int cpu, cons
         snprintf(words, PNR_REALTIME_LEN, "%d", cpu);
 }
 
-/* Asks for a priority for the first thread, and for a lower one for each next thread. */
+/* Requests `priority` for the first thread, and a priority lower by 1 for each next thread, but at
+ * least 1. */
 static void set_priorities(pnr_realtime *r, size_t n, const pthread_t *threads, int priority)
 {
     struct rlimit limit = {0};

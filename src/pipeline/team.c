@@ -56,7 +56,7 @@ struct pnr_team {
     atomic_bool is_hurried;
     size_t n_members;
     member *members;          /* [n_members], the threads besides the caller */
-    pnr_detection *detection; /* of a piece that the caller detects */
+    pnr_detection *detection; /* memory for the caller, when it detects a piece */
 
     /* the last result */
     pnr_team_view *view;
