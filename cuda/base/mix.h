@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
-/* Returns x exp(-2 pi i phase / 2^64). Whole quarter turns are exact. The rest, at most 1/8 turn,
- * becomes a float in half turns with an error of 5e-8 rad. sincospif adds an error of one ulp. */
+/* Returns x exp(-2 pi i phase / 2^64). Whole quarter turns are exact. The rest is at most 1/8 turn.
+ * It becomes a float, in half turns, with an error of 5e-8 rad. sincospif adds an error of one
+ * ulp. */
 static inline __device__ float2 pnr_cuda_rotate_back(float2 x, uint64_t phase)
 {
     const uint64_t quarter = (phase + (UINT64_C(1) << 61)) >> 62;

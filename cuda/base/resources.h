@@ -26,13 +26,13 @@ int pnr_cuda_upload_spectra(const pnr_plan *plan, size_t n_transform, pnr_cuda_p
 
 /* --- cuFFT and cuBLAS --- */
 
-/* Transforms of rows in place. Each call of cuFFT transforms the same number of rows, so that the
- * bits of a row do not depend on the number of other rows. */
+/* Transforms rows in place. Each call of cuFFT transforms the same number of rows, so that the bits
+ * of a row do not depend on the number of other rows. */
 typedef struct pnr_cuda_transforms {
     cufftHandle handles[2]; /* forward, inverse */
     int n_handles;
     size_t n_rows[2]; /* rows of a call: forward, inverse */
-    size_t stride;    /* values from one row to the next */
+    size_t stride;    /* distance between two rows, in values */
     void *memory;     /* the work area, so that no call allocates memory */
 } pnr_cuda_transforms;
 

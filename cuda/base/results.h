@@ -8,7 +8,7 @@
 
 #include <cuda_runtime.h>
 
-/* All pointers are to device memory, or all to pinned host memory. */
+/* All pointers point to device memory, or all point to pinned host memory. */
 typedef struct pnr_cuda_results {
     pnr_dwell *dwells;         /* [batch] */
     pnr_candidate *candidates; /* [batch][max_candidates] */

@@ -15,7 +15,7 @@ enum {
 /*
  * L (n_transform) is N if lags are circular and N is 7-smooth. For other circular lags L is
  * pnr_transform_fast_length(2N - 1), and the window is extended periodically. For linear lags L is
- * the fast length that holds a window with its tail. L is at least 2.
+ * the fast length for a window with its tail. L is at least 2.
  *
  * G (group) is the greatest number of rows of a cuFFT call. It is 2^22 / L, limited to 1 .. 4096.
  * (Groups of 2^20 and 2^21 values were slower: launches cost more than the L2 cache saved.) The

@@ -6,8 +6,8 @@
 
 #include "cuda/base/slot.h"
 
-/* The second engine takes cf32 samples and one dwell a submit. The samples of the dwell are
- * converted to cf32, conjugated and tuned on the device, in the slot of the second engine. */
+/* The plan of the second engine has cf32 samples and one dwell a submit. The samples of the dwell
+ * are converted to cf32, conjugated and tuned on the device, in the slot of the second engine. */
 typedef struct pnr_cuda_without {
     pnr_engine *engine; /* its plan comes from pnr_cuda_without_plan */
     const pnr_cuda_common *common;

@@ -45,7 +45,7 @@ typedef struct pnr_cuda_fused_size {
 } pnr_cuda_fused_size;
 
 /* Finds the plain kernel, for dwells of one window with N = L, one channel of ci8, ci16 or cf32,
- * without half lags or mixing. NULL: no such instance. */
+ * without half lags, tune or conjugation. NULL: no such instance. */
 const pnr_cuda_fused_size *pnr_cuda_fused_find_plain(pnr_format format, size_t n_transform);
 /* Finds the kernel for all other dwells; NULL: no such instance. Each window needs
  * pnr_cuda_fused_cells_bytes of shared memory in addition to window_bytes. */

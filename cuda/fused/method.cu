@@ -32,8 +32,8 @@ static size_t transform_of(size_t n_samples)
     return length;
 }
 
-/* Finds the plain kernel, for dwells of one window that is as long as the transform, without
- * mixing. NULL: the plan needs the general kernel. */
+/* Finds the plain kernel, for dwells of one window that is as long as the transform, without half
+ * lags, tune or conjugation. NULL: the plan needs the general kernel. */
 static const pnr_cuda_fused_size *find_plain(const pnr_plan *plan)
 {
     if (plan->n_channels != 1 || pnr_plan_windows(plan) != 1 || plan->oversample != 1 ||

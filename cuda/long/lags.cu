@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
 
     const float threshold = p.states[dwell].threshold;
 
-    /* The loads come before this test, so that one wait serves all of them. */
+    /* The loads precede this test, so that one wait is enough for all of them. */
     if (dwell >= n_dwells)
         return; /* the whole block returns */
     pnr_fused_powers_of_tile<P, IS_SUM>(p, rows, tile, (float2 *)memory, of_column, v, power,

@@ -124,7 +124,7 @@ pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t t
 
 /* Lists the cells of the tile above the threshold, in any order. tile_at: number of the tile among
  * the tiles of all dwells. counts: in shared memory, 0 before the call. memory: the shared memory
- * of the exchange, which is free again. All threads call this; a barrier must follow. */
+ * of pnr_fused_exchange, which is free again. All threads call this; a barrier must follow. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,

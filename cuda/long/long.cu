@@ -149,8 +149,8 @@ static int enqueue_group(const pnr_fused_long *p, const pnr_fused_long_set *set,
                          count, stream, error);
 }
 
-/* The two streams take the groups in turn. Then each stream searches the dwells of its own groups,
- * if the kernels list cells. */
+/* Enqueues the groups on the two streams alternately. Then each stream searches the dwells of its
+ * own groups, if the kernels list cells. */
 static int enqueue_groups(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                           uint32_t n_dwells, const cudaStream_t streams[2], pnr_error *error)
 {

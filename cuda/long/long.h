@@ -27,8 +27,8 @@
 enum {
     PNR_FUSED_LONG_FIRST = 15, /* log2 of the least number of points */
     PNR_FUSED_LONG_LAST = 22,
-    PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels takes: all N1 points of
-                                 * some columns, 32 for each thread */
+    PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels transforms: all N1
+                                 * points of some columns, 32 for each thread */
     PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32,
     PNR_FUSED_LONG_POWERS = 16, /* powers stored for a row; log2 N2 of them are used */
     PNR_FUSED_LONG_SUMS = 65535 /* greatest number of transforms of a dwell */
@@ -82,8 +82,9 @@ typedef struct pnr_fused_long {
     uint32_t gate_first, gate_count;
 } pnr_fused_long;
 
-/* A kernel takes `count` transforms of the submit, or `count` dwells, beginning with number
- * `first`. The search takes every second group of `count` dwells, beginning with dwell `first`. */
+/* A kernel processes `count` transforms of the submit, or `count` dwells, beginning with number
+ * `first`. The search processes every second group of `count` dwells, beginning with dwell
+ * `first`. */
 typedef void (*pnr_fused_long_kernel)(pnr_fused_long p, uint32_t first, uint32_t count);
 
 /* A kernel, and the size of its blocks. */
@@ -116,12 +117,12 @@ uint32_t pnr_fused_long_group(uint32_t bits, size_t n_sums, size_t batch);
 typedef struct pnr_fused_long_set {
     pnr_fused_long_launch samples, rows, lags, search;
     uint32_t row_blocks; /* blocks of the rows kernel that the device runs at one time */
-    uint32_t row_each;   /* rows that a block takes at one time */
+    uint32_t row_each;   /* rows that a block transforms at one time */
     bool is_chained;     /* the device chains kernels, see base/chain.h */
 } pnr_fused_long_set;
 
-/* Enqueues n_dwells dwells in groups of n_group. Two streams take the groups in turn: one group
- * computes while the other one loads its data. */
+/* Enqueues n_dwells dwells in groups of n_group. The groups alternate between two streams: one
+ * group computes while the other group loads its data. */
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                            uint32_t n_dwells, cudaStream_t stream, const pnr_cuda_side *side,
                            pnr_error *error);

@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
         load_extended<FORMAT>(raw, in - place, place, stride, p.n_input);
         n_own = place < p.n_input ? (p.n_input - 1 - place) / stride + 1 : 0;
     }
-    /* The loads come before this test, so that one wait serves all of them. All windows have
+    /* The loads precede this test, so that one wait is enough for all of them. All windows have
      * memory. */
     if (window >= n_windows) {
         pnr_chain_wait();

@@ -99,7 +99,7 @@ static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
     }
 }
 
-/* Calls take(key) for every listed cell. Each warp takes one tile at a time. */
+/* Calls take(key) for every listed cell. Each warp reads one tile at a time. */
 template <class TAKE>
 static __device__ __forceinline__ void for_listed(const pnr_fused_long &p, uint32_t dwell,
                                                   TAKE take)
@@ -236,8 +236,8 @@ static __device__ float2 sum_parts(const float2 *memory, uint32_t e)
     return make_float2(sum.y, sum.x); /* real and imaginary part are swapped in the rows */
 }
 
-/* Computes c at the neighbours of the kept lags. memory: the shared memory of the exchange. All
- * threads call this. The last step is a barrier. */
+/* Computes c at the neighbours of the kept lags. memory: the shared memory that pnr_fused_exchange
+ * uses, too. All threads call this. The last step is a barrier. */
 static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                          const uint64_t *kept, float2 *memory)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Computes the lines of a map with transforms of 1024 to 8192 points. A block transforms a row,
- * multiplies it by each code and transforms it back. It writes the powers of each line, their sum
- * and the greatest power. If a dwell is one line, the same kernel can search the line instead. */
+ * multiplies it by the spectrum of each code, and transforms the products back. It writes the
+ * powers of each line, their sum and the greatest power. If a dwell is one line, the same kernel
+ * can search the line instead. */
 #include "cuda/fused/window.h"
 #include "cuda/map/fused.h"
 #include "cuda/map/small.h"
@@ -17,7 +18,7 @@ enum { MIN_SAMPLES = 128, MIN_POINTS = 1024, MAX_POINTS = 8192 };
 /*
  * A block has GROUPS groups of threads, each with its own window in shared memory. With many codes
  * (OF_CODES) all groups share one row. Shared memory keeps the spectrum of this row, and each group
- * multiplies it by other codes. With few codes (OF_ROWS) each group takes another row, of any
+ * multiplies it by other codes. With few codes (OF_ROWS) each group computes another row, of any
  * dwell, and transforms the row again for each code. OF_DWELLS is OF_ROWS for dwells of one line:
  * the group also searches the line.
  */
@@ -27,7 +28,7 @@ enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
 template <int M> struct __align__(16) dwell_memory
 {
     union {
-        /* the window; later c at all lags */
+        /* first the window, later the correlation c at all lags */
         float2 buffer[pnr_fused_size<M>::BUFFER_BYTES / sizeof(float2)];
         struct {
             float power[pnr_fused_size<M>::L];
@@ -377,8 +378,8 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
 
     for (uint32_t i = begin; i < n_rows; i += step) {
         const uint32_t dwell = i / m.n_rows, row = i % m.n_rows;
-        /* If a group takes only one row, or with OF_DWELLS, the values loaded before the table are
-         * valid. */
+        /* If a group computes only one row, or with OF_DWELLS, the values loaded before the table
+         * are valid. */
         const bool is_first = block::GROUPS == 1 || KIND == OF_DWELLS;
         const uint32_t n_dwells = is_first ? n_dwells_first : p.search.job->n_dwells;
         const pnr_map_row base = is_first ? base_first : m.rows[row];
@@ -415,7 +416,7 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
                 finish_line<M, true>(m, p, line, v, sums, greatest, u);
         }
         if (block::GROUPS == 1)
-            return; /* each block takes one row, because there are as many blocks as rows */
+            return; /* each block computes one row, because there are as many blocks as rows */
     }
 }
 

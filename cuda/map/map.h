@@ -45,7 +45,7 @@ typedef struct pnr_map_plan {
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 
-enum { PNR_MAP_TILE = 2048 }; /* cells of a tile, at most; in method_fused.cu a row is one tile */
+enum { PNR_MAP_TILE = 2048 }; /* most cells of a tile; in method_fused.cu a row is one tile */
 
 /* Sizes and tables that the kernels of all slots read. The tables are in device memory. */
 typedef struct pnr_map {

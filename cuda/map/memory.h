@@ -31,7 +31,7 @@ typedef struct pnr_map_extent {
     size_t n_maps;  /* D; 0: no map is kept */
     size_t n_bases; /* bases of a round, in whole calls of cuFFT; 0: no bases */
     bool has_stream;
-    bool is_in_bases; /* the values lie in the memory of the bases */
+    bool is_in_bases; /* the values are in the memory of the bases */
 } pnr_map_extent;
 
 /* Lists all buffers of *memory. Returns the number of buffers. */

@@ -17,7 +17,7 @@ typedef struct shared {
     size_t forward, inverse; /* rows of each call of cuFFT */
     bool has_stream;
     bool is_in_place; /* the lines replace their bases: plain dwells without half lags */
-    bool has_values;  /* false: the lines serve as the values */
+    bool has_values;  /* false: the lines are the values */
     float2 *spectra;  /* [n_codes][oversample][L]: conj(DFT of the code) / L */
     float2 *filter;   /* [gate_count][gate_count], or NULL */
 } shared;

@@ -64,8 +64,8 @@ static void choose_round(const pnr_plan *plan, shared *own)
     own->round_dwells = n < 1 ? 1 : n > plan->batch ? plan->batch : n;
 }
 
-/* Chooses how many codes of a row a block takes, so that a round takes the least time. Blocks run
- * in waves, one block on each multiprocessor, and each block first transforms its row. */
+/* Chooses how many codes of a row a block computes, so that a round takes the least time. Blocks
+ * run in waves, one block on each multiprocessor, and each block first transforms its row. */
 static void choose_part(const pnr_plan *plan, shared *own)
 {
     const size_t groups = pnr_map_lines_groups(own->n_points);

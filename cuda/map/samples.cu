@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) find_means(pnr_map m, pnr_ma
         n > 0 ? make_float2((float)(re / n), (float)(im / n)) : make_float2(0, 0);
 }
 
-/* One block measures the energy of one segment of a window after the mean was subtracted. */
+/* One block measures the energy of one segment of a window, after the subtraction of the mean. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_map_samples s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -262,8 +262,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_rest(pnr_map m, pnr_
         s.parts[blockIdx.x].energy = energy;
 }
 
-/* One warp sums the energy of one window after the mean was subtracted. The subtraction
- * of the mean of U windows removes 1/U of the noise, so the energy is multiplied by U / (U - 1). */
+/* One warp sums the energy of one window, after the subtraction of the mean. The subtraction of the
+ * mean of U windows removes 1/U of the noise, so the energy is multiplied by U / (U - 1). */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     sum_rest(pnr_map m, pnr_map_samples s, uint32_t n_windows)
 {

@@ -27,7 +27,7 @@ typedef struct pnr_map_search {
     pnr_cuda_results results;
     uint32_t n_cells, n_tiles, first_dwell, n_dwells;
     uint32_t tile_keys;   /* room for the maxima of all pieces of a tile, see pnr_map_tile_keys */
-    uint32_t wants_power; /* 1: a returned whole map holds powers; 0: complex values */
+    uint32_t wants_power; /* 1: a returned whole map has powers; 0: it has complex values */
 } pnr_map_search;
 
 /* Returns the greatest number of searches of a dwell. */

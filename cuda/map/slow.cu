@@ -46,9 +46,9 @@ static __device__ __forceinline__ void transform_from(float2 (&v)[R], uint32_t k
 }
 
 /* Transforms the K = A B windows x_p of a look over p, in two passes. With W_n = exp(-2 pi i / n),
- * p = p1 B + p2 and bin = k1 + A k2 the result is X[bin] = sum_p2 (sum_p1 x_p W_A^(p1 k1))
- * (W_K^k1)^p2 W_B^(p2 k2). The first pass computes the inner sums. The second pass computes the
- * outer sums. */
+ * p = p1 B + p2 and bin = k1 + A k2 the result is
+ *   X[bin] = sum_p2 (sum_p1 x_p W_A^(p1 k1)) (W_K^k1)^p2 W_B^(p2 k2).
+ * The first pass computes the inner sums. The second pass computes the outer sums. */
 template <int A, int B, class SOURCE>
 __global__ void __launch_bounds__(THREADS)
     transform_slow(pnr_map m, pnr_map_samples s, pnr_map_bins bins, size_t first_look,

@@ -28,7 +28,7 @@ struct pnr_map_crew {
 };
 
 /* Returns the sum of value(e) for all e < n to all lanes of a warp. The sum has the same bits as
- * pnr_cuda_block_sum in a block whose threads take every PNR_CUDA_THREADS-th value. */
+ * pnr_cuda_block_sum in a block whose threads add every PNR_CUDA_THREADS-th value. */
 template <typename T, class VALUE>
 static __device__ __forceinline__ T pnr_map_sum_in_order(uint32_t n, VALUE value)
 {

@@ -223,7 +223,8 @@ static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t w
     __syncthreads();
 }
 
-/* Returns the address of key i of the list. Shared memory holds the first FEW keys, usually all. */
+/* Returns the address of key i of the list. The first FEW keys, usually all, are in shared
+ * memory. */
 static __device__ __forceinline__ uint64_t *key_at(searcher &s, const pnr_cuda_walsh &p,
                                                    size_t window, uint32_t i)
 {

@@ -19,9 +19,9 @@ typedef struct shared {
 
 enum { N_SIDES = 2, STATIC_BYTES = 4096 /* most static shared memory of a short kernel */ };
 
-/* Data of one slot above degree 13. Two streams take the groups in turn. So the device transforms
- * the rows of one group while it transforms the columns of another, and each kernel finds the
- * output of the previous kernel of its group in the L2 cache. */
+/* Data of one slot above degree 13. The groups alternate between two streams. So the device
+ * transforms the rows of one group while it transforms the columns of another. Each kernel finds
+ * the output of the previous kernel of its group in the L2 cache. */
 typedef struct work {
     pnr_cuda_walsh sides[N_SIDES]; /* one for each stream; only the scratch pointers are set */
     pnr_cuda_side side;

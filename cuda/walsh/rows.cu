@@ -34,8 +34,8 @@ template <typename T> struct alignas(2 * PNR_WALSH_QUAD * sizeof(T)) quad {
 
 /* --- sorting --- */
 
-/* Shared memory: a chunk, extended at both ends to multiples of 16 bytes. Then come zeros, from
- * which padding samples are read (NO_SAMPLE of tables.cu). */
+/* Shared memory: a chunk, extended at both ends to multiples of 16 bytes. After the chunk are
+ * zeros, which are read as padding samples (NO_SAMPLE of tables.cu). */
 template <typename T> struct sort_size {
     static constexpr uint32_t SAMPLES = PNR_WALSH_CHUNK * sizeof(pnr_cuda_pair<T>) + 16;
     static constexpr uint32_t ZEROS = 32 * sizeof(pnr_cuda_pair<T>);

@@ -129,7 +129,7 @@ template <> struct pnr_walsh_measure<int16_t> {
         /* i^2 + q^2 = i low(i) + q low(q) + 256 (i high(i) + q high(q)); high: a signed byte */
         asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(low) : "r"(word), "r"(bytes));
         asm("dp2a.hi.s32.s32 %0, %1, %2, %0;" : "+r"(high) : "r"(word), "r"(bytes));
-        /* the two ends of the range give 0 and 1 */
+        /* for the two ends of the range, `nearest` becomes 0 or 1 */
         nearest = __viaddmin_u16x2(word, 0x80018001u, nearest);
         return x;
     }

@@ -110,8 +110,8 @@ static void move_start(pnr_acquisition *a, uint64_t position, int64_t by_ns)
 
 /* Compares the host's clock with the time of the sample at `position`. If all samples are late for
  * settle_ns, the source has paused: the time of sample 0 moves by the least lateness. If later
- * samples are early by least_move_ns, the others were only delayed: the time of sample 0 moves
- * back, but never before the time of the first read. */
+ * samples are early by least_move_ns, the late samples were only delayed: the time of sample 0
+ * moves back, but never before the time of the first read. */
 static void follow_clock(pnr_acquisition *a, uint64_t position)
 {
     const int64_t begin_ns = pnr_clock_utc_ns() - pnr_rational_time_ns(a->rate_hz, position);

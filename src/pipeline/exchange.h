@@ -41,8 +41,8 @@ typedef struct pnr_made {
 size_t pnr_made_most_bytes(size_t cells_bytes);
 /* Returns the bytes of a result without its cells. */
 size_t pnr_made_bytes(const pnr_made *made);
-/* Copies the cells (NULL: none) to the memory after the result, and sets cells_at. The memory has
- * pnr_made_most_bytes(). Returns the size of the record in bytes. */
+/* Copies the cells (NULL: none) to the memory after the result, and sets cells_at. The memory must
+ * have pnr_made_most_bytes() bytes. Returns the size of the record in bytes. */
 size_t pnr_made_finish(pnr_made *made, const float *cells, size_t cells_bytes);
 /* Returns the cells of a record; NULL: none. */
 const float *pnr_made_cells(const pnr_made *made);

@@ -27,8 +27,9 @@ typedef struct pnr_isolation_parts {
                                   * samples; NULL: none */
 } pnr_isolation_parts;
 
-/* True if engine.isolate asks for a worker. With engine.isolate = auto, this is a live stream with
- * the engine cuda, or with engine.name = auto if the module of cuda is installed. */
+/* Returns true if engine.isolate is yes. With engine.isolate = auto, returns true if the stream is
+ * live and the engine is or may be cuda. It may be cuda with engine.name = auto if the module is
+ * installed. */
 bool pnr_isolation_is_wanted(const pnr_config *config, bool is_live);
 /* Starts the first worker and waits until it is ready. PNR_OK; PNR_ENOMEMORY; PNR_EUNAVAILABLE: no
  * process can be started; PNR_EEND: *stop was set; or the error of the worker. */

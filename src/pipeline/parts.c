@@ -26,7 +26,7 @@ static bool may_isolate(const pnr_pipeline *p)
            (p->options->can_isolate || p->config->engine.isolate == PNR_ISOLATE_YES);
 }
 
-/* Returns the length in samples of a ring that holds a live stream while a lost worker is
+/* Returns the length in samples of a ring that stores a live stream while a lost worker is
  * replaced. */
 static size_t bridging_samples(const pnr_pipeline *p)
 {

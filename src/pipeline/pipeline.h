@@ -27,7 +27,7 @@ typedef int (*pnr_pipeline_end)(void *context, const pnr_status *status, int cod
 /* The progress in a source of known length. */
 typedef struct pnr_progress {
     uint64_t n_done, n_samples; /* samples; n_done <= n_samples */
-    double elapsed_s;           /* since the first sample */
+    double elapsed_s;           /* since the start of the threads */
     uint64_t n_echoes;          /* echoes found so far */
 } pnr_progress;
 
@@ -81,7 +81,7 @@ typedef struct pnr_pipeline_options {
      * configuration is good, the stream continues with it from the edge of a window on. Otherwise
      * the stream continues as before. May be NULL */
     volatile int *reload;
-    pnr_pipeline_configure configure; /* not NULL if reload is not */
+    pnr_pipeline_configure configure; /* not NULL if reload is not NULL */
     void *configure_context;
     bool can_isolate;       /* main() of this program begins with pnr_worker_main (worker.h) */
     pnr_pipeline_feed feed; /* NULL: the samples come from source.input */

@@ -12,7 +12,8 @@
 #include <string.h>
 
 static const uint64_t patience_ns = 50 * 1000 * 1000, account_period_ns = 100 * 1000 * 1000;
-static const double live_s = 2; /* the queue of a live stream holds the results of this time */
+static const double live_s = 2; /* the queue of a live stream has space for the results of this
+                                 * time */
 
 enum {
     LEAST_BYTES = 1 << 20,
@@ -215,8 +216,8 @@ static void *publish_thread(void *argument)
 
 /* --- start and stop --- */
 
-/* Waits at most wait_s for a subscriber. Meanwhile sends WATCHDOG to the service manager, which
- * would take the wait for a hang. */
+/* Waits at most wait_s for a subscriber. Meanwhile sends WATCHDOG to the service manager, because
+ * this wait is not a hang. */
 static bool wait_for_subscriber(pnr_publishing *p, double wait_s)
 {
     const pnr_notify *service = p->parts.options->service;

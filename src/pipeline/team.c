@@ -65,7 +65,7 @@ struct pnr_team {
     size_t piece_dwells;
     bool is_shared; /* the threads detect the waiting dwells */
 
-    size_t n_pieces, most_dwells; /* pieces in the queue; dwells that the memory of each holds */
+    size_t n_pieces, most_dwells; /* pieces in the queue; dwells for which each piece has memory */
     piece *pieces;                /* [n_pieces] */
     char *memory;
     uint64_t front, end;
