@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes and destroys detectors: tables that threads share, and memory that they do not share. */
+/* Creates and destroys detectors. The detectors of several threads share their tables, and each
+ * detector has its own patches. */
 #include "detector/state.h"
 
 #include "engine/plan.h"

@@ -10,7 +10,7 @@
 
 enum {
     J = PNR_NEIGHBOURS,
-    MEANS = 4 /* turns of the noise in sums of powers */
+    MEANS = 4 /* greatest number of iterations of the noise in sums of powers */
 };
 
 /* (kurtosis - 1) / 2 of a uniform distribution: the samples that determine a Doppler are spread
@@ -27,19 +27,22 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
                                 const pnr_noise *noise, double s)
 {
     const pnr_fitted *fit = &t->fit;
-    /* Lost samples do not disturb amplitude and phase, because every sample contributes equally to
-     * these. */
+    /* Every sample contributes equally to amplitude and phase. So lost samples disturb only the
+     * delay. */
     /* To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
-     * because the noise also bends the peak. B is the code's bandwidth. The measured S is taken at
-     * the displaced peak. With this S the numerator kurtosis + 1 becomes kurtosis - 1. */
+     * because the noise also bends the peak. S is the signal-to-noise ratio of the dwell (snr in
+     * detector.h). B is the mean square bandwidth of the code, and kurtosis is that of its
+     * spectrum. The measured S is taken at the displaced peak. With this S the numerator kurtosis +
+     * 1 becomes kurtosis - 1. */
     variances v = {fit->delay_variance * (noise->shape * (1 + t->code->curvature_noise / s) / s +
                                           pnr_noise_holes(detector, observed)),
                    fit->amplitude_variance / s, fit->phase_variance / s,
                    t->bins_variance * (1 + flat_curvature / s) / s};
 
-    /* Two paths of half the power each lie x apart. The fit of one echo leaves the residual u =
-     * (x^2 / 8)^2 B^2 (kurtosis - 1) of their power, from the expansion of exp(i w x / 2). Each
-     * path lies x / 2 from the fit: x^2 / 4 = 2 sqrt(u) / (B sqrt(kurtosis - 1)). */
+    /* A misfit may come from two paths at the distance x, each with half of the power. The fit of
+     * one echo leaves the share u = (x^2 / 8)^2 B^2 (kurtosis - 1) of this power. This follows from
+     * the expansion of exp(i w x / 2). Each path is x / 2 away from the fit:
+     *     x^2 / 4 = 2 sqrt(u) / (B sqrt(kurtosis - 1)). */
     if (noise->misfit > 0) {
         v.delay +=
             2 * sqrt(noise->misfit) / (t->code->bandwidth * sqrt(2 * t->code->curvature_noise));
@@ -49,9 +52,10 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     v.delay += noise->beside * noise->beside / 4;
 
     if (detector->is_sum) {
-        /* The phase of each look is taken from its own centre value, whose amplitude is `share`
-         * times that of the peak. The product of the noise of a value and the noise of the centre
-         * multiplies the variances by 1 + 1/(S share^2), where S is the S of one look. */
+        /* The engine takes the phase of each look from the centre value of that look. The amplitude
+         * of the centre value is `share` times the amplitude of the peak. The product of the noise
+         * of a value and the noise of the centre multiplies the variances by 1 + 1/(S share^2),
+         * where S is the S of one look. */
         const double product = 1 + gains->looks / (s * t->share * t->share);
 
         v.delay = v.delay * product + noise->disturbed_delay;
@@ -75,14 +79,14 @@ static void describe_motion(const pnr_detector *detector, const pnr_track *t, do
     echo->doppler_sigma_hz = sqrt(variance) * scale;
     if (!(radar->wavelength_m > 0))
         return;
-    /* doppler = ways velocity carrier / (speed - velocity) */
+    /* doppler = ways * velocity * carrier / (speed of the wave - velocity) */
     echo->velocity_mps = echo->doppler_hz * radar->wavelength_m / ways /
                          (1 + echo->doppler_hz / (ways * carrier_hz));
     echo->velocity_sigma_mps = echo->doppler_sigma_hz * radar->wavelength_m / ways;
 }
 
 /* Returns the phase, rad, by which the frequency of the only row turns an echo from the first
- * sample of the look to its middle. */
+ * sample of the look to the middle of the look. */
 static double middle_turn(const pnr_detector *detector)
 {
     const double n = (double)detector->plan->n_samples;
@@ -91,9 +95,9 @@ static double middle_turn(const pnr_detector *detector)
     return 2 * M_PI * remainder(pnr_plan_bins(detector->plan, 0) * middle, 1);
 }
 
-/* C/N0 in dB Hz. A matched correlation over the time T has S = C/N0 T. Weights w_p of the periods
- * replace T by Tr (sum w_p)^2 / sum w_p^2. S lacks the part of the code that notches removed, and
- * the loss of a least-squares filter. Both are corrected. */
+/* Returns C/N0 in dB Hz. A matched correlation over the time T has S = C/N0 T. Weights w_p of the
+ * periods replace T by Tr (sum w_p)^2 / sum w_p^2. Notches remove a part of the code, and a
+ * least-squares filter increases the noise. Both reduce S, and this function corrects for both. */
 static double find_cn0_dbhz(const pnr_detector *detector, const pnr_dwell_gains *gains,
                             const pnr_track *t, double snr)
 {
@@ -112,7 +116,7 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
     const double rate = pnr_rational_double(radar->rate_hz);
     const double scale = gains->amplitude * detector->energy_of_code;
     const double cell = noise->cell * t->loss;
-    /* The noise estimate is a gamma variable: on average its inverse is too large by the factor
+    /* The noise estimate is a gamma variable. On average its inverse is too large by the factor
      * 1/(1 - chance). */
     const double snr = detector->is_sum ? t->amplitude2 * scale * scale / cell * (1 - noise->chance)
                                         : t->fit.power / cell * (1 - noise->chance) - t->fit.cells;
@@ -150,10 +154,10 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
         echo->phase_rad = remainder(echo->phase_rad + middle_turn(detector), 2 * M_PI);
 }
 
-/* Drops the weakest tracks that this noise explains, and returns the number of tracks left. The
- * noise includes the power of the tested track, as the threshold expects (setup/threshold.h).
- * ratio: threshold / noise of a cell. The engine's floor may be too low, because it comes from the
- * samples, whose noise may differ from that of the cells. */
+/* Drops the weakest tracks that this noise explains. Returns the number of tracks left. The noise
+ * includes the power of the tested track, as the threshold expects (setup/threshold.h). ratio:
+ * threshold / noise of a cell. The engine's own threshold may be too low: it uses the floor, which
+ * comes from the samples. The noise of the samples may differ from the noise of the cells. */
 static size_t drop_noise(const pnr_detector *detector, double ratio, const pnr_noise *noise,
                          const pnr_track *tracks, size_t n)
 {
@@ -169,8 +173,8 @@ static size_t drop_noise(const pnr_detector *detector, double ratio, const pnr_n
     return n;
 }
 
-/* Adds the echo of a track before all weaker echoes, if the echo lies in the gate. The tracks are
- * not in this order, because a weaker candidate may be estimated as a stronger echo. */
+/* Adds the echo of a track to `out`, before all weaker echoes, if the echo lies in the gate. The
+ * tracks are not sorted by SNR, because a weaker candidate may be estimated as a stronger echo. */
 static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
                      const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
                      pnr_detection *out)
@@ -191,9 +195,9 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
     out->is_sign_changed |= t->signs.changes != 0;
 }
 
-/* True if track i is a remnant of an earlier track: two paths within a chip are fitted as one echo,
- * and the power that this fit leaves appears around it as remnants. own: the noise
- * of each track. */
+/* True if track i is a remnant of an earlier track. Two paths within a chip are fitted as one
+ * echo. The power that this fit leaves appears as remnants around the echo. own[i]: the noise of
+ * track i. */
 static bool is_remnant(const pnr_detector *detector, const pnr_track *tracks, size_t i,
                        const pnr_noise *own)
 {
@@ -212,7 +216,7 @@ static bool is_remnant(const pnr_detector *detector, const pnr_track *tracks, si
 }
 
 /* True if the engine left out maxima, and the weakest candidate that it returned is an echo. A
- * maximum that it left out may then be an echo, too. */
+ * maximum that was left out may then be an echo, too. */
 static bool is_cut(const pnr_dwell *dwell, const pnr_observed *observed, const pnr_track *tracks,
                    size_t n)
 {
@@ -229,7 +233,7 @@ static bool is_cut(const pnr_dwell *dwell, const pnr_observed *observed, const p
     return false;
 }
 
-/* Fills the noise of each echo. Returns true if an echo is not alone. */
+/* Fills the noise of each echo. Returns true if any echo has a misfit or another echo beside it. */
 static bool find_own(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                      const pnr_noise *noise, pnr_noise *own)
 {
@@ -262,8 +266,9 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     pnr_noise noise = pnr_noise_find(detector, observed, &gains, tracks, n_found);
     double mean = dwell->floor;
 
-    /* In a sum of powers the noise changes the shape of an echo. The floor holds the sidelobes of
-     * strong echoes, too, so the shapes and the noise are found in turns. */
+    /* In a sum of powers the noise changes the shape of an echo. The first noise is the floor,
+     * which includes the sidelobes of strong echoes. So this loop estimates the shapes and the
+     * noise in turn. */
     for (int turn = 0; turn < MEANS && detector->is_sum && noise.cell < 0.9 * mean; turn++) {
         mean = noise.cell;
         pnr_track_all_again(detector, observed, mean, tracks, n_found);

@@ -13,25 +13,25 @@
 
 /*
  * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
- * in double precision and NARROW ones in single precision. The CODE is an index in memory.
- * It is published as a number from 1, as in [code.n], and as a name. Each macro gets x as its first
+ * in double precision and NARROW values in single precision. In memory CODE is an index from 0. It
+ * is published as a number from 1, as in [code.n], and as a name. Each macro gets x as its first
  * argument. NAN: the value is not estimated.
  *
- * Each sigma is the least that the 17 values around the peak allow when no other parameter of the
- * echo is known. It is at most 1.04 times the Cramer-Rao bound.
+ * Each sigma is the least standard deviation that the 17 values around the peak allow when no other
+ * parameter of the echo is known. It is at most 1.04 times the Cramer-Rao bound.
  */
 #define PNR_ECHO_FIELDS(CODE, COUNT, WIDE, NARROW, x)                                              \
     CODE(x, code)                                                                                  \
     COUNT(x, channel)                                                                              \
-    WIDE(x, delay_s)       /* wrapped */                                                           \
-    WIDE(x, delay_samples) /* delay_s * rate */                                                    \
+    WIDE(x, delay_s)       /* modulo Tr, see gate.h */                                             \
+    WIDE(x, delay_samples) /* delay_s * sample rate */                                             \
     NARROW(x, delay_sigma_s)                                                                       \
     WIDE(x, range_m)                                                                               \
     NARROW(x, range_sigma_m)                                                                       \
     NARROW(x, snr_db)       /* SNR of one look, at least -30 */                                    \
     COUNT(x, looks)         /* looks whose powers were added */                                    \
     NARROW(x, statistic_db) /* power of the cell / mean power of a cell with noise alone */        \
-    NARROW(x, cn0_dbhz)     /* carrier to noise density; NAN: noise alone explains the echo */     \
+    NARROW(x, cn0_dbhz)     /* C/N0; NAN: noise alone explains the echo */                         \
     NARROW(x, amplitude)    /* full scale = 1 */                                                   \
     NARROW(x, amplitude_sigma)                                                                     \
     NARROW(x, phase_rad) /* -pi..pi, at the centre of the dwell; NAN: incoherent dwell */          \
@@ -49,23 +49,25 @@ typedef struct pnr_echo {
 #undef PNR_ECHO_VALUE
     pnr_code_label code_name; /* filled by the caller of the detector */
     /* the members below are not published */
-    uint32_t candidate, row; /* index of the candidate in pnr_observed; number of its row */
-    double lag;              /* samples from the start of the window, without epoch and zero
-                              * delay */
-    double snr; /* S of the dwell: S of one look times `looks`. The sigmas follow from S, which is
-                 * |c(peak)|^2 / E|noise cell|^2 minus the share of the noise, so it is unbiased,
-                 * and noise alone can make it negative */
+    uint32_t candidate, row; /* index in pnr_observed.candidates; Doppler row of this candidate */
+    double lag;              /* delay from the start of the window, samples; epoch and zero delay
+                              * are not added */
+    double snr; /* S of the dwell: the S of one look times `looks`. S is |c(peak)|^2 / E|noise of a
+                 * cell|^2 minus the part that the noise adds. So S is unbiased, and noise alone can
+                 * make S negative. The sigmas follow from S */
 } pnr_echo;
 
 typedef struct pnr_detection {
-    /* The noise power of a sample in the code's band, full scale = 1: white noise of this power
-     * would give the cells the noise that they have. */
+    /* Noise power of a sample in the code's band, full scale = 1. White noise of this power would
+     * cause the measured noise of the cells. */
     double noise_power;
     bool is_coloured;     /* the noise of the samples differs from noise_power by over 0.5 dB */
-    bool is_unresolved;   /* an echo lacks the shape of a single one: its sigmas are widened */
+    bool is_unresolved;   /* an echo is not a single path, or another echo is too near: sigmas are
+                           * widened */
     bool is_sign_changed; /* the sign of an echo changes within the look (sign.h) */
-    bool is_more;         /* the limits on the number of echoes left out an echo */
-    bool is_coarse;       /* the time was over: weaker echoes are left out or not subtracted */
+    bool is_more;         /* a limit on the number of echoes or candidates left out an echo */
+    bool is_coarse;       /* the time limit was reached: weaker echoes are left out or not
+                           * subtracted */
     size_t n_echoes;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;
@@ -93,8 +95,9 @@ typedef struct pnr_observed {
     const pnr_dwell *dwell;
     const pnr_candidate *candidates; /* [dwell->n_candidates] */
     const float *patches;      /* [n_candidates][17][17][2] with several Doppler rows; else NULL */
-    const uint32_t *lost;      /* [windows of the dwell] number of lost samples; NULL: none */
-    const uint32_t *nonfinite; /* [windows of the dwell] number of non-finite samples; NULL: none */
+    const uint32_t *lost;      /* [windows of the dwell] lost samples of each window; NULL: none */
+    const uint32_t *nonfinite; /* [windows of the dwell] non-finite samples of each window; NULL:
+                                * none */
     uint64_t until_ns;         /* CLOCK_MONOTONIC when the detection should end; 0: no limit */
     /* [n_candidates] true if a candidate was found after echoes were subtracted; NULL: none was */
     const bool *is_restored;

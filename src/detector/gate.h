@@ -30,8 +30,8 @@ static inline double pnr_gate_wrap(const pnr_radar *radar, double delay_s)
                : delay_s - radar->period_s * round((delay_s - middle) / radar->period_s);
 }
 
-/* True if the delay is in the gate, or outside by no more than its error explains. So an echo at
- * the edge is seen in every dwell. */
+/* True if the delay is in the gate, or outside the gate by at most 4 sigmas and one sample. So an
+ * echo at the edge is seen in every dwell. */
 static inline bool pnr_gate_holds(const pnr_radar *radar, double delay_s, double sigma_s)
 {
     const double sample_s = 1 / pnr_rational_double(radar->rate_hz);

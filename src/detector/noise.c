@@ -27,15 +27,16 @@ static double chance_of(const pnr_detector *detector, double n)
     return detector->cells.crowd / (n + detector->cells.crowd);
 }
 
-/* Computes noise->white from the energy of the samples. Returns its standard deviation, without
- * that of the noise itself; INFINITY after a least-squares filter. */
+/* Computes noise->white from the energy of the samples. Returns the standard deviation of
+ * noise->white without the part that the noise itself causes. After a least-squares filter it
+ * returns INFINITY. */
 static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
                          const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n,
                          const pnr_pairs *pairs, double model_of_rows, pnr_noise *noise)
 {
     const double scale = gains->noise * detector->energy_of_code / (double)dwell->n_valid;
     const double windows = (double)dwell->n_valid / (double)detector->radar->n_samples;
-    /* the share of an echo with |peak|^2 = 1 in `echoes` */
+    /* the contribution of an echo with |peak|^2 = 1 to `echoes` */
     const double of_peak = windows * scale * gains->looks /
                            (detector->energy_of_code * gains->amplitude * gains->amplitude);
     const double scale_of_pairs = n > 0 ? of_peak * tracks[0].code->energy_scale : 0;
@@ -44,8 +45,8 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     for (size_t i = 0; i < n; i++) {
         const pnr_track *t = &tracks[i];
         const double sine = sin(M_PI * t->fit.delay);
-        /* relative excess: the variance of a fit to 17 values over the variance of a fit to all
-         * samples */
+        /* the variance of a fit to 17 values divided by the variance of a fit to all samples, minus
+         * 1 */
         const double excess = fmax(2 * t->fit.amplitude_variance - 1, 1e-3);
 
         error2 += 4 * pow(of_peak * t->code->energy_scale, 2) * t->power * noise->cell * excess;
@@ -54,8 +55,9 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     }
     noise->white = fmax(scale * dwell->energy - echoes, 0);
 
-    /* The energy of an echo in real samples without a carrier depends on its phase. In rows the
-     * fit has the error of a mean over the look. */
+    /* `model` is the relative error of the energy of the model echoes. The energy of an echo in
+     * real samples without a carrier depends on the phase of the echo. With rows the energy has a
+     * tenth of the relative error of the model of the rows. */
     const bool is_exact =
         !detector->plan->linear &&
         (pnr_format_get(detector->plan->format)->is_complex || detector->plan->tune.num != 0);
@@ -65,9 +67,9 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     return detector->least_squares == NULL ? model * echoes + sqrt(error2) : INFINITY;
 }
 
-/* Sets is_coloured and `shape`. If a cell has more noise than white noise would give, `shape` is
- * that of noise that was filtered before it was sampled; else it is 1. error: standard deviation of
- * noise->white. */
+/* Sets is_coloured and `shape`. If the cells have more noise than white noise causes, the noise was
+ * filtered before it was sampled. pnr_noise_shape then returns `shape`; otherwise `shape` is 1.
+ * error: standard deviation of noise->white. */
 static void compare_energy(const pnr_detector *detector, double error, pnr_noise *noise)
 {
     const double apart = fabs(noise->cell - noise->white);
@@ -80,8 +82,8 @@ static void compare_energy(const pnr_detector *detector, double error, pnr_noise
 }
 
 /* Returns the mean power that the other echoes put into the neighbours of the strongest echo, if
- * they were not subtracted, as in sums of powers. The power changes by about as much with the
- * unknown phases of the echoes. */
+ * they were not subtracted, as in sums of powers. The phases of the echoes are unknown. Their
+ * standard deviation of this power is about as large as the mean. */
 static double sidelobes_of_others(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     const pnr_patch_echo own = pnr_track_echo(detector, &tracks[0]);
@@ -102,10 +104,11 @@ static double sidelobes_of_others(const pnr_detector *detector, const pnr_track 
 }
 
 /*
- * Combines the estimate from the sum over the cells with that from the residual at the strongest
- * echo and with noise->white, each weighted by its variance. The variances depend on the noise, so
- * the result is iterated. noise->white counts only beside other echoes in sums of powers, which
- * disturb the residual: the noise of most receivers differs from white noise by 1 to 2 dB.
+ * Combines three estimates of the noise: from the sum over the cells, from the residual at the
+ * strongest echo, and noise->white. Each is weighted by the inverse of its variance. The variances
+ * depend on the noise, so the function iterates. noise->white is used only in sums of powers with
+ * several echoes, because these echoes disturb the residual. It has a low weight: the noise of most
+ * receivers differs from white noise by 1 to 2 dB.
  */
 static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s, double holes,
                           double looks, const pnr_track *tracks, size_t n, double least,
@@ -115,7 +118,8 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
     const double of_holes = tracks[0].power * holes;
     const double others = looks * sidelobes_of_others(detector, tracks, n);
     double cells = 0;
-    /* In a sum of powers the residual is in phase with the echo: it is that of one look. */
+    /* In a sum of powers the residual contains only the noise in phase with the echo. This is the
+     * noise of one look. */
     const double near =
         looks * pnr_track_noise(detector, tracks, n, 0, 0.1 * fmax(noise->cell, least), &cells) -
         of_holes - others;
@@ -134,7 +138,7 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
                                     (cell + of_holes) * (cell + of_holes) / cells, 0};
         double weights = 0, sum = 0, chance = 0;
 
-        /* A pulse that differs from the code's has other sidelobes than the model. */
+        /* A value below 0 means that the sidelobes of the pulse differ from the model. */
         if (value[0] < 0)
             variance[0] = fmax(variance[0], value[0] * value[0]);
         for (int e = 0; e < 3; e++) {
@@ -142,8 +146,7 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
             sum += value[e] / variance[e];
             chance += of_chance[e] / (variance[e] * variance[e]);
         }
-        /* A result below half of its standard deviation is replaced by half of the standard
-         * deviation. */
+        /* A result below half of its standard deviation is replaced by half of that deviation. */
         cell = fmax(sum / weights, fmax(sqrt(1 / weights) / 2, least));
         noise->variance = fmin(1 / (weights * cell * cell), 0.5);
         noise->chance =
@@ -160,7 +163,8 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
     const pnr_pairs pairs = pnr_noise_pairs(detector, tracks, n);
     const pnr_noise_sums s = pnr_noise_sum(detector, observed, gains, tracks, n, &pairs);
     const double left = fmax(s.cells, 1);
-    const double least = 1e-12 * observed->dwell->noise_sum / detector->cells.n; /* rounding */
+    const double least = 1e-12 * observed->dwell->noise_sum / detector->cells.n; /* rounding
+                                                                                  * error */
     const double cell = fmax(s.power / left, least);
     const double error = (s.error2 + s.error_noise * cell) / (left * left * cell * cell);
     const double of_cells = chance_of(detector, left);

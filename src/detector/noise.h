@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The noise of a cell: what the correlator sees besides the echoes. */
+/* The noise of a cell: the mean power of a cell without the echoes. */
 #ifndef PNR_DETECTOR_NOISE_H
 #define PNR_DETECTOR_NOISE_H
 
@@ -9,17 +9,19 @@
 #include <stddef.h>
 
 /*
- * dwell.noise_sum is the sum of P over all cells. The cells within `reach` lags of each echo (its
- * lobe) are subtracted, and so is the power that the sidelobes of the echoes put into the other
- * cells. The rest, divided by the number of cells left, is the noise. An echo of the power S has
- * S * total in all lags together and S * inside in its lobe. The rest is in its sidelobes.
+ * dwell.noise_sum is the sum of P over all cells. The cells within `reach` lags of an echo are the
+ * lobe of this echo. The detector subtracts the lobes of all echoes from the sum. It also subtracts
+ * the power of the sidelobes in the other cells. The remaining power divided by the number of
+ * remaining cells is the noise. An echo with the power S at its peak has the power S * total in all
+ * lags, and S * inside in its lobe. The sidelobes have the difference.
  *
  * With weak echoes only the number of independent cells limits the accuracy of this mean. The
- * sidelobes of strong echoes add their own error. The residual of the fit around the strongest echo
- * is a second estimate. The result is a mean of both estimates, weighted by their variances.
+ * sidelobes of strong echoes add an error. The residual of the fit around the strongest echo is a
+ * second estimate. The result is a mean of both estimates, weighted by the inverse of their
+ * variances.
  */
 enum {
-    PNR_LOBE_STEPS = 64, /* table steps in one lag */
+    PNR_LOBE_STEPS = 64, /* steps of the table in one lag */
     PNR_LOBE_TABLE = 2 * PNR_LOBE_STEPS + 1
 };
 
@@ -46,7 +48,7 @@ struct pnr_track;
 /* Values for the cells of a dwell without lost samples. */
 typedef struct pnr_cells {
     double n;     /* number of cells, each weighted by its noise: E(noise_sum) / noise of a cell */
-    double crowd; /* n / (number of independent cells) */
+    double crowd; /* n / (number of independent cells * looks) */
     double ratio; /* the threshold that keeps the false-alarm probability with this noise estimate,
                    * divided by plan.threshold */
 } pnr_cells;
@@ -54,11 +56,13 @@ typedef struct pnr_cells {
 typedef struct pnr_noise {
     double cell;     /* noise power of one cell */
     double variance; /* relative variance of `cell` */
-    double chance;   /* the part of `variance` that makes the mean of 1 / cell larger than 1; random
-                      * phases between echoes, as in sums of powers, are not in this part */
-    double least;    /* lower bound of `cell` from the sum of P alone, in spite of strong echoes */
+    double chance;   /* the part of `variance` that makes the mean of 1 / cell too large; random
+                      * phases between the echoes of sums of powers do not belong to this part */
+    double least;    /* lower bound of `cell`: the estimate from the sum of P minus two standard
+                      * deviations of the error that strong echoes cause */
     double misfit;   /* residual energy beyond the noise / energy of the echo; 0: no misfit */
-    double beside;   /* distance to an echo too near to tell apart, samples; 0: there is none */
+    double beside;   /* distance to an echo that is too near to be resolved, samples; 0: no such
+                      * echo */
     /* Variances of delay (samples^2) and relative amplitude that the sidelobes of other echoes
      * cause in sums of powers; 0 without such sums. */
     double disturbed_delay, disturbed_amplitude;
@@ -68,33 +72,36 @@ typedef struct pnr_noise {
 } pnr_noise;
 
 /*
- * If the code's band holds more noise than `white` says, the samples were filtered. The noise is
- * then taken as flat in the part b of the sampled band around the code, and zero outside. With
- * E(b), the share of the code's energy there, cell / white = E(b) / b, from which b follows. The
- * noise of a cell then has only the bandwidth of the code within that part. So the slope of the
- * noise at the peak is smaller than in white noise, and so is the error of the delay.
+ * If the noise of a cell exceeds `white`, the samples were filtered. The model of this noise is
+ * flat in the part b of the sampled band around the code, and zero outside. E(b) is the share of
+ * the code's energy in this part. Then cell / white = E(b) / b, and b follows from this equation.
+ * The noise of a cell then has only the bandwidth of the code within that part. So the slope of the
+ * noise at the peak is smaller than in white noise. The error of the delay is smaller, too.
  */
 enum { PNR_BAND_STEPS = 64 };
 typedef struct pnr_noise_bands {
     double ratio[PNR_BAND_STEPS + 1]; /* E(b) / b at b = s / PNR_BAND_STEPS */
-    double shape[PNR_BAND_STEPS + 1]; /* mean square bandwidth of that part of the code / that of
-                                       * the code */
+    double shape[PNR_BAND_STEPS + 1]; /* mean square bandwidth of the code within b / that of the
+                                       * whole code */
 } pnr_noise_bands;
 
-/* waveform: that of a code. is_half: the samples are real, so only half of the band is sampled. */
+/* Fills the tables from the waveform of a code. is_half: the samples are real, so only half of the
+ * band is sampled. */
 void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_bands *out);
 
-/* Finds the widest part of the band that explains this ratio of cell to white. Returns its shape; 1
- * if even a sixteenth of the band does not explain the ratio. */
+/* Returns the shape for the widest part of the band that explains this ratio of cell to white.
+ * Returns 1 if even a sixteenth of the band does not explain the ratio. */
 double pnr_noise_shape(const pnr_noise_bands *bands, double ratio);
 
-/* The power that echoes share. is_known: `all` and `variance` are set, as in one row of one code.
- * In sums of powers the phases between echoes are not known, but only the variances. */
+/* The power that pairs of echoes share. is_known: `all` and `variance` are set, as in one row of
+ * one code. In sums of powers the phases between echoes are not known. There a pair adds only to
+ * the variances. */
 typedef struct pnr_pairs {
     bool is_known;
     double all;      /* power of the sum of all echoes in all cells */
-    double variance; /* variance of that power outside the lobes, in sums of powers */
-    /* The terms of pairs in the energy of the samples, as a multiple of |peak|^2. */
+    double variance; /* variance of this power outside the lobes, in sums of powers */
+    /* The energy that pairs of echoes add to the samples, and its variance. The unit of energy is
+     * the energy of an echo with |peak|^2 = 1. */
     double energy, energy_variance;
 } pnr_pairs;
 
@@ -103,12 +110,14 @@ pnr_pairs pnr_noise_pairs(const struct pnr_detector *detector, const struct pnr_
 
 /* The sums from which the noise of a cell follows. */
 typedef struct pnr_noise_sums {
-    double power, cells; /* P and number of the cells outside the lobes; P without sidelobes */
-    double lobes;        /* power of the model echoes in the lobes, if it was wanted */
+    double power, cells; /* power P in the cells outside the lobes, without sidelobes; number of
+                          * these cells */
+    double lobes;        /* power of the model echoes in the lobes; 0 unless pairs are known
+                          * exactly */
     double sidelobes;    /* power of the sidelobes of all echoes */
     double model;        /* relative error of the model of the sidelobes */
     double error2;       /* variance of `power` without the part that grows with the noise */
-    double error_noise;  /* factor of the part that grows: error_noise * noise of a cell */
+    double error_noise;  /* the part that grows with the noise, divided by the noise of a cell */
 } pnr_noise_sums;
 
 pnr_noise_sums pnr_noise_sum(const struct pnr_detector *detector,
@@ -120,10 +129,10 @@ void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_ce
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
-/* Changes *noise from the noise of a dwell to that of echo i. The residual of the echo's fit may
- * exceed the noise by more than chance. With CFAR the residual then is the noise, because the user
- * expects noise that differs from place to place. Without CFAR it means that the echo is not alone,
- * or not of this waveform, and `misfit` is set. */
+/* Changes *noise from the noise of a dwell to the noise of echo i. The residual of the echo's fit
+ * may exceed the noise by more than chance. With CFAR this residual then is the noise, because the
+ * user expects noise that differs from place to place. Without CFAR the echo is then not alone or
+ * has another waveform, and the function sets `misfit`. */
 void pnr_noise_around(const struct pnr_detector *detector, const struct pnr_track *tracks, size_t n,
                       size_t i, pnr_noise *noise);
 /* Returns the noise power that lost samples put into the sidelobes of an echo, divided by the power

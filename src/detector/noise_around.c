@@ -9,8 +9,8 @@
 
 enum { MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Returns the distance to the nearest echo of the same code within 1.5 chips and 1.5 rows, of which
- * the fit knows nothing; 0: none. */
+/* Returns the distance in samples to the nearest echo of the same code that is within 1.5 chips and
+ * 1.5 rows; 0: no such echo. Two paths that were fitted together are not counted. */
 static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                               size_t i)
 {
@@ -52,10 +52,10 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
 
 /* Fills the variances that the sidelobes of other echoes add to delay and relative amplitude. These
  * sidelobes cannot be subtracted from sums of powers, which have no phases. If the echoes keep
- * their phases from look to look, they disturb all looks alike. An echo a R(u) moves by Re(b
- * C'(u)/a)/B and grows by Re(b C(u) / a) when b C(u) is added, where B is the mean square
- * bandwidth. The phase of b / a is random. Means over five lags represent the sidelobes around the
- * peak. */
+ * their phases from look to look, they disturb all looks alike. Another echo adds b C(u) to an echo
+ * a R(u). Then the delay moves by Re(b C'(u) / a) / B, and the relative amplitude grows by Re(b
+ * C(u) / a), where B is the mean square bandwidth. The phase of b / a is random. Means over five
+ * lags represent the sidelobes around the peak. */
 static void find_disturbance(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                              size_t i, pnr_noise *noise)
 {

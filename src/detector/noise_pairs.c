@@ -9,7 +9,7 @@
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 /* Returns the sum of R(k - a) conj(R(k - b)) / R(0)^2 over the lags k in the lobe of t. Lags in the
- * lobe of `without` are left out; NULL: none are. */
+ * lobe of `without` are left out; NULL: no lag is left out. */
 static double complex overlap_in_lobe(const pnr_detector *detector, const pnr_track *t,
                                       const pnr_track *without, double a, double b)
 {
@@ -40,8 +40,9 @@ static void add_term(const pnr_detector *detector, double complex product, doubl
         *sum += 2 * creal(product * x);
 }
 
-/* The mean of exp(2 pi i x n / N) over the samples of the look, from its middle. Its square is an
- * upper bound of the power that two echoes x bins apart share. */
+/* Returns the mean of exp(2 pi i x n / N) over the samples n of the look, where n = 0 is the middle
+ * of the look. The square of this mean is an upper bound of the power that two echoes x bins apart
+ * share. */
 static double tone_of(const pnr_detector *detector, double x)
 {
     const double turns = M_PI * (double)detector->plan->n_periods * x;
@@ -49,7 +50,8 @@ static double tone_of(const pnr_detector *detector, double x)
     return fabs(turns) < 1e-6 ? 1 : sin(turns) / turns;
 }
 
-/* The cells hold |sum_i a_i R(k - d_i)|^2, the samples |sum_i A_i a(n - d_i)|^2. */
+/* Echo i has the delay d_i. Lag k has the power |sum_i a_i R(k - d_i)|^2, and sample n has the
+ * power |sum_i A_i a(n - d_i)|^2, where a(n) is the code. */
 pnr_pairs pnr_noise_pairs(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     pnr_pairs out = {.is_known = !detector->has_rows && !detector->plan->linear &&

@@ -16,8 +16,8 @@ static size_t index_of(const pnr_observed *observed, const pnr_track *t)
     return (size_t)(t->candidate - observed->candidates);
 }
 
-/* The distance in lags and rows from one track to an earlier track whose lobe overlaps its own.
- * reach: that of the earlier lobe, lags. */
+/* The distance in lags and rows from a track to an earlier track. The lobes of both tracks overlap.
+ * reach: lags of the earlier track's lobe on either side of its peak. */
 typedef struct overlap {
     long lags, rows, reach;
 } overlap;
@@ -55,9 +55,9 @@ static bool is_counted(const overlap *overlaps, size_t n, long lags, long rows)
 /*
  * Subtracts the cells in the lobe of track i from *s. With several looks values[] are sums over the
  * looks (plan.h, Neighbours), so |values[j]|^2 is only the part of P that is in phase with the
- * centre. Noise has `looks` dimensions: the noise of the other looks - 1 stays in the sum, and
- * s->cells keeps their share. with_model: also adds the power of the sum of all model echoes in
- * these cells to s->lobes; only in one row, where the rest of a track is complete.
+ * centre. Noise has `looks` dimensions. The noise of looks - 1 dimensions remains in the sum, and
+ * s->cells keeps the share of this noise. with_model: also adds the power of the sum of all model
+ * echoes in these cells to s->lobes. This needs one row, where the rest of a track is complete.
  */
 static void remove_lobe(const pnr_detector *detector, const pnr_observed *observed,
                         const pnr_track *tracks, size_t i, double looks, bool with_model,
@@ -96,15 +96,17 @@ static void remove_lobe(const pnr_detector *detector, const pnr_observed *observ
     }
 }
 
-/* The power of an echo in the cells outside its lobe. `alike`: the part in the shape of R, in the
- * rows of the echo. error2: the variance of `power`, without that of the noise. */
+/* The power of an echo in the cells outside its lobe. `alike`: the part of `power` that has the
+ * shape of R, in the rows of the echo. error2: the variance of `power` without the part that the
+ * noise causes. */
 typedef struct sidelobes {
     double power, alike, error2;
 } sidelobes;
 
-/* Returns the relative error of the model of sidelobes. In rows the part of an echo that its
- * rotation spreads over all lags is known to a few hundredths. With tapers, a removed mean, a
- * stretch, linear windows and between gates the model is rough. */
+/* Returns the relative error of the model of sidelobes. With rows, a rotation spreads a part of an
+ * echo over all lags. This part is known to a few hundredths. The model is rough with tapers, a
+ * removed mean, a stretch or linear windows. It is also rough between the gates of a least-squares
+ * filter. */
 static double model_error(const pnr_detector *detector)
 {
     const pnr_plan *plan = detector->plan;
@@ -117,13 +119,13 @@ static double model_error(const pnr_detector *detector)
     return detector->has_rows ? 0.05 : 3e-3;
 }
 
-/* Adds the change of an echo's power by the rows of a map: in all cells, in the cells of its lobe,
- * and in the part outside of the lobe that has the shape of R. Each is divided by P at the peak of
- * the echo. */
+/* Corrects three powers of an echo for the rows of a map. *total: in all cells. *inside: in the
+ * cells of its lobe. *alike: outside of the lobe, in the shape of R. Each power is divided by P at
+ * the peak of the echo. */
 static void add_rows(const pnr_detector *detector, const pnr_track *t, double *total,
                      double *inside, double *alike)
 {
-    /* A cell of the lobe may be wrong by a third of the noise, because all cells are summed. */
+    /* All cells are summed, so an error of a third of the noise in each cell is acceptable. */
     const double coarse = 30 * t->cell;
     const pnr_patch_place place = pnr_track_place(detector, t);
     const pnr_patch_echo echo = pnr_track_echo(detector, t);
@@ -139,7 +141,8 @@ static void add_rows(const pnr_detector *detector, const pnr_track *t, double *t
     *inside /= fmax(pnr_power(echo.peak), DBL_MIN);
 }
 
-/* seen: the share of the cells outside the lobe that lie in no other lobe. */
+/* Returns the sidelobes of a track. seen: the share of the cells outside the track's lobe that are
+ * in no other lobe. */
 static sidelobes sidelobes_of(const pnr_detector *detector, const pnr_track *t, double seen)
 {
     const pnr_lobe *lobe = &t->code->lobe;
@@ -152,7 +155,8 @@ static sidelobes sidelobes_of(const pnr_detector *detector, const pnr_track *t, 
         add_rows(detector, t, &total, &inside, &alike);
     if (plan->linear)
         total = inside + (total - inside) * fmin((double)plan->n_lags / (double)plan->n_samples, 1);
-    if (detector->least_squares != NULL) /* echo between gates: sum of sinc^2(k - d), |k| > reach */
+    if (detector->least_squares != NULL) /* an echo between gates has the sum of sinc^2(k - d) over
+                                          * |k| > reach */
         total = inside + 2 * sine * sine / (M_PI * M_PI * ((double)lobe->reach + 0.5));
 
     const double own = seen * t->power * fmax(total - inside, 0);
@@ -162,10 +166,10 @@ static sidelobes sidelobes_of(const pnr_detector *detector, const pnr_track *t, 
                        .error2 = model * model * (own * own + 4e-3 * t->power * t->power)};
 }
 
-/* Returns the variance of the power that the sidelobes of two echoes share. lobe.alike: the share
- * of sidelobes that add in phase. The others add with random phases: only N / total lags are
- * independent, and each product of two sidelobes occurs twice, since R(-u) = conj(R(u)). Echoes of
- * different frequencies overlap only in the sidelobes of slow time. */
+/* Returns the variance of the power that the sidelobes of two echoes share. The share lobe.alike of
+ * the sidelobes adds in phase. The other sidelobes add with random phases. Only N / total lags are
+ * independent, and each product of two sidelobes occurs twice, because R(-u) = conj(R(u)). Echoes
+ * of different frequencies overlap only in the sidelobes of slow time. */
 static double shared_power(const pnr_detector *detector, const pnr_track *a, const sidelobes *of_a,
                            const pnr_track *b, const sidelobes *of_b)
 {
@@ -203,9 +207,9 @@ static double crossed_by(const pnr_detector *detector, const pnr_track *t, bool 
     return power * pnr_fit_patch_spread(detector->map, of, t->bins).rows;
 }
 
-/* Subtracts what an echo puts into the cells of the other codes. own: the power of its sidelobes in
- * the cells of its own code. *all_crossed: the sum of these powers over the echoes for which they
- * are known. */
+/* Subtracts the power that an echo puts into the cells of the other codes. own: the power of the
+ * echo's sidelobes in the cells of its own code. *all_crossed: the sum of the known powers of this
+ * kind over all echoes so far. */
 static void subtract_crossed(const pnr_detector *detector, const pnr_track *t, double own,
                              double *all_crossed, pnr_noise_sums *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Subtracts the other echoes of a dwell from the values of a track, if they matter against the
- * noise. */
+/* Subtracts the other echoes of a dwell from the values of a track. Skips echoes that are
+ * negligible against the noise. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Replaces an echo that is subtracted from the rest of a track. before: NULL if no echo is
- * subtracted yet. In one row the echo has the frequency of that row. */
+/* Adds the echo `before` to the rest of a track, and subtracts the echo `after` from it. before:
+ * NULL if no echo was subtracted yet. In one row the echo has the frequency of that row. */
 static void move_echo(const pnr_detector *detector, const pnr_track *from,
                       const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
                       int reach)
@@ -40,7 +40,8 @@ static void move_echo(const pnr_detector *detector, const pnr_track *from,
     }
 }
 
-/* The walk of an echo over the look in the row of a track, in samples. */
+/* Returns by how many samples the delay of an echo changes over a look of K periods, in the row of
+ * a track. */
 static double walk_of(const pnr_detector *detector, const pnr_track *from,
                       const pnr_patch_echo *echo)
 {
@@ -72,7 +73,7 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
         return 1;
     if (from->code != code && detector->has_rows)
         return far;
-    if (from->code != code) { /* no cell has more than 16 times the mean power */
+    if (from->code != code) { /* a bound: no cell has more than 16 times the mean power */
         const size_t in = (size_t)(from->code - detector->codes);
 
         return pnr_cross_is_known(detector->cross, echo->code, in)
@@ -82,8 +83,9 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
     return (lags > NEAR ? far : 1) * (rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
 }
 
-/* True if a change of this power matters in the values of track `from`. An echo below ten times the
- * least power that matters was never subtracted, so its changes do not matter. */
+/* True if a change of an echo, with the power `change`, matters in the values of track `from`. An
+ * echo below ten times the least power that matters was never subtracted. Its changes do not
+ * matter. */
 static bool is_reached(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo, double change, double cell)
 {

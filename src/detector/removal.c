@@ -18,7 +18,7 @@ static double bins_of(const pnr_detector *detector, const pnr_echo *echo)
     return echo->doppler_hz * detector->radar->period_s;
 }
 
-/* Returns the complex amplitude A. Its phase is that at the first sample of the look. */
+/* Returns the complex amplitude A of an echo at the first sample of the look. */
 static double complex amplitude_of(const pnr_detector *detector, const pnr_echo *echo, double bins)
 {
     const double n = (double)detector->plan->n_samples;
@@ -36,7 +36,8 @@ static void narrow_to_float(const double complex *from, size_t n, float (*to)[2]
 
 bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double bins)
 {
-    const double chip = M_PI / sqrt(3 * detector->codes[code].bandwidth); /* of a flat spectrum */
+    const double chip = M_PI / sqrt(3 * detector->codes[code].bandwidth); /* length of a chip with a
+                                                                           * flat spectrum */
 
     return detector->map == NULL ||
            fabs(pnr_fit_patch_walk(detector->map, bins, 0)) * (double)detector->plan->n_periods <=
@@ -44,9 +45,9 @@ bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double b
 }
 
 /*
- * If the delay of an echo is d in the middle m of the look and grows by w samples a sample, it is
- * a(n - d - w (n - m)) = a(n - d) - w (n - m) a'(n - d) to first order. With
- * n - m = sin(u (n - m)) / u for small u, the second term is a'(n - d) times two tones.
+ * If the delay of an echo is d in the middle m of the look and grows by w samples a sample, the
+ * echo is a(n - d - w (n - m)) = a(n - d) - w (n - m) a'(n - d) to first order. With n - m = sin(u
+ * (n - m)) / u for small u, the second term is a'(n - d) times two tones.
  */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
                              float (*replica)[2], float (*slope)[2], double complex *work,
@@ -73,7 +74,8 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     if (walk == 0)
         return 1;
     narrow_to_float(by_time, detector->plan->n_samples, slope);
-    for (int side = 0; side < 2; side++) { /* peak +- A w i / (2 u) exp(-+ i u m) */
+    for (int side = 0; side < 2; side++) { /* `at` is the amplitude of a tone: +-A w i / (2 u)
+                                            * exp(-+ i u m) */
         const double sign = side == 0 ? 1 : -1, factor = sign * walk / (2 * u);
         const double complex at =
             peak * CMPLX(factor * sin(sign * u * middle), factor * cos(u * middle));
@@ -85,8 +87,8 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     return PNR_MAX_REMOVALS;
 }
 
-/* Adds an echo as a least-squares filter shows it: its amplitude in each row, taken at the nearest
- * lag, times the response of the filter. values: [n_rows][17][2] */
+/* Adds an echo after a least-squares filter to values[n_rows][17][2]. The added values are the
+ * amplitude of the echo in each row, taken at the nearest lag, times the response of the filter. */
 static void add_filtered(const pnr_detector *detector, const pnr_patch_place *place,
                          const pnr_patch_echo *echo, float *values)
 {
@@ -140,7 +142,8 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
             continue;
         }
         if (detector->has_rows) {
-            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* noise 0: exact sums */
+            pnr_fit_patch_add(detector->map, &place, &there, 0, patch); /* a noise of 0 demands
+                                                                         * exact sums */
             continue;
         }
         if (!pnr_cross_is_known(detector->cross, echo->code, candidate->code))

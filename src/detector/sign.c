@@ -26,7 +26,8 @@ static const double most_loss = 10;
 /* Without partners, signs are tried only if the fit of a single echo leaves at least this many
  * times the noise power of one cell. Noise alone leaves 17 times that power. */
 static const double least_residual = 22;
-static const double reach_rows = 8; /* rows; lobes farther away are 20 dB weaker and not searched */
+static const double reach_rows = 8; /* rows; lobes at a greater distance are 20 dB weaker, and are
+                                     * not searched */
 
 static size_t bits_of(const pnr_detector *detector, size_t code)
 {

@@ -16,9 +16,9 @@ enum {
 static const double sigmas = 5;
 static const double least_sigma = 0.02; /* samples: least sigma, because of motion and the clock */
 static const double most_drift = 4;     /* samples a dwell: a faster echo is not steady */
-static const double most_chi2 = 16.3;   /* sum of squares with POINTS - 3 degrees of freedom; chance
-                                         * exceeds it in 0.3 % of cases */
-static const double quiet = 0.25;       /* samples: no slip moves an echo by less */
+static const double most_chi2 = 16.3;   /* limit of the sum of squares of a fit; with POINTS - 3
+                                         * degrees of freedom noise exceeds it in 0.3 % of cases */
+static const double quiet = 0.25;       /* samples: a slip moves an echo by more than this */
 
 /* One echo in the dwells before and after a slip. */
 typedef struct path {
@@ -123,7 +123,8 @@ static void fit_step(const pnr_slip_tracker *slip, size_t end, path *p)
     p->variance = 1 / weight[0] + 1 / weight[1] + later * later / square;
 }
 
-/* Fits a line to an echo of the last dwell before the slip. False: the echo is not steady. */
+/* Fits a line to an echo of the last dwell before the slip. Returns false if the echo is not
+ * steady. */
 static bool find_line(const pnr_slip_tracker *slip, const pnr_slip_echo *echo, path *p)
 {
     p->at[BEFORE - 1] = echo;
@@ -133,7 +134,7 @@ static bool find_line(const pnr_slip_tracker *slip, const pnr_slip_echo *echo, p
     return p->chi2 < most_chi2 && fabs(p->drift) <= most_drift;
 }
 
-/* The lag of a line in a dwell. */
+/* Returns the lag of a line in a dwell. */
 static double lag_on(const path *p, size_t dwell)
 {
     return p->at[BEFORE - 1]->lag + p->drift * ((double)dwell - (BEFORE - 1));
@@ -142,8 +143,8 @@ static double lag_on(const path *p, size_t dwell)
 /* True if a line continues without a step in a dwell after the slip. */
 static bool goes_on(const pnr_slip_tracker *slip, const path *line, double step)
 {
-    /* 15 sigmas, because the line has an error of 2.5 sigmas at the last dwell; at most half-way to
-     * the new place */
+    /* The limit is 15 sigmas, because the line has an error of 2.5 sigmas at the last dwell. It is
+     * at most half of the distance to the new place. */
     const double reach = fmin(3 * sigmas * line->at[BEFORE - 1]->sigma, fabs(step) / 2);
 
     for (size_t i = BEFORE + 1; i < PNR_SLIP_DWELLS; i++)
@@ -163,8 +164,8 @@ static bool was_there(const pnr_slip_tracker *slip, const path *p)
     return false;
 }
 
-/* Continues a line with an echo of the newest dwell. False: the result is no line with a step of
- * whole samples. */
+/* Continues a line with an echo of the newest dwell. Returns false if the result is no line with a
+ * step of whole samples. */
 static bool join(const pnr_slip_tracker *slip, const path *line, const pnr_slip_echo *echo, path *p)
 {
     enum { LAST = PNR_SLIP_DWELLS - 1 };

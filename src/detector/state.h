@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The internal state of the detector. detector.c makes echoes of tracks; track.c fits each
- * candidate among the others. */
+/* The internal state of the detector. detector.c computes echoes from tracks. track.c fits each
+ * candidate after the other echoes are subtracted. */
 #ifndef PNR_DETECTOR_STATE_H
 #define PNR_DETECTOR_STATE_H
 
@@ -19,17 +19,17 @@
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
-    pnr_fit_pair *pair; /* two paths; one row only */
+    pnr_fit_pair *pair; /* the fit of two paths; NULL: not one row of one code */
     pnr_lobe lobe;
-    double bandwidth;       /* B */
-    double curvature_noise; /* (kurtosis - 1) / 2 */
-    /* Amplitude and energy of an echo in the samples, divided by those of the fitted echo. Complex
-     * samples: 1 and 1. Real samples: 1 / sqrt(s) and 1 / s, s the share of the code's energy at
-     * positive frequencies (setup/setup.h). Tuned real samples: 2 / sqrt(s), because A cos(wt) is
-     * A/2 on either side of 0, and 2, because the receiver removed the frequencies outside of its
-     * band before it sampled. */
+    double bandwidth;       /* B, the mean square bandwidth */
+    double curvature_noise; /* (kurtosis of the spectrum - 1) / 2 */
+    /* Amplitude and energy of an echo in the samples, divided by amplitude and energy of the fitted
+     * echo. Complex samples: 1 and 1. Real samples: 1 / sqrt(s) and 1 / s, where s is the share of
+     * the code's energy at positive frequencies (setup/setup.h). Tuned real samples: 2 / sqrt(s),
+     * because A cos(wt) is A/2 on either side of 0; and 2 / (1 - the share that notches removed),
+     * because the receiver removed the frequencies outside of its band before it sampled. */
     double amplitude_scale, energy_scale;
-    double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0), u from -PNR_NEIGHBOURS on */
+    double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) for u = -17 .. 16 */
 } pnr_detector_code;
 
 struct pnr_detector {
@@ -41,8 +41,8 @@ struct pnr_detector {
     size_t n_codes;
     pnr_detector_code *codes;
     pnr_cross *cross;   /* correlations of the codes in one row */
-    pnr_fit_patch *map; /* the fit of a map; NULL: the plan is no map */
-    bool has_rows;      /* the plan has several rows, and each candidate has a patch */
+    pnr_fit_patch *map; /* the fit with slow time; NULL: not needed, see create.c */
+    bool has_rows;      /* the plan has several rows; each candidate has a patch */
     pnr_patch *patches; /* [2 PNR_MAX_CANDIDATES] c and rest of tracks; NULL in one row */
     const pnr_least_squares *least_squares; /* the least-squares filter; NULL: matched filter */
     double energy_of_code;                  /* R(0) */
@@ -54,7 +54,7 @@ struct pnr_detector {
 
 /* The gains of a dwell for an echo's amplitude and for noise. */
 typedef struct pnr_dwell_gains {
-    double amplitude; /* the peak of an echo divided by A R(0), over all looks */
+    double amplitude; /* the peak of an echo over all looks, divided by A R(0) */
     double noise;     /* the noise power of a cell divided by that of a sample and by R(0) */
     double looks;     /* number of looks whose powers are summed */
 } pnr_dwell_gains;
@@ -66,23 +66,26 @@ typedef struct pnr_track {
     size_t centre; /* lag */
     double loss;   /* noise power of the track's values / noise power of a cell; above 1 after a
                     * least-squares filter */
-    int n_rows;    /* rows of c and rest, which are [n_rows][17]: 17 if has_rows, else 1 */
+    int n_rows;    /* number of rows of c and rest: 17 if has_rows, else 1. c and rest are
+                    * [n_rows][17] */
     /* The engine's values. With a least-squares filter they are first restored to values of the
-     * correlation. If they sum powers over looks, the mean noise is then subtracted. */
+     * correlation. In sums of powers the mean noise is then subtracted. */
     pnr_vector *c;
     pnr_vector *rest;       /* c minus the `told` fits of the other echoes */
     pnr_vector row[2];      /* the memory of c and rest outside of maps */
     pnr_patch_echo told;    /* the fit of this track that the other tracks have subtracted */
     bool is_told, is_dirty; /* is_told: `told` is set; is_dirty: `rest` has changed since the fit */
-    double cell;            /* the noise of a cell for which rest was made */
+    double cell;            /* the noise of a cell with which `rest` was computed */
     pnr_fitted fit;
-    double bins, bins_variance; /* Doppler, set only with several rows; variance times S */
+    double bins, bins_variance; /* Doppler in bins; the variance of `bins` times S. Both are 0 in
+                                 * one row */
     pnr_signs signs;            /* signs of the periods in the model of this echo */
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
     double power;               /* P at the peak, on the scale of the engine's values */
-    /* One of two paths that were fitted together, with the same candidate. pair_noise: the noise
-     * power of a cell, from the residual of both; pair_cells: the number of cells in this mean. */
+    /* is_pair: the track is one of two paths that were fitted together, with the same candidate.
+     * pair_noise: the noise power of a cell, from the residual of the fit of both paths.
+     * pair_cells: the number of cells in this mean. */
     bool is_pair;
     double pair_noise, pair_cells;
 } pnr_track;
@@ -122,33 +125,33 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
  * a filter the fit is repeated with the part that the filter removed. cell: noise power of one
  * cell. */
 double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell);
-/* |A|^2 of a track. */
 double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
                                    const pnr_track *t);
 /* Fills amplitude2 and power of a track from its fit. */
 void pnr_track_measure(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t);
-/* Replaces echoes that are not alone by two paths, where these explain the values; in one row of
- * one code. Drops what is then below the threshold, `ratio` times the noise of a cell. Changes the
- * number of tracks. Returns true if there is a pair. */
+/* Replaces each echo that is not alone by two paths, if two paths explain its values. Does so only
+ * in one row of one code. Then drops the other echoes that are below the threshold, `ratio` times
+ * the noise of a cell. *n: number of tracks, before and after. Returns true if there is a pair. */
 bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains, double ratio,
                      const pnr_noise *noise, pnr_track *tracks, size_t *n);
 /* Fits the echoes of a sum of powers again, without the mean power `cell` of its noise. */
 void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
                          pnr_track *tracks, size_t n);
 /* Returns the noise power of one cell, as a mean around track i. *cells: the number of independent
- * cells in this mean. cell: a noise power, below which other echoes are ignored. */
+ * cells in this mean. cell: a noise power; echoes that are negligible against it are not
+ * subtracted. */
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                        double cell, double *cells);
 
-/* The row of a track's own cell in its values. */
+/* Returns the index of the candidate's row in c and rest. */
 static inline int pnr_track_row(const pnr_track *t)
 {
     return t->n_rows / 2;
 }
 
-/* --- one track among others; cell: the noise of a cell, below which echoes are ignored --- */
+/* --- one track among others; cell: the noise of a cell; negligible echoes are ignored --- */
 
-/* Subtracts the latest fit of track i from the rest of each other track, and adds the fit that was
+/* Subtracts the latest fit of track i from the rest of each other track. Adds back the fit that was
  * subtracted before. */
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                      double cell);
@@ -160,16 +163,18 @@ void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const
 /* True if an echo of this frequency walks so little that it can be subtracted from the samples. */
 bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double bins);
 
-/* --- after a least-squares filter; lags and rows are [PNR_NEIGHBOURS] --- */
+/* --- after a least-squares filter --- */
 
-/* The noise of a track's restored values divided by that of a cell; 1 without a filter. */
+/* Returns the noise power of a track's restored values divided by the noise power of a cell.
+ * Returns 1 without a filter. */
 double pnr_track_loss(const pnr_detector *detector, const pnr_track *t);
 /* Restores the correlation from the filtered values around a track: [n_rows][17][2]. */
 void pnr_track_restore(const pnr_detector *detector, const pnr_track *t, const float *values,
                        size_t n_rows, float *out);
 /* The distance in gates from the centre of a track to a lag. */
 double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, double lag);
-/* Adds factor times an echo to the values of a track, unless it is negligible. */
+/* Adds an echo, multiplied by `factor`, to the values of a track. A negligible echo is not
+ * added. */
 void pnr_track_add_filtered(const pnr_detector *detector, const pnr_track *t,
                             const pnr_patch_echo *echo, double factor, double cell,
                             pnr_vector *values);

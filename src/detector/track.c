@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fits each candidate after the others are subtracted. Rejects candidates that stronger echoes
- * explain. */
+/* Fits each candidate after the other echoes are subtracted. Rejects candidates that stronger
+ * echoes explain. */
 #include "detector/state.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@ typedef struct dwell_view {
     const pnr_observed *observed;
     pnr_dwell_gains gains;
     double cell; /* noise power of one cell, without the echoes found so far */
-    double mean; /* the mean power of noise in a sum of powers */
+    double mean; /* mean noise power in a sum of powers */
 } dwell_view;
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed)
@@ -37,8 +37,9 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
                              pnr_fit_patch_looks(detector->map)};
 }
 
-/* Fills a track from a candidate. An incoherent dwell has c_j = sum_p c_p[j] conj(c_p[0]) /
- * sqrt(P). The mean of the noise in c_j, mean rho(j) / sqrt(P), is subtracted. */
+/* Fills a track from a candidate. An incoherent dwell has the values c_j = sum_p c_p[j]
+ * conj(c_p[0]) / sqrt(P), summed over the looks p. The noise adds view->mean rho(j) / sqrt(P) to
+ * c_j on average. The function subtracts this mean. */
 static void load_candidate(const pnr_detector *detector, const dwell_view *view, size_t index,
                            pnr_track *t)
 {
@@ -116,10 +117,10 @@ static double power_at(const pnr_detector *detector, const pnr_track *t, const p
     return pnr_power(pnr_cross_at(detector->cross, of, in, distance)) * pnr_power(other->fit.peak);
 }
 
-/* True if the sidelobes of stronger echoes explain a candidate. The function is for sums of powers.
- * They have no phases, so the candidate must exceed the sidelobes by 6 dB. Noise may add to the
- * sidelobes in phase, so its amplitude must also exceed the amplitude of the sidelobes plus the
- * amplitude of the threshold. */
+/* True if the sidelobes of stronger echoes explain a candidate in a sum of powers. Sums of powers
+ * have no phases, so the candidate must exceed the sidelobes by 6 dB. Noise may add to the
+ * sidelobes in phase. So the amplitude of the candidate must also exceed the sum of two amplitudes,
+ * of the sidelobes and of the threshold. */
 static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, const pnr_track *t,
                         const pnr_track *others, size_t n)
 {
@@ -159,9 +160,9 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
                 view->gains.noise * detector->energy_of_code * energy / (double)dwell->n_valid);
 }
 
-/* Fits the tracks again after the weaker ones are subtracted, too. A track is fitted again only
- * when its rest has changed. In a map the noise is known only after all echoes are found. A rest
- * that was made with more than twice this noise is made again, because weaker echoes now matter,
+/* Fits the tracks again after the weaker echoes are subtracted, too. A track is fitted again only
+ * if its rest has changed. In a map the noise is known only after all echoes are found. A rest that
+ * was computed with more than twice this noise is computed again, because weaker echoes now matter,
  * too. */
 static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *tracks, size_t n)
 {
@@ -187,8 +188,8 @@ static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *
     }
 }
 
-/* Fits the last track again when there is less noise than assumed, because then the exact sums may
- * be needed. */
+/* Updates the noise in `view`. Fits the last track again if the noise is below half of the assumed
+ * noise, because exact sums may then be needed. */
 static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track *tracks, size_t n)
 {
     pnr_track *t = &tracks[n - 1];
@@ -203,8 +204,9 @@ static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track
     pnr_track_fit(detector, t, cell);
 }
 
-/* The power that a candidate must have after the stronger ones are subtracted: the threshold. The
- * threshold of CFAR is not known here: half of the candidate's own power replaces it. */
+/* Returns the power that a candidate must have after the stronger echoes are subtracted. This is
+ * the threshold. The threshold of CFAR is not known here, so half of the candidate's own power
+ * replaces it. */
 static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
                          const pnr_candidate *candidate)
 {
@@ -213,7 +215,7 @@ static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
                : 0.5 * (double)candidate->power;
 }
 
-/* The strongest candidate that is not yet a track. */
+/* Returns the index of the strongest candidate that is not in `taken`. */
 static size_t strongest_candidate(const pnr_observed *observed, const bool *taken)
 {
     float power = -1;
@@ -225,10 +227,10 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
     return best;
 }
 
-/* True if too little of a candidate in a map remains beside the other echoes for an echo of the
- * power `least`. The 3 x 3 cells around the candidate hold two thirds of an echo, wherever its peak
- * lies between the cells. If they hold less than half of `least`, no fit is needed. A fit takes a
- * hundred times as long as this test. */
+/* True if the other echoes explain a candidate in a map: too little power remains for an echo of
+ * the power `least`. The 3 x 3 cells around the candidate contain two thirds of an echo, wherever
+ * its peak lies between the cells. If these cells contain less than half of `least`, no fit is
+ * needed. A fit takes a hundred times as long as this test. */
 static bool is_explained(const pnr_detector *detector, const pnr_track *t, double least)
 {
     double power = 0;
@@ -239,9 +241,9 @@ static bool is_explained(const pnr_detector *detector, const pnr_track *t, doubl
     return power < 0.5 * least;
 }
 
-/* True when more echoes than wanted are found, and a candidate of this power cannot be among the
- * strongest. The peak of the candidate may lie between two lags, so the power there may be 4 dB
- * above that of the cell; with half lags, 1 dB. */
+/* True if more echoes than wanted are found, and a candidate of this power cannot be among the
+ * strongest. The peak of the candidate may lie between two lags. So the peak may have 4 dB more
+ * power than the cell, or 1 dB more with half lags. */
 static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, size_t n, double power)
 {
     const double peak = power * (detector->plan->oversample == 1 ? 2.5 : 1.26);
@@ -252,8 +254,8 @@ static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, siz
     return n > detector->max_echoes && n_stronger >= detector->max_echoes;
 }
 
-/* The power in a cell of a candidate that the models of the other echoes do not describe. Echoes
- * that were subtracted from the samples, and restored by their models, have none. */
+/* Returns the power in the cell of a candidate that the models of the other echoes do not describe.
+ * Echoes that were subtracted from the samples, and restored by their models, add no such power. */
 static double unknown_power(const pnr_detector *detector, const pnr_observed *observed,
                             const pnr_track *t, const pnr_track *others, size_t n)
 {
@@ -272,7 +274,8 @@ static double unknown_power(const pnr_detector *detector, const pnr_observed *ob
     return power;
 }
 
-/* Fits a candidate as the next track; returns whether it is an echo. The strongest always is. */
+/* Fits a candidate as the next track. Returns true if the candidate is an echo. The strongest
+ * candidate always is an echo. */
 static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t index,
                     pnr_track *tracks, size_t n)
 {

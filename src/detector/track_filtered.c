@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks after a least-squares filter. The values are restored to those of the correlation, which
- * the fits expect. The response of one echo at the lags of another is that of the filter and not
- * the sidelobes of the code. */
+/* Tracks after a least-squares filter. The values are restored to values of the correlation,
+ * because the fits expect these. At the lags of another track an echo appears with the response of
+ * the filter, without the sidelobes of the code. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -44,7 +44,8 @@ double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, doub
     return remainder(lag - (double)from->centre, (double)detector->plan->n_samples);
 }
 
-/* Fills the amplitude of an echo in each row of a track, taken at the nearest lag. */
+/* Fills the amplitude of an echo in each row of a track. The amplitude is taken at the lag nearest
+ * to the echo. */
 static void find_rows(const pnr_detector *detector, const pnr_track *t, const pnr_patch_echo *echo,
                       double cell, double complex *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fit of one track to its values, and what follows from it. */
+/* Fits one track to its values. Computes amplitude, power and noise from the fit. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ enum {
 
 static const double strong = 100; /* least S at which the part that a filter removed matters */
 
-/* Returns the lag from which the fit climbs to the peak, relative to the centre: the vertex of |c|
- * over the cell's lag and its neighbours, or 1/2 for a cell at a half lag. */
+/* Returns the lag at which the fit starts, relative to the centre. For a cell at a half lag this is
+ * 1/2. Otherwise it is the vertex of |c| over the cell's lag and the two lags beside it. */
 static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
                           const double complex *c)
 {
@@ -67,9 +67,10 @@ double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell)
     return t->fit.gain;
 }
 
-/* |A|^2 of a track, from the peak |a| = |A| g R(0), g the gain of the dwell. In an incoherent dwell
- * a = |A|^2 (sum g_p^2) R(0)^2 share / sqrt(P), g_p the gain of look p. The sum of g_p^2 is
- * g^2 / looks when all looks lost equally many samples. */
+/* Returns |A|^2 of a track. In a coherent dwell the peak is |a| = |A| g R(0), where g is the gain
+ * of the dwell. In an incoherent dwell it is a = |A|^2 (sum g_p^2) R(0)^2 share / sqrt(P), where
+ * g_p is the gain of look p. The sum of g_p^2 is g^2 / looks if all looks lost equally many
+ * samples. */
 double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
                                    const pnr_track *t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Replaces an echo by two close paths, if the 17 values around it show both. An echo is tried if
- * another echo is near it, or if its fit leaves more than noise. */
+/* Replaces an echo by two close paths, if the 17 values around the echo show both. This is tried if
+ * another echo is near, or if the fit of the echo leaves more than noise. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@ static double chip_of(const pnr_detector *detector)
     return (double)detector->radar->n_samples / (double)detector->radar->n_chips;
 }
 
-/* True if track b may be a path of the same pair as a, or a remnant of that pair: what the fit of
- * one echo leaves is weak, and lies within three chips. */
+/* True if track b may be a path of the same pair as track a, or a remnant of that pair. A remnant
+ * is the power that the fit of one echo leaves. It is weak, and lies within three chips. */
 static bool is_near(const pnr_detector *detector, const pnr_track *a, const pnr_track *b)
 {
     const double chips =
@@ -28,8 +28,8 @@ static bool is_near(const pnr_detector *detector, const pnr_track *a, const pnr_
     return a->code == b->code && chips < (b->power < 0.1 * a->power ? 3 : 1.5);
 }
 
-/* True if track i is the strongest of those near it, and is not alone: another is near, or its
- * residual exceeds the noise. */
+/* True if track i is the strongest of the tracks near it, and is not alone. It is not alone if
+ * another track is near, or if the residual of its fit exceeds the noise. */
 static bool is_wanted(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       const pnr_noise *noise)
 {
@@ -51,14 +51,15 @@ static bool is_wanted(const pnr_detector *detector, const pnr_track *tracks, siz
     return own.misfit > 0;
 }
 
-/* Fits a pair to the values of track i and of the echoes near it; all farther echoes are
- * subtracted. Returns true if the pair explains these values, and its weaker path is
+/* Fits a pair to the values of track i and of the echoes near it. All farther echoes are
+ * subtracted. Returns true if the pair explains these values, and the weaker path is
  * significant. */
 static bool find_pair(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       const pnr_noise *noise, pnr_fitted_pair *out)
 {
     const pnr_track *t = &tracks[i];
-    /* In noise alone the three parameters of a second echo gain 1.5 times the noise on average. */
+    /* In noise alone, a second echo with three parameters explains 1.5 times the noise of a cell on
+     * average. */
     const double sigmas = 5, least = 3, least_gain = 30;
     pnr_fitted single;
     const pnr_fitted *weaker = &out->echo[1];
@@ -82,7 +83,8 @@ static bool find_pair(const pnr_detector *detector, const pnr_track *tracks, siz
            weaker->power > least * least * weaker->amplitude_variance * noise->cell;
 }
 
-/* Replaces track i by the pair, and removes the other tracks near it. Returns the new number. */
+/* Replaces track i by the pair, and removes the other tracks near track i. Returns the new number
+ * of tracks. */
 static size_t put_pair(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                        const pnr_fitted_pair *pair, const pnr_dwell_gains *gains)
 {
@@ -111,8 +113,8 @@ static size_t put_pair(const pnr_detector *detector, pnr_track *tracks, size_t n
     return left;
 }
 
-/* Fits the echoes beside a pair again, which had remnants of it in their values. Drops those that
- * the noise explains now. */
+/* Fits all echoes outside of pairs again, because their values contained remnants of the new pair.
+ * Drops echoes whose fit explains less than `least`. Returns the number of tracks left. */
 static size_t refit_others(const pnr_detector *detector, const pnr_dwell_gains *gains,
                            pnr_track *tracks, size_t n, double least, double cell)
 {

@@ -48,7 +48,6 @@ void pnr_zero_begin(pnr_zero_tracker *z, const pnr_config *config, const pnr_rad
     }
 }
 
-/* Delays are known modulo Tr unless the correlation is linear. */
 double pnr_zero_wrap(const pnr_radar *radar, double delay_s)
 {
     return radar->is_linear ? delay_s : remainder(delay_s, radar->period_s);
@@ -144,8 +143,8 @@ static bool take_measurement(pnr_zero_tracker *z, double innovation, double sigm
     return true;
 }
 
-/* Counts an echo's delay from the tracked delay x instead of radar.zero_delay_s. Returns false if
- * the corrected delay is outside the wanted ranges. */
+/* Measures the delay of an echo from the tracked delay x instead of radar.zero_delay_s. Returns
+ * false if the corrected delay is outside the wanted ranges. */
 static bool correct_delay(const pnr_zero_tracker *z, pnr_echo *echo)
 {
     const pnr_radar *radar = z->radar;
@@ -174,8 +173,8 @@ static void correct_all(const pnr_zero_tracker *z, pnr_detection *d, size_t dire
     d->n_echoes = n < z->config->detector.max_echoes ? n : z->config->detector.max_echoes;
 }
 
-/* Reports when the direct path moves beyond radar.zero_alarm_m, and when it has come back within
- * nine tenths of that. */
+/* Reports when the direct path moves beyond radar.zero_alarm_m, and when it returns within nine
+ * tenths of that limit. */
 static void watch_limit(pnr_zero_tracker *z, uint64_t sample)
 {
     const double metres = z->radar->metres_per_second;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The zero range of every dwell: finds the direct path among the echoes, tracks its delay, and
- * subtracts that from the delays of all others. */
+ * subtracts the tracked delay from the delays of all other echoes. */
 #ifndef PNR_ZERO_H
 #define PNR_ZERO_H
 
@@ -14,16 +14,16 @@
 
 /*
  * The zero delay of one dwell, as published, in the order of JSON and CSV. A packed record keeps
- * WIDE values in double precision, NARROW ones in single precision, and does not contain PLAIN
- * ones. x is passed to each macro.
+ * WIDE values in double precision and NARROW values in single precision. It does not contain PLAIN
+ * values. x is passed to each macro.
  */
 #define PNR_ZERO_FIELDS(WIDE, NARROW, PLAIN, x)                                                    \
     WIDE(x, delay_s)     /* delay of the direct path; ranges count from this delay */              \
-    NARROW(x, sigma_s)   /* sigma of delay_s after this dwell; part of the sigma of each range */  \
+    NARROW(x, sigma_s)   /* sigma of delay_s after this dwell; part of each range_sigma_m */        \
     NARROW(x, snr_db)    /* SNR of one look; NAN: no direct path is seen, delay_s is predicted */  \
-    NARROW(x, drift_ppm) /* change of delay_s, us a second */                                      \
-    NARROW(x, held_s)    /* seconds since the direct path was seen; NAN: never in this run */      \
-    PLAIN(x, moved_s)    /* delay_s minus the first delay, of the file or this run; NAN: none */
+    NARROW(x, drift_ppm) /* change of delay_s, us per second */                                    \
+    NARROW(x, held_s)    /* time since the direct path was seen; NAN: not seen in this run */      \
+    PLAIN(x, moved_s)    /* delay_s minus pnr_zero_memory.first_s; NAN: no direct path yet */
 
 typedef struct pnr_zero {
     bool is_tracked; /* false with radar.zero = fixed: the other members are not set */
@@ -42,10 +42,11 @@ typedef struct pnr_zero_memory {
 /*
  * The tracker: a Kalman filter for the delay x and its drift v,
  *     x' = v,   v' = white noise of density q: v changes by sqrt(q t) in the time t.
- * sqrt(q) = 1e-8 / sqrt(s) describes a crystal oscillator that warms up by some parts in 10^8 a
- * second. The estimate has no bias for any constant drift. A measurement is the delay of the direct
- * path with its sigma. The error of x is common to all ranges of a dwell. Between dwells this error
- * decays over the memory of the filter, about (sigma^2 T / q)^(1/4), T the interval of the dwells.
+ * sqrt(q) = 1e-8 / sqrt(s) describes a crystal oscillator that warms up: its frequency changes by
+ * some parts in 10^8 a second. The estimate has no bias for any constant drift. A measurement is
+ * the delay of the direct path with its sigma. The error of x is common to all ranges of a dwell.
+ * From dwell to dwell this error decays over the memory of the filter. The memory is about (sigma^2
+ * T / q)^(1/4), where T is the interval of the dwells.
  */
 typedef struct pnr_zero_tracker {
     const pnr_config *config;
@@ -62,10 +63,10 @@ typedef struct pnr_zero_tracker {
     double first; /* s, as pnr_zero_memory.first_s */
     unsigned n_astray;
     bool is_alarm;
-    uint64_t n_alarms;  /* so far */
+    uint64_t n_alarms;  /* number of alarms so far */
     pnr_zero last;      /* values of the last dwell */
-    pnr_events *events; /* NULL, or set after pnr_zero_begin: get each begin and end of an alarm,
-                         * and a dropped state */
+    pnr_events *events; /* NULL, or set after pnr_zero_begin; receives an event when an alarm begins or
+                         * ends, and when a state is dropped */
 } pnr_zero_tracker;
 
 /* Wraps a delay to +-Tr/2 if delays are known only modulo Tr, the period of the code. */
@@ -78,11 +79,11 @@ void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_
  * Processes one dwell; `sample` is the first sample of the dwell and grows from call to call. The
  * direct path is the strongest echo of the first code within radar.zero_search_m of the last zero
  * delay. A measurement more than five sigmas away from the prediction counts as an outlier, except
- * the 16th in a row. The state of an earlier run is dropped when 16 dwells in a row have no direct
- * path near its delay, but one within radar.zero_search_m of radar.zero_delay_s. The direct path is
- * removed from the detection. The delays of the other echoes are corrected, and their sigmas
- * widened. Echoes that are then outside the wanted ranges are removed, and also the weakest ones
- * beyond detector.max_echoes.
+ * the 16th in a row. The state of an earlier run is dropped if 16 dwells in a row have no direct
+ * path near its delay, but have a direct path within radar.zero_search_m of radar.zero_delay_s. The
+ * direct path is removed from the detection. The delays of the other echoes are corrected, and
+ * their sigmas widened. Echoes that are then outside the wanted ranges are removed. Of the
+ * remaining echoes only the strongest detector.max_echoes are kept.
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
 /* Moves the direct path after a slip: all delays have fallen by `vanished` samples. Call it before

@@ -19,7 +19,8 @@ enum { WHY_LEN = 200, HASH_LEN = 17 };
 
 static const char what[] = "radar.zero_state_path", mark[] = "{\"pnradar\":\"zero\"";
 static const double most_drift = 0.01;                    /* seconds a second */
-static const int64_t most_ahead_ns = 3600 * PNR_NS_PER_S; /* a time stamp ahead of this clock */
+static const int64_t most_ahead_ns = 3600 * PNR_NS_PER_S; /* limit of a time stamp's lead over this
+                                                           * clock */
 
 /* The settings on which the measured delay depends, besides the members of the file. */
 static const pnr_config_part parts[] = {

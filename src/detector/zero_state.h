@@ -15,21 +15,21 @@ enum { PNR_ZERO_STATE_DAYS = 30 }; /* the greatest age of a state that is used *
  * source, channel, format, rate and code. Plausible means: at most PNR_ZERO_STATE_DAYS old, delay
  * and first delay within radar.zero_search_m of radar.zero_delay_s, sigma at most
  * radar.zero_search_m, and drift at most 1 %. A missing file means the first start. Any other
- * unusable file is ignored: one that cannot be read with a warning, one that is not plausible with
- * the event zero-state-dropped. events may be NULL. The use of a file is logged with
- * its age.
+ * unusable file is ignored. A file that cannot be read causes a warning. A file that is not
+ * plausible causes the event zero-state-dropped. events may be NULL. The use of a file is logged
+ * with its age.
  */
 bool pnr_zero_state_read(const pnr_config *config, const pnr_radar *radar, pnr_format format,
                          pnr_events *events, pnr_zero_memory *out);
 
-/* Checks before the first sample that the file can be written, and changes nothing. Codes as for
- * pnr_new_file_create in base/file.h: PNR_ECONFIG for a file that holds no state. */
+/* Checks before the first sample that the file can be written, and changes nothing. Returns the
+ * codes of pnr_new_file_create in base/file.h. PNR_ECONFIG: the file is no state. */
 int pnr_zero_state_check(const pnr_config *config, pnr_error *error);
 
 enum { PNR_ZERO_STATE_LEN = 4096 }; /* bytes of the longest state file */
 
 /* Replaces the file atomically, without allocation. lasting: waits until the file is on the disk.
- * Codes as for pnr_new_file_finish in base/file.h. */
+ * Returns the codes of pnr_new_file_finish in base/file.h. */
 int pnr_zero_state_write(const pnr_config *config, pnr_format format, const pnr_zero_memory *memory,
                          bool lasting, pnr_error *error);
 
