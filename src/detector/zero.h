@@ -19,7 +19,7 @@
  */
 #define PNR_ZERO_FIELDS(WIDE, NARROW, PLAIN, x)                                                    \
     WIDE(x, delay_s)     /* delay of the direct path; ranges count from this delay */              \
-    NARROW(x, sigma_s)   /* sigma of delay_s after this dwell; part of each range_sigma_m */        \
+    NARROW(x, sigma_s)   /* sigma of delay_s after this dwell; part of each range_sigma_m */       \
     NARROW(x, snr_db)    /* SNR of one look; NAN: no direct path is seen, delay_s is predicted */  \
     NARROW(x, drift_ppm) /* change of delay_s, us per second */                                    \
     NARROW(x, held_s)    /* time since the direct path was seen; NAN: not seen in this run */      \
@@ -65,8 +65,8 @@ typedef struct pnr_zero_tracker {
     bool is_alarm;
     uint64_t n_alarms;  /* number of alarms so far */
     pnr_zero last;      /* values of the last dwell */
-    pnr_events *events; /* NULL, or set after pnr_zero_begin; receives an event when an alarm begins or
-                         * ends, and when a state is dropped */
+    pnr_events *events; /* NULL, or set after pnr_zero_begin; receives an event when an alarm begins
+                         * or ends, and when a state is dropped */
 } pnr_zero_tracker;
 
 /* Wraps a delay to +-Tr/2 if delays are known only modulo Tr, the period of the code. */

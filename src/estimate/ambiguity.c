@@ -12,8 +12,9 @@
 
 enum {
     LANES = 8,        /* samples in one vector */
-    STRIDE = 64,      /* samples per call of sin and cos; the phases between are products */
-    MEMORY = 64 << 20 /* bytes for stored echoes; one echo is stored in any case */
+    STRIDE = 64,      /* samples for each call of sin and cos; the phases between two calls are
+                       * products */
+    MEMORY = 64 << 20 /* bytes for stored echoes; at least one echo is stored */
 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
@@ -27,9 +28,8 @@ typedef struct planar {
 typedef struct held_echo {
     size_t code; /* SIZE_MAX: this entry is empty */
     double delay;
-    size_t
-        row; /* SIZE_MAX: the echo itself, in any row; else the sum of its windows in this row, */
-    double bins;         /* at this frequency */
+    size_t row;          /* sum of windows: the row of the map; SIZE_MAX: a single delay */
+    double bins;         /* sum of windows: the frequency of the echo */
     uint64_t used;       /* `turn` of pnr_ambiguity at the last use */
     bool has_slope;      /* slope is filled */
     planar value, slope; /* [N] */
@@ -78,7 +78,7 @@ static int prepare_codes(const pnr_setup *setup)
 
     pnr_parallel_run(n_codes, setup->plan.n_samples < LONG ? pnr_parallel_threads(n_codes) : 1,
                      prepare_code, &codes);
-    for (size_t c = 0; c < n_codes && code == PNR_OK; c++) /* prepared: does nothing */
+    for (size_t c = 0; c < n_codes && code == PNR_OK; c++) /* does nothing if it is prepared */
         code = pnr_waveform_prepare(setup->codes[c].waveform);
     return code;
 }
@@ -140,8 +140,8 @@ static void lay_out(const double complex *x, size_t n, planar out)
     }
 }
 
-/* Finds the echo among the stored ones. If it is not there, takes the memory of the echo that was
- * unused for longest, and returns true. */
+/* Selects the stored echo with these values. If no stored echo has them, uses the memory of the
+ * echo that was unused for longest, and returns true. */
 static bool take_echo(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row, double bins)
 {
     held_echo *oldest = ambiguity->echoes, *echo = NULL;
@@ -185,8 +185,8 @@ bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, 
     return true;
 }
 
-/* Returns into how many parts a window is cut. Within a part the walk counts to first order; the
- * second order is below the rounding of an engine where the part walks by a 512th of a chip. */
+/* Returns the number of parts of a window. Within a part the walk is modelled to first order. If a
+ * part walks by at most a 512th of a chip, the second order is below the rounding of an engine. */
 static size_t parts_of(const pnr_setup *setup, double walk)
 {
     enum { FEWEST_SAMPLES = 16 };
@@ -265,8 +265,8 @@ static inline void turn_by_e(double time, double per_sample, size_t n, double *r
 
 /*
  * Sets turned[j] = x[m mod N] exp(2 pi i e (m - (N - 1)/2) / N) with m = first + j. by_e: sets the
- * derivative of this with respect to e instead. In a cyclic correlation the phase, too, has m mod N
- * in place of m.
+ * derivative of turned[j] with respect to e instead. In a cyclic correlation the phase, too, has m
+ * mod N in place of m.
  */
 PNR_MULTIVERSION static void rotate_samples(pnr_ambiguity *ambiguity, const planar *x, double e,
                                             long first, size_t count, bool by_e)
@@ -304,8 +304,8 @@ static inline double sum_lanes(const lanes *x)
     return ((y[0] + y[1]) + (y[2] + y[3])) + ((y[4] + y[5]) + (y[6] + y[7]));
 }
 
-/* out[l] = factor sum_i u[i + l] conj(a[i]), l = 0 .. n_lags - 1, a few lags in one pass over a.
- * is_real: a has no imaginary part, so the sum needs half of the products. */
+/* Fills out[l] = factor sum_i u[i + l] conj(a[i]) for l = 0 .. n_lags - 1, with several lags in one
+ * pass over a. is_real: a has no imaginary part, so the sum needs half of the products. */
 static inline __attribute__((always_inline)) void correlate_with(const planar *u, const planar *a,
                                                                  size_t n, size_t n_lags,
                                                                  double factor, bool is_real,

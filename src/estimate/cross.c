@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlations of all pairs of codes. One table serves the pairs (a, b) and (b, a). */
+/* The correlations of all pairs of codes. The pairs (a, b) and (b, a) use the same table. */
 #include "estimate/cross.h"
 
 #include "base/complex.h"
@@ -58,7 +58,7 @@ void pnr_cross_destroy(pnr_cross *cross)
     free(cross);
 }
 
-/* Returns the table for the two codes in ascending order; NULL: there is none. */
+/* Returns the table of the two codes in ascending order; NULL: no table. */
 static const pnr_waveform *table_of(const pnr_cross *cross, size_t of, size_t in)
 {
     if (of == in)

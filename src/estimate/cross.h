@@ -20,7 +20,7 @@ typedef struct pnr_cross pnr_cross;
 int pnr_cross_create(const pnr_setup *setup, pnr_cross **out);
 void pnr_cross_destroy(pnr_cross *cross);
 
-/* True if the pair has a table. */
+/* True if the codes `of` and `in` have a table. */
 bool pnr_cross_is_known(const pnr_cross *cross, size_t of, size_t in);
 /* Fills values[i] = C_ab(from + i), i = 0 .. PNR_NEIGHBOURS - 1, where a is code `of` and b is code
  * `in`. Fills slopes[i] = C_ab'(from + i) unless slopes is NULL. The pair must have a table. */

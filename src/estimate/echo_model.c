@@ -18,7 +18,8 @@ static void add_term(pnr_echo_column *c, int x, int y)
     c->n++;
 }
 
-/* Fills g(v - F) of each row and its derivative with respect to v. with_tone: includes the tone. */
+/* Fills g(v - F) of each row and its derivative with respect to v. with_tone: multiplies both by
+ * the tone. */
 static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       bool with_tone, double complex *x, double complex *slope)
 {
@@ -47,9 +48,9 @@ void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double comp
         slope[j] = -slope[j];
 }
 
-/* Fills walk[k] = slope[k] w / (2 pi i), where w is the walk in row k. To multiply an echo by the
- * slow time is to differentiate its rows with respect to frequency. The model is linear in w, so w
- * is limited to half a sample a look. Returns false when w is zero in all rows. */
+/* Fills walk[k] = slope[k] w / (2 pi i), where w is the walk in row k. If an echo is multiplied by
+ * the slow time, its rows are differentiated with respect to frequency. The model is linear in w,
+ * so w is limited to half a sample a look. Returns false when w is zero in all rows. */
 static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       const double complex *slope, double complex *walk)
 {
@@ -109,8 +110,8 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
 }
 
 /* Copies row i and the next rows of the same hypothesis to three vectors. Other rows are zero. A
- * row whose echo bends is copied alone. Returns the row after the copied ones. *is_marked: a copied
- * row needs the exact sums. */
+ * row in which the echo bends is copied alone. Returns the index of the row after the copied rows.
+ * *is_marked: a copied row needs the exact sums. */
 static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex *const from[3],
                          pnr_vector *to, bool *is_marked)
 {
@@ -128,7 +129,8 @@ static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex 
     return i;
 }
 
-/* Adds the terms of one rotation: its vectors over rows begin at n_x, those over lags at n_y. */
+/* Adds the terms of one rotation. In `out` its vectors over rows begin at index n_x, and its
+ * vectors over lags at index n_y. */
 static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walking, bool with_slopes)
 {
     add_term(&out->echo, n_x, n_y);
@@ -173,8 +175,8 @@ static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, d
     }
 }
 
-/* Fills chi[0] with the exact chi at the lags that matter, and with zero at the others. with_walk:
- * also fills chi[1], the derivative with respect to delay. This derivative is exact if
+/* Fills chi[0] with the exact chi at the lags within place->reach, and with zero at the other lags.
+ * with_walk: also fills chi[1], the derivative with respect to delay. This derivative is exact if
  * is_exact_walk is set, else smooth. The smooth derivative for a place of another code is zero. */
 static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
                        const pnr_patch_place *place, bool with_walk, bool is_exact_walk,
@@ -194,15 +196,16 @@ static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, 
     }
 }
 
-/* The greatest power of the difference of the exact and the smooth chi. It is about the power of
- * the cross-correlation of two different codes. */
+/* Returns the greatest power of the difference between the exact and the smooth chi. It is about
+ * the power of the cross-correlation of two different codes. */
 static double unlike(const pnr_echo_model *model, size_t code)
 {
     return fmax(pow(model->codes[code].roughness, 2), 8 / (double)model->setup->plan.n_samples);
 }
 
 /* `rough` is linear in the shift of the echo. Its error is the square of the shift times half of
- * the second derivative of chi. The second derivative is at most pi^2; 2 is used for its half. */
+ * the second derivative of chi. With a flat spectrum the second derivative is pi^2 / 3; half of it
+ * is taken as 2. */
 bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
                            const pnr_patch_echo *echo, double cell)
 {
@@ -212,8 +215,8 @@ bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *ro
     return pnr_power(echo->peak) * unlike(model, echo->code) * error * error > 1e-3 * cell;
 }
 
-/* Fills the rows x and the lags y of the rotation that begins at row i. Returns the row after it.
- * */
+/* Fills the rows x and the lags y of the rotation that begins at row i. Returns the index of the
+ * row after this rotation. */
 static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                          const pnr_patch_echo *echo, const pnr_patch_place *place,
                          const double complex *const vectors[3], bool is_walking,
@@ -235,8 +238,8 @@ static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows,
     return next;
 }
 
-/* Models the echo as one product for each rotation among the rows. A rotation with a marked row,
- * and an echo of another code, use the exact chi. */
+/* Models the echo as one product for each rotation among the rows. The exact chi is used for a
+ * rotation with a marked row, and for an echo of another code. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           pnr_echo_rough *rough, pnr_echo_columns *out)
@@ -266,7 +269,7 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
 }
 
 /* Marks the rows in which the linear model of the walk is wrong by more than `least` of the peak.
- * Returns whether there are any. */
+ * Returns true if it marks any row. */
 static bool mark_bends(const pnr_echo_model *model, pnr_echo_rows *rows, const pnr_patch_echo *echo,
                        double least)
 {
@@ -279,8 +282,9 @@ static bool mark_bends(const pnr_echo_model *model, pnr_echo_rows *rows, const p
     return is_any;
 }
 
-/* The power in row i of what the exact sums add to the smooth chi, relative to the echo's peak. The
- * self-noise of chi grows with e up to about that of two different codes. */
+/* Returns the power in row i of the difference between the exact sums and the smooth chi, relative
+ * to the power of the echo's peak. The self-noise of chi grows with e. It is at most about the
+ * power of the cross-correlation of two different codes. */
 static double rough_power(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                           const pnr_patch_echo *echo, size_t code, double least_share)
 {
@@ -298,9 +302,9 @@ static double rough_power(const pnr_echo_model *model, const pnr_echo_rows *rows
 }
 
 /* Marks the rows in which the difference of the exact and the smooth chi matters against the noise
- * of one cell. If the frequency may still change, every row counts with a least share of the echo.
- * Rows closer than 1/K share their noise, and their weights amplify any difference between them.
- * Such rows are all marked, or none of them is. */
+ * of one cell. If the frequency may still change, each row is assumed to have a least share of the
+ * echo. Rows closer than 1/K share their noise, and their weights amplify any difference between
+ * them. So these rows are marked all together, or none of them is marked. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move)
 {
@@ -310,7 +314,7 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     const double tolerance = is_close ? 1e-4 : may_move ? 0.005 : 0.01;
     const double power = pnr_power(echo->peak), wrong = sqrt(tolerance * cell / power);
     const double most = unlike(model, echo->code);
-    /* pi times the greatest distance of the delay from its mean */
+    /* pi times the greatest distance of the echo's delay from its mean over the look */
     const double stretch = rows->row[MIDDLE].stretch;
     const double walk =
         M_PI / 2 * (double)plan->n_periods * pnr_echo_model_walk(model, echo->bins, stretch);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The model of an echo in a map: a sum of products of a vector over rows and one over lags. */
+/* The model of an echo in a map: a sum of products, each of a vector over rows and a vector over
+ * lags. */
 #ifndef PNR_ECHO_MODEL_H
 #define PNR_ECHO_MODEL_H
 
@@ -8,13 +9,13 @@
 #include "estimate/slow_time.h"
 #include "setup/setup.h"
 
-/* Internal to fit_patch, whose header holds the formulas. */
+/* Internal to fit_patch. fit_patch.h has the formulas. */
 typedef struct pnr_echo_model {
     bool is_shared; /* the tables belong to another model */
     const pnr_setup *setup;
     double rate_over_carrier; /* sampling rate / carrier frequency; 0: no carrier */
     size_t n_rows;
-    size_t *first_row; /* [n_hypotheses] */
+    size_t *first_row; /* [n_hypotheses] the first row of each hypothesis */
     pnr_slow_time *slow;
     pnr_ambiguity *ambiguity;
     double complex *windows;     /* [2][n_periods] scratch */
@@ -26,8 +27,8 @@ struct pnr_fit_patch {
     const pnr_plan *plan;
     pnr_echo_model *model;
     pnr_slow_time *slow;           /* owned by model */
-    struct pnr_patch_noise *noise; /* NULL: the noise covariance is a product of a part over rows
-                                    * and a part over lags */
+    struct pnr_patch_noise *noise; /* NULL: the noise covariance is a product of a factor over rows
+                                    * and a factor over lags */
 };
 
 enum {
@@ -41,18 +42,19 @@ typedef struct pnr_echo_lags {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_patch p;                         /* R(i - j)/R(0): the noise covariance of two lags */
     pnr_patch w;                         /* the inverse of the loaded p */
-    double bandwidth;                    /* B, mean square */
-    double crowd;                        /* lags that count as one: sum |p|^2 / 17 */
-    double roughness; /* the greatest difference of chi from R(k - d)/R(0) sin(pi e)/.., divided by
-                       * e */
+    double bandwidth;                    /* B, the mean square bandwidth */
+    double crowd;                        /* lags per independent lag: sum |p|^2 / 17 */
+    double roughness; /* the greatest difference of chi and its smooth approximation (fit_patch.h),
+                       * divided by e */
     size_t n_spread;
-    double *spread; /* [n_spread] the power that an echo g bins off puts into all lags, divided by
-                     * that of its peak */
+    double *spread; /* [n_spread] spread[g]: the power in all lags of an echo that is g bins off,
+                     * divided by the power of its peak */
 } pnr_echo_lags;
 
-/* One row. Its time scale is 1 + stretch: an echo of frequency v has v (1 + stretch) in it. */
+/* One row. It changes the time scale by the factor 1 + stretch: an echo of frequency v has the
+ * frequency v (1 + stretch) in this row. */
 typedef struct pnr_echo_row {
-    double bins, rotation; /* F, f */
+    double bins, rotation; /* F and f, in bins */
     double stretch;
     size_t hypothesis;
 } pnr_echo_row;
@@ -61,13 +63,13 @@ typedef struct pnr_echo_row {
 typedef struct pnr_echo_rows {
     pnr_echo_row row[PNR_NEIGHBOURS];
     int first, end; /* the rows in use: first .. end - 1 */
-    double spacing; /* the least distance of two rows, bins; at most 1/K */
+    double spacing; /* the least distance between two rows, bins; at most 1/K */
     bool is_white;
     pnr_patch g; /* noise covariance of the rows; used unless is_white */
-    pnr_patch m; /* weights of the rows; used if has_weights, else the unit matrix */
+    pnr_patch m; /* weights of the rows; set if has_weights, else the unit matrix is used */
     bool has_weights;
     bool needs_exact[PNR_NEIGHBOURS]; /* this row needs the exact sums */
-    bool needs_exact_walk;            /* the marked rows also need the exact sums of the walk */
+    bool needs_exact_walk;            /* rows that need exact sums also need them for the walk */
     bool bends[PNR_NEIGHBOURS];       /* the echo walks too far in this row for a linear model */
 } pnr_echo_rows;
 
@@ -85,7 +87,7 @@ typedef struct pnr_echo_columns {
 } pnr_echo_columns;
 
 /* The difference of the exact and the smooth chi near an echo, to first order. If row i begins a
- * rotation, chi[i] has this difference and its derivatives by delay and e. */
+ * rotation, chi[i] has this difference and its derivatives with respect to delay and e. */
 typedef struct pnr_echo_rough {
     bool is_filled;
     double lag, bins; /* of the echo */
@@ -100,64 +102,66 @@ pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row);
 /* True when rows lie closer than 1/K and no least-squares filter is used. Their noise then follows
  * from the code's samples (patch_noise.h). */
 bool pnr_echo_model_is_close(const pnr_echo_model *model);
-/* Fills the rows around `row`; with_noise: also g, m, is_white and has_weights. */
+/* Fills the rows around `row`. with_noise: also fills g, m, is_white and has_weights. */
 void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_noise,
                          pnr_echo_rows *out);
-/* The growth of the delay in one period that the stretch of a row does not remove, in samples. */
+/* Returns the growth of an echo's delay in one period, in samples, without the part that the
+ * stretch of a row removes. */
 double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stretch);
-/* Fills R(k - d)/R(0) at the lags of the patch, k - d = distance + j - 8, and its derivative with
- * respect to d unless slope is NULL. */
+/* Fills y[j] = R(k - d)/R(0) at the lags k of a patch, where k - d = distance + j - 8. Fills
+ * `slope` with the derivative of y with respect to d, unless slope is NULL. */
 void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double complex *y,
                          double complex *slope);
 /* True if the linear model of the walk in a row is wrong by more than `least` of the echo's
  * peak. */
 bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least);
-/* Subtracts from these values the contribution of the removed mean of the windows. */
+/* Subtracts the contribution of the removed mean of the windows from out[3]. */
 void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
                                   const pnr_patch_echo *echo, long lag, pnr_vector *out);
-/* Models an echo of peak 1 that bends in row i: fills the vector over rows x, which is 1 in row i
- * and 0 in the others, and the vector over lags. Each window has the delay that the echo has in it.
- * rough: as in pnr_echo_model_exact; then x and lags have three vectors, as the derivatives with
- * respect to delay and frequency follow. */
+/* Models an echo of peak 1 that bends in row i. Fills the vector x over rows: 1 in row i, 0 in the
+ * other rows. Fills the vector `lags` over lags: the sum of the windows, each with its own delay.
+ * rough: as in pnr_echo_model_exact. Unless rough is NULL, x and lags have three vectors, with the
+ * derivatives with respect to delay and frequency. */
 void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                          const pnr_patch_echo *echo, const pnr_patch_place *place,
                          pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags);
 /* True if an echo walks so little within a window that its self-noise in a row can be summed. */
 bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
-/* Sets the echo of model->ambiguity to the sum of the windows of such an echo in a row. row_index:
- * number of the row in the map. The removed mean is not subtracted. */
+/* Sets the echo of model->ambiguity to the sum of the echo's windows in a row. row_index: number of
+ * the row in the map. The removed mean is not subtracted. */
 void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
                                 const pnr_echo_row *row, const pnr_patch_echo *echo);
-/* The mean power of the code's self-noise in one window of a row, relative to the echo's peak. */
+/* Returns the mean power of the code's self-noise in one window of a row, relative to the power of
+ * the echo's peak. */
 double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
                                  const pnr_patch_echo *echo);
-/* An upper bound of the part of the echo's power that the model does not describe, in one cell of a
- * row, relative to the power of the echo's peak. */
+/* Returns an upper bound of the power of the echo that the model does not describe, in one cell of
+ * a row, relative to the power of the echo's peak. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
-/* Fills the lags of an echo of peak 1 in a row, each window with the delay that it has there, and
- * their derivatives with respect to delay and frequency: out[3]. The delay is constant within a
- * quarter of a chip of walk. A removed mean is not in them. */
+/* Fills out[3]: the lags of an echo of peak 1 in a row, and their derivatives with respect to delay
+ * and frequency. Each window has its own delay, which is constant within a quarter of a chip of
+ * walk. A removed mean is not included. */
 void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
                          const pnr_patch_echo *echo, long lag, pnr_vector *out);
-/* sin(pi e) / (N sin(pi e / N)): the mean over a window of a tone that is e bins off. */
+/* Returns sin(pi e) / (N sin(pi e / N)), the mean over a window of a tone that is e bins off. */
 double pnr_echo_model_tone(const pnr_echo_model *model, double e);
 
 /* Marks the rows that need the exact sums, given the peak of the echo and the noise power of one
- * cell; returns true when there are any. may_move: the frequency is not final. Call it before
- * pnr_echo_model_exact. */
+ * cell. Also marks the rows in which the echo bends. Returns true if it marks any row. code: the
+ * code of the patch. may_move: the frequency is not final. Call it before pnr_echo_model_exact. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move);
-/* Fills the columns of an echo in a patch from the smooth product. echo.code must be the code of
- * the patch. The peak of the echo has no influence. */
+/* Fills the columns of an echo in a patch from the smooth chi, which is R times the tone. echo.code
+ * must be the code of the patch. The peak of the echo has no influence. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
                            const pnr_patch_echo *echo, long lag, bool with_slopes,
                            pnr_echo_columns *out);
 /* Fills the columns of an echo in a patch, with exact sums in the marked rows. rough: NULL if no
- * slopes are wanted. Otherwise the first call fills it with sums, and the next calls use it in
- * place of sums. */
+ * slopes are wanted. Otherwise the first call fills `rough` with sums. The next calls use `rough`
+ * in place of sums. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           pnr_echo_rough *rough, pnr_echo_columns *out);

@@ -11,8 +11,8 @@
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 static const double loading = 1e-4; /* diagonal loading: rows within 1/K are nearly dependent */
-/* Rows with another time scale are used if that scale moves the ends of an echo by at most this
- * number of samples. The two adjacent rows are always used, because the frequency needs them. */
+/* Rows with another time scale are used if the two scales differ by at most this number of samples
+ * over a look. The two adjacent rows are always used, because the frequency needs them. */
 static const double same_scale_samples = 0.5;
 
 pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row)
@@ -33,7 +33,6 @@ pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row)
     return (pnr_echo_row){f + s / (double)plan->n_periods, f, h.stretch, low};
 }
 
-/* sin(pi e) / (N sin(pi e / N)): the mean over a window of a tone that is e bins off. */
 double pnr_echo_model_tone(const pnr_echo_model *model, double e)
 {
     const double n = (double)model->setup->plan.n_samples;
@@ -72,7 +71,7 @@ static bool is_white(const pnr_echo_model *model, const pnr_echo_rows *rows)
     return true;
 }
 
-/* True when row i and the middle row show an echo at nearly the same time scale. */
+/* True if row i and the middle row have nearly the same time scale. */
 static bool has_same_time_scale(const pnr_echo_model *model, const pnr_echo_rows *rows, int i)
 {
     const pnr_plan *plan = &model->setup->plan;
@@ -94,7 +93,7 @@ bool pnr_echo_model_is_close(const pnr_echo_model *model)
     return false;
 }
 
-/* Restricts the rows to those within two multiples of 1/K: distant rows have little of the echo and
+/* Keeps only the rows within 2/K of the middle row. Distant rows contain little of the echo and
  * much self-noise of chi. */
 static void drop_distant_rows(const pnr_echo_model *model, pnr_echo_rows *rows)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes and destroys the model of an echo in a map: its tables over lags. */
+/* Creates and destroys the model of an echo in a map. Fills the model's tables over lags. */
 #include "estimate/echo_model.h"
 
 #include "base/complex.h"
@@ -15,8 +15,8 @@ enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 static const double loading = 1e-4; /* diagonal loading: oversampled lags are nearly dependent */
 
-/* Returns the largest difference of chi and the smooth product at e = 1/8 bin, divided by e. Tries
- * several delays, since chi also depends on where the code wraps around. */
+/* Returns the greatest difference of chi and the smooth chi at e = 1/8 bin, divided by e. Tries
+ * several delays, because chi also depends on the place where the code wraps around. */
 static double roughness_of(pnr_echo_model *model, size_t code)
 {
     enum { SEAMS = 4 };
@@ -39,7 +39,8 @@ static double roughness_of(pnr_echo_model *model, size_t code)
     return worst / e;
 }
 
-/* Tabulates sum_k |chi(k, g)|^2 over all lags k for whole g: the transform of |R(k)/R(0)|^2. */
+/* Tabulates the sum of |chi(k, g)|^2 over all lags k, for whole bins g. This is the transform of
+ * |R(k)/R(0)|^2. */
 static int tabulate_spread(const pnr_setup *setup, pnr_echo_lags *code)
 {
     const pnr_plan *plan = &setup->plan;

@@ -29,11 +29,11 @@ bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
     return look > 1 && model->codes[echo->code].bandwidth * walk * walk / 24 > least;
 }
 
-/* Self-noise is summed with the delays of the windows, each constant within its window. There the
- * walk may be at most this part of a chip. */
+/* Self-noise is summed exactly only if an echo walks by at most this part of a chip within a
+ * window. */
 static const double most_in_window = 0.125;
 
-/* The shortest shape of the pulse, in samples: a chip if the spectrum is flat. */
+/* Returns the length of a chip that has the code's bandwidth and a flat spectrum, in samples. */
 static double shape_of(const pnr_echo_lags *code)
 {
     return M_PI / sqrt(3 * code->bandwidth);
@@ -51,8 +51,9 @@ bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *r
            most_in_window * chip_of(model);
 }
 
-/* A turn of e cycles over the N / chip independent chips of a window gives cells far from the peak
- * the variance (pi e)^2 / 3, at most 1. A walk within the window has the same effect. */
+/* A phase that turns by e cycles over the N / chip independent chips of a window causes self-noise
+ * in cells far from the peak. Its power is chip / N times (pi e)^2 / 3, at most chip / N. A walk by
+ * e chips within the window has the same effect. */
 double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
                                  const pnr_patch_echo *echo)
 {
@@ -63,10 +64,11 @@ double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row
     return chip / (double)model->setup->plan.n_samples * fmin(M_PI * M_PI * e * e / 3, 1);
 }
 
-/* The walk spreads the code's self-noise over as many rows as there are chips in it. The greatest
- * of 2 x 10^6 cells of an m-sequence of 127 chips had 20 times the mean power; the bound is 32
- * times. A delay that is constant within each window is wrong by up to x / 2 chips. This error
- * leaves the part pi^2 x^2 / 36 of the self-noise. */
+/* An echo walks by x chips in a window. The code's self-noise is spread over as many rows as the
+ * echo walks chips in a look. In 2 x 10^6 cells of an m-sequence of 127 chips the greatest power
+ * was 20 times the mean. The bound is 32 times the mean. If the delay is constant within each
+ * window, it is wrong by up to x / 2 chips. This error leaves the part pi^2 x^2 / 36 of the
+ * self-noise. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo)
 {
@@ -78,19 +80,19 @@ double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *r
     return look < 0.5 ? 0 : 32 * pnr_echo_model_self_noise(model, row, echo) * left / fmax(look, 1);
 }
 
-/* A look is cut into pieces. Within a piece, a window or a part of one, the delay is taken as
+/* A look is cut into pieces: windows, or parts of windows. Within a piece the delay is taken as
  * constant. */
 typedef struct pieces {
-    size_t n, in_window; /* all; those of one window */
-    size_t group;        /* pieces in a group: R is linear over the span of their delays */
+    size_t n, in_window; /* pieces of the look; pieces of one window */
+    size_t group;        /* pieces in a group; R is nearly linear over the delays of a group */
     double e;            /* bins from the rotation of the row to the echo */
-    double share;        /* mean of a tone that is e bins off over one piece; 1: for any tone */
+    double share;        /* mean of the tone of e bins over a piece, divided by in_window */
 } pieces;
 
 enum { MOST_IN_WINDOW = 64 };
 
-/* Pieces that differ by less than `step` shapes of the pulse form a group. most: the greatest
- * number of pieces of a window. */
+/* Cuts a look into pieces. Successive pieces form a group if their delays differ by less than
+ * `step` times `shape`, the length of a chip. most: the greatest number of pieces of a window. */
 static pieces cut_look(const pnr_echo_model *model, double shape, double walk, double e,
                        double step, double most)
 {
@@ -105,8 +107,8 @@ static pieces cut_look(const pnr_echo_model *model, double shape, double walk, d
                     .share = pnr_echo_model_tone(model, e / in_window) / in_window};
 }
 
-/* A group of pieces: the sum of their contributions, and the same sum with each contribution
- * multiplied by its time in windows from `middle`. */
+/* A group of pieces. sum: the sum of the contributions of these pieces. by_time: the same sum, with
+ * each contribution multiplied by the time from `middle` to the piece, in windows. */
 typedef struct piece_group {
     size_t end;
     double middle; /* in windows from the middle of the look */
@@ -118,7 +120,7 @@ static double time_of(const pieces *of, double piece)
     return (piece - ((double)of->n - 1) / 2) / (double)of->in_window;
 }
 
-/* windows: the contributions of the windows. */
+/* Sums the group that begins at piece `first`. windows: the contribution of each window. */
 static piece_group sum_group(const pieces *of, const double complex *windows, size_t first)
 {
     const double n = (double)of->in_window;
@@ -136,15 +138,17 @@ static piece_group sum_group(const pieces *of, const double complex *windows, si
     return g;
 }
 
-/* 2 pi i x */
+/* Returns 2 pi i x. */
 static double complex turned(double complex x)
 {
     return CMPLX(-cimag(x), creal(x)) * 2 * M_PI;
 }
 
-/* Subtracts the contribution of the removed mean to a row. The mean contains the echo with its walk
- * of w in the samples. It is the same in each window, and its delay changes only by the stretch of
- * the row: sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(u - w q + N b p) / sum u. */
+/* Subtracts the contribution of the removed mean to a row. In the samples the echo walks by w a
+ * window, and the removed mean contains the echo with this walk. The mean is the same in each
+ * window. In the row its delay changes only by the stretch b of the row. With w_p and u_p as in
+ * slow_time.h the contribution is
+ *     sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(u - w q + N b p) / sum u. */
 static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {
@@ -184,9 +188,9 @@ static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
     }
 }
 
-/* Fills the lags of an echo of peak 1 in a row, and their derivatives with respect to delay and
- * frequency: out[3]. Each window has its own delay, which is constant within a quarter of a chip of
- * walk. A removed mean is not in them. */
+/* Fills out[3]: the lags of an echo of peak 1 in a row, and their derivatives with respect to delay
+ * and frequency. Each window has its own delay, which is constant within a quarter of a chip of
+ * walk. A removed mean is not included. */
 static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
                          const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {
@@ -215,8 +219,8 @@ static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
 }
 
 /* Sets the echo of model->ambiguity to the sum of the windows of an echo in a row. row_index:
- * number of the row in the map. The ambiguity counts the walk within circular windows. The removed
- * mean is not subtracted. */
+ * number of the row in the map. In circular windows the ambiguity includes the walk within a
+ * window. The removed mean is not subtracted. */
 static void sum_windows(const pnr_echo_model *model, size_t row_index, const pnr_echo_row *row,
                         const pnr_patch_echo *echo)
 {

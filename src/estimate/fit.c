@@ -21,15 +21,15 @@ enum {
     N_LANES = (J + LANES - 1) / LANES
 };
 
-/* J values, real and imaginary parts apart, padded with zeros. */
+/* 17 values, with real and imaginary parts in separate arrays, padded with zeros. */
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(8)));
 typedef struct planar {
     lanes re[N_LANES], im[N_LANES];
 } planar;
 
-/* W is the inverse of R(i - j)/R(0), r_j(d) = R(j - d)/R(0), and c holds the 17 values. The
- * likeliest d maximises J(d) = |r^H W c|^2 / (r^H W r), and then A g R(0) = r^H W c / (r^H W r).
- * With v = W r / sqrt(r^H W r), J(d) = |v^H c|^2. */
+/* W is the inverse of the matrix R(i - j)/R(0), r_j(d) = R(j - d)/R(0), and c has the 17 values.
+ * The likeliest d maximises L(d) = |r^H W c|^2 / (r^H W r). Then A g R(0) = r^H W c / (r^H W r).
+ * With v = W r / sqrt(r^H W r), L(d) = |v^H c|^2. */
 typedef struct step {
     planar v, r;
     double quality; /* r^H W r: the share of the echo's energy in the 17 values */
@@ -49,7 +49,7 @@ struct pnr_fit {
 
 /* --- the table --- */
 
-/* The memory that filling the table needs. */
+/* Working memory for filling the table. */
 typedef struct workshop {
     const pnr_waveform *autocorrelation;
     pnr_vector p[J]; /* R(i - j)/R(0) */
@@ -66,7 +66,7 @@ static void lay_out(const double complex *x, planar *out)
     }
 }
 
-/* a^H P a: twice the variance of Re(a^H n), n noise of sigma = 1. */
+/* Returns a^H P a. This is twice the variance of Re(a^H n) for noise n of sigma = 1. */
 static double noise_through(const workshop *shop, const double complex *a)
 {
     pnr_vector pa;
@@ -106,8 +106,9 @@ static void echo_at(const workshop *shop, double d, double complex *r, double co
 
 /*
  * Fills the variances of d, of the relative amplitude and of the phase, for A g R(0) = 1 and S = 1.
- * The variances of amplitude and phase are those of the real and imaginary parts of the peak. Least
- * squares with the columns r, i r and r' gives each error as Re(h^H n), linear in the noise n.
+ * The variances of amplitude and phase are those of the real and imaginary parts of the peak. Each
+ * error is Re(h^H n), linear in the noise n. Least squares with the columns r, i r and r' gives the
+ * vectors h.
  */
 static void fill_variances(const workshop *shop, const double complex *r,
                            const double complex *slope, const double complex *wr, step *s,
@@ -264,7 +265,7 @@ static double bend_at(const quartic *q, double x)
 }
 
 /* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. Two iterations
- * leave an error below 1e-5 of a step. */
+ * leave an error below 1e-5 of a table step. */
 static double refine_maximum(const quartic *re, const quartic *im)
 {
     double x = 0;
@@ -283,7 +284,7 @@ static double refine_maximum(const quartic *re, const quartic *im)
     return x;
 }
 
-/* v^H c */
+/* Returns v^H c. */
 static inline double complex project_values(const planar *v, const planar *c)
 {
     lanes re = {0}, im = {0};
@@ -295,7 +296,7 @@ static inline double complex project_values(const planar *v, const planar *c)
     return CMPLX((re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3]));
 }
 
-/* Climbs J(d) = |z|^2 on the table from step s to a maximum or near an end of the table. Returns
+/* Climbs L(d) = |z|^2 on the table from step s to a maximum or near an end of the table. Returns
  * the step reached. Fills z = v^H c at this step and at two steps on either side. */
 static inline int climb_table(const pnr_fit *fit, const planar *c, int s, double complex z[5])
 {
@@ -389,8 +390,8 @@ PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *
 
         energy += left_re * left_re + left_im * left_im;
     }
-    /* For a gamma variable the mean of the inverse is 1 / (1 - 1/cells). For correlated values it
-     * is smaller, as if there were up to one cell more. */
+    /* The inverse of a gamma variable of mean 1 has the mean 1 / (1 - 1/cells). For correlated
+     * values this mean is smaller, as if there were up to one more cell. */
     *cells = fmin(fmax((fit->rest_cells - 1) / fit->rest_crowd + 1, 0.5), J - 1.5);
     return ((energy[0] + energy[1]) + (energy[2] + energy[3])) / fit->rest_cells;
 }

@@ -19,8 +19,8 @@ typedef struct pnr_fitted {
     double delay;        /* d: lags from the centre, -1..1 */
     double complex peak; /* A g R(0) */
     double gain;         /* gain in log likelihood from this echo, times sigma^2 */
-    /* power: |A g R(0)|^2 from the projection onto all delays -1..1, so that no delay is selected.
-     * The mean of power is |A g R(0)|^2 + cells sigma^2 at any S. */
+    /* power: an estimate of |A g R(0)|^2 from the projection onto all delays -1..1. No delay is
+     * selected for it. The mean of `power` is |A g R(0)|^2 + cells sigma^2 at any S. */
     double power, cells;
     /* Variances multiplied by S: of the delay (lags^2), of |A| (relative) and of the phase (rad^2).
      * Each holds when the other two are unknown. */
@@ -31,12 +31,12 @@ typedef struct pnr_fitted {
  * *out. */
 int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out);
 void pnr_fit_destroy(pnr_fit *fit);
-/* Finds the likeliest echo by climbing from the delay `start`. c: [PNR_NEIGHBOURS].
- * Allocates nothing. */
+/* Finds the likeliest echo by climbing from the delay `start`, in lags from the centre. c:
+ * [PNR_NEIGHBOURS]. Allocates nothing. */
 void pnr_fit_find(const pnr_fit *fit, const double complex *c, double start, pnr_fitted *out);
 
-/* The vertex of the parabola through (-1, a), (0, b), (1, c), within -1/2..1/2, if b is the
- * greatest; else 0. */
+/* Returns the vertex of the parabola through (-1, a), (0, b), (1, c), which is within -1/2..1/2.
+ * Returns 0 if b is not the greatest. */
 static inline double pnr_parabola_vertex(double a, double b, double c)
 {
     const double curvature = a - 2 * b + c;

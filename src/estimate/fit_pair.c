@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fit of two paths: a table of delays gives the start of the Gauss-Newton steps. */
+/* The fit of two paths. A table of delays gives the start of the Gauss-Newton steps. */
 #include "estimate/fit_pair.h"
 
 #include "base/complex.h"
@@ -25,7 +25,7 @@ struct pnr_fit_pair {
     pnr_vector weighed[N_GRID];             /* W r(d) */
     double energy[N_GRID];                  /* r^H W r */
     double complex overlap[N_GRID][N_GRID]; /* r_i^H W r_k */
-    double crowd;                           /* lags that count as one */
+    double crowd;                           /* lags per independent lag */
 };
 
 /* Fills r(d) and its derivative with respect to d. */
@@ -69,7 +69,7 @@ void pnr_fit_pair_destroy(pnr_fit_pair *pair)
     free(pair);
 }
 
-/* Finds the two delays of the table, a lag or more apart, that explain most of c. */
+/* Finds the two delays of the table that explain most of c. They are at least a lag apart. */
 static void search_table(const pnr_fit_pair *pair, const double complex *c, double d[2])
 {
     double complex on[N_GRID];
@@ -94,8 +94,8 @@ static void search_table(const pnr_fit_pair *pair, const double complex *c, doub
         }
 }
 
-/* Replaces the symmetric positive matrix a by its inverse (Gauss and Jordan). Returns false if it
- * is singular. */
+/* Replaces the symmetric positive matrix a by its inverse (Gauss and Jordan). Returns false if the
+ * matrix is singular. */
 static bool invert(double a[N][N])
 {
     for (int p = 0; p < N; p++) {
@@ -119,7 +119,8 @@ static bool invert(double a[N][N])
     return true;
 }
 
-/* The two echoes of a step, and their columns: [0..2] of the first, [3..5] of the second echo. */
+/* The two echoes of a step, and their columns: [0..2] of the first echo, [3..5] of the second
+ * echo. */
 typedef struct state {
     double d[2];
     double complex a[2];
@@ -176,8 +177,8 @@ static void solve_amplitudes(const pnr_fit_pair *pair, const double complex *c, 
     s->a[1] = (first * on[1] - conj(cross) * on[0]) / det;
 }
 
-/* Writes one echo with its variances for noise of power 1 in a cell, each multiplied by S =
- * |a|^2. */
+/* Fills one echo with its variances for noise of power 1 in a cell. Each variance is multiplied by
+ * S = |a|^2. */
 static void describe(const state *s, int e, pnr_fitted *out)
 {
     const double(*v)[N] = (const double(*)[N])s->inverse;

@@ -9,11 +9,12 @@
 #include <stdbool.h>
 
 /*
- * c_j = a_1 r_j(d_1) + a_2 r_j(d_2) + noise, with r and the noise as in fit.h. Least squares with
- * the weight W, the inverse of the noise covariance, by the Gauss-Newton method; the amplitudes are
- * linear (G. Golub, V. Pereyra, The differentiation of pseudo-inverses, 1973). The errors have the
- * covariance F^-1 sigma^2 / 2, F = Re J^H W J, J the six real columns r_1, i r_1, a_1 r_1', r_2,
- * i r_2, a_2 r_2' (S. Kay, Estimation Theory, 1993, 15.7).
+ * The model is c_j = a_1 r_j(d_1) + a_2 r_j(d_2) + noise, with r and the noise as in fit.h. The fit
+ * is least squares with the weight W, the inverse of the noise covariance. The Gauss-Newton method
+ * finds the delays. The amplitudes are linear (G. Golub, V. Pereyra, The differentiation of
+ * pseudo-inverses, 1973). The errors have the covariance F^-1 sigma^2 / 2 with F = Re J^H W J. J
+ * has the six columns r_1, i r_1, a_1 r_1', r_2, i r_2, a_2 r_2', each for a real parameter (S.
+ * Kay, Estimation Theory, 1993, 15.7).
  */
 typedef struct pnr_fit_pair pnr_fit_pair;
 
@@ -24,7 +25,7 @@ typedef struct pnr_fitted_pair {
     pnr_fitted echo[2];
     double gain;  /* gain in log likelihood from both echoes, times sigma^2 */
     double noise; /* the noise power of one cell, from the residual */
-    double cells; /* the number of independent cells in this mean */
+    double cells; /* the number of independent cells in `noise` */
 } pnr_fitted_pair;
 
 enum { PNR_PAIR_REACH = 6 }; /* lags */

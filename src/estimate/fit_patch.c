@@ -91,8 +91,8 @@ static double complex onto(const products *p, const pnr_echo_column *a, const pn
  * The model at the present point of the climb. The columns c are the echo and its derivatives with
  * respect to delay and bins. The probes h are the vectors onto which the patch is projected. The
  * probes are the columns of the model, except when rows share their noise. Then the probes are the
- * columns of the smooth chi, because the weights separate rows from lags and would amplify the ends
- * of the exact chi to noise.
+ * columns of the smooth chi. The reason is that the weights are a product over rows and lags: they
+ * would amplify the small values at the ends of the exact chi.
  */
 typedef struct fit_state {
     pnr_echo_columns model, smooth;
@@ -162,8 +162,8 @@ static void step_from(const fit_state *s, double complex peak, double step[2])
         step[i] = s->n[i][0] * along[0] + s->n[i][1] * along[1];
 }
 
-/* Returns the variance of Re <h, noise>, h = sum_i weight_i h_i. noise[i][j]: the covariance of
- * <h_i, noise> and <h_j, noise>. */
+/* Returns the variance of Re <h, noise>, where h = sum_i weight_i h_i. noise[i][j]: the covariance
+ * of <h_i, noise> and <h_j, noise>. */
 static double variance_of(double complex (*noise)[PNR_PATCH_SUMS], const double complex *weight)
 {
     double sum = 0;
@@ -228,13 +228,13 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     out->bins_variance = variance_of(noise, error[1]);
     out->at.amplitude_variance = variance_of(noise, re);
     out->at.phase_variance = variance_of(noise, im);
-    /* The gain is the least of three: the power of the peak, the energy that the echo explains, and
-     * the power of <h_0, patch> relative to that of <h_0, noise>. Beyond the rows of the map noise
-     * alone may have a large peak. */
+    /* The gain is the least of three powers: the power of the peak, the energy that the echo
+     * explains, and the power of <h_0, patch> relative to the power of <h_0, noise>. Beyond the
+     * rows of the map noise alone may have a large peak. */
     out->at.gain = pnr_power(s->on[0]) / creal(noise[0][0]);
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
     /* The noise of the peak counts as one cell. The maximisation over delay adds half a cell, and
-     * the maximisation over frequency half a cell: together a factor of 2. */
+     * the maximisation over frequency adds half a cell. The total is a factor of 2. */
     out->at.cells = 2 * creal(noise[0][0]) / power;
 }
 
@@ -258,9 +258,9 @@ static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int
     return (rows->row[MIDDLE].bins + x * (x > 0 ? above : below)) / scale;
 }
 
-/* Returns the least energy of a model echo in the patch: a tenth of that of an echo in the middle
- * cell. At a frequency beyond the first or last row, or near the removed mean, so little of the
- * echo is in the patch that noise would fit an echo of any strength. */
+/* Returns the least energy of a model echo in the patch: a tenth of the energy of an echo in the
+ * middle cell. Beyond the first or last row, and near the removed mean, little of an echo is in the
+ * patch. There noise would fit an echo of any strength. */
 static double least_energy(const pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_echo_rows *rows, fit_state *s)
 {
@@ -279,7 +279,7 @@ static double clamp(double x, double limit)
 }
 
 /* Climbs from *echo to the maximum. s: the state at the maximum. The climb ends when the square of
- * the next step in sigmas, times the noise of a cell, is below `enough`. least: the least
+ * the next step in sigmas, times the noise of a cell, is below `enough`. least: the least energy
  * <echo, echo> that is allowed. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
                         const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,

@@ -10,20 +10,24 @@
 #include "setup/setup.h"
 
 /*
- * An echo A a(n - d) exp(2 pi i v (n - m) / N), m = (K N - 1)/2 the middle of the look, gives
- *     A R(0) G g(v - F) chi(k; d, v - f),   g(x) = sum_p w_p exp(2 pi i x (p - (K - 1)/2)) / G,
- * at lag k in the row at F with the rotation f, each row referred to the phase at that middle (see
- * engine/plan.h). The sum is over the used windows of the look, each weighted with its share of
- * valid samples; G = sum_p w_p. When the mean of the windows is removed, g is replaced by its
- * remainder. chi is the cross-ambiguity (ambiguity.h). It is approximated by
- *     R(k - d)/R(0) sin(pi e) / (N sin(pi e / N)),   e = v - f,
- * and taken as the exact sum over all samples when the difference matters for this echo and code.
- * An echo with carrier c walks: its code runs v/(Tr c) faster; the stretch of the row removes a
- * part of that. d is the delay in the middle of the look, and the model is linear in the remaining
- * walk as long as that is accurate enough for this echo; else each window has its own delay. The
- * noise of two cells has the covariance R(k - k')/R(0) times that of the rows. The
- * frequencies v, F, f are in bins of 1/Tr; in a row of the stretch b, v (1 + b) replaces v.
+ * m = (K N - 1)/2 is the middle of the look. An echo A a(n - d) exp(2 pi i v (n - m) / N) has at
+ * lag k, in the row at F with the rotation f, the value
+ *     A R(0) G g(v - F) chi(k; d, v - f),   g(x) = sum_p w_p exp(2 pi i x (p - (K - 1)/2)) / G.
+ * The phase of each row is referred to the middle of the look (see engine/plan.h). The sum is over
+ * the used windows p of the look. w_p includes the share of valid samples of a window; G = sum_p
+ * w_p. If the mean of the windows is removed, g has only the part that remains. chi is the
+ * cross-ambiguity (ambiguity.h). It is approximated by the smooth chi
+ *     R(k - d)/R(0) sin(pi e) / (N sin(pi e / N)),   e = v - f.
+ * The exact sum over all samples replaces the smooth chi if the difference matters for this echo
+ * and code.
  *
+ * An echo with the carrier frequency c walks: its code is faster by the factor 1 + v/(Tr c). The
+ * stretch of the row removes a part of this walk. d is the delay in the middle of the look. The
+ * model is linear in the remaining walk if that is accurate enough for this echo. Otherwise each
+ * window has its own delay.
+ *
+ * The noise of two cells has the covariance R(k - k')/R(0) times the covariance of the rows. The
+ * frequencies v, F, f are in bins of 1/Tr. In a row of the stretch b, v (1 + b) replaces v.
  */
 typedef struct pnr_fit_patch pnr_fit_patch;
 
@@ -45,8 +49,9 @@ typedef struct pnr_patch_echo {
     double complex peak; /* A R(0) G */
 } pnr_patch_echo;
 
-/* Returns the power by which an echo has changed. before: NULL if the echo is new. A signal of
- * bandwidth pi that is shifted by x changes by up to pi x of its amplitude. */
+/* Returns the power by which an echo has changed. before: NULL if the echo is new. With a flat
+ * spectrum a shift by x samples changes a signal by pi x / sqrt(3) of its amplitude; 2 x is
+ * used. */
 static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
                                            const pnr_patch_echo *after, double n_periods)
 {
@@ -61,7 +66,8 @@ static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
 }
 
 typedef struct pnr_patch_fitted {
-    pnr_fitted at; /* gain: S of the weighted sum times a cell's noise power; power: |peak|^2 */
+    pnr_fitted at; /* gain: S of the weighted sum times the noise power of a cell; power:
+                    * |peak|^2 */
     double bins, bins_variance;
     double centre; /* |value in the middle cell| of the model echo with peak 1 */
 } pnr_patch_fitted;
@@ -82,13 +88,14 @@ void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs);
  * for the noise power. Each window counts with its share of valid samples. */
 double pnr_fit_patch_gain(const pnr_fit_patch *map);
 double pnr_fit_patch_noise_gain(const pnr_fit_patch *map);
-double pnr_fit_patch_looks(const pnr_fit_patch *map); /* looks with at least one used window */
+double pnr_fit_patch_looks(const pnr_fit_patch *map); /* number of looks with at least one used
+                                                       * window */
 /* *weight: the noise power of a cell, as a mean over the rows of the map; 1 if no mean is removed.
  * *crowd: the number of rows that count as one because their noise is correlated. */
 void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd);
-/* An echo in all rows. rows: its power in all rows, as a multiple of the power in its own row.
- * smooth: the part of `rows` with the shape of R over the lags. rough: the power of the other part
- * in all lags, divided by the power of the peak. */
+/* The power of an echo in all rows of a map. rows: a multiple of the power that the echo would have
+ * in a row at its frequency. smooth: the part of `rows` with the shape of R over the lags. rough:
+ * the power of the other part in all lags, divided by the power of the peak. */
 typedef struct pnr_patch_spread {
     double rows, smooth, rough;
 } pnr_patch_spread;
@@ -98,27 +105,30 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, size_t code, dou
  * of several looks it subtracts the contribution of the noise, whose mean power is `floor`. */
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
                         double floor, pnr_vector *out);
-/* Finds the likeliest echo near the middle. start: an echo near the likeliest one. If its peak is
- * 0, only its lag is used. cell: the approximate noise power of one cell. */
+/* Finds the likeliest echo near the middle cell. start: an echo near the likeliest echo. If its
+ * peak is 0, only its lag is used. cell: the approximate noise power of one cell. */
 void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_vector *patch,
                         const pnr_patch_echo *start, double cell, pnr_patch_fitted *out);
-/* Subtracts the model echo `after` from the patch, and adds `before` unless that is NULL. They are
- * two states of one echo. Only the difference of the states decides whether exact sums are used. */
+/* Subtracts the model echo `after` from the patch. Adds the model echo `before`, unless it is NULL.
+ * Both are states of one echo. Only the difference of the states decides whether exact sums are
+ * used. */
 void pnr_fit_patch_change(pnr_fit_patch *map, const pnr_patch_place *place,
                           const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
                           pnr_vector *patch);
-/* Adds the model echo to values of the engine, whose rows have their original phase. */
+/* Adds the model echo to values of the engine. The rows of these values have their original
+ * phase. */
 void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_patch_echo *echo,
                        double cell, float *values);
-/* The power of the model echo in the middle cell and the next n_lags - 1 lags of its row. */
+/* Returns the power of the model echo in the middle cell and the next n_lags - 1 lags of its
+ * row. */
 double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_patch_echo *echo, double cell, int n_lags);
-/* The power of the model echo in the lags of the patch up to `reach` on either side, in all
- * rows. */
+/* Returns the power of the model echo in all rows of the patch, at the lags up to `reach` on either
+ * side of the middle. */
 double pnr_fit_patch_inside(pnr_fit_patch *map, const pnr_patch_place *place,
                             const pnr_patch_echo *echo, double cell, int reach);
-/* An upper bound of the part of the echo's power that its model does not describe, in one cell of
- * the patch, in maps whose rows have their own stretch. */
+/* Returns an upper bound of the power of the echo that its model does not describe, in one cell of
+ * the patch. This power is 0 if the echo walks by less than half a chip in a look. */
 double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *place,
                              const pnr_patch_echo *echo);
 /* Returns the noise power of one cell, from the residual after the echo is subtracted. *cells: the
@@ -126,9 +136,11 @@ double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *pl
 double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_vector *patch, const pnr_patch_fitted *fitted, double cell,
                            double *cells);
-/* The growth of an echo's delay in one period that `stretch` does not remove, in samples. */
+/* Returns the growth of an echo's delay in one period, in samples, without the part that `stretch`
+ * removes. */
 double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch);
-/* The frequency v of an echo at F in a row, in bins, and the row's change of time scale. */
+/* Return the frequency v, in bins, of an echo at the frequency F of a row, and the stretch of the
+ * row. */
 double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row);
 double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row);
 

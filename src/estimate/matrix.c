@@ -10,7 +10,8 @@ enum { J = PNR_NEIGHBOURS };
 void pnr_matrix_invert(pnr_vector *m)
 {
     for (int k = 0; k < J; k++) {
-        const double pivot = 1 / creal(m[k][k]); /* real: every Schur complement is Hermitian */
+        const double pivot = 1 / creal(m[k][k]); /* real, because every Schur complement is
+                                                  * Hermitian */
 
         for (int j = 0; j < J; j++)
             if (j != k)

@@ -15,7 +15,7 @@ void pnr_matrix_invert(pnr_vector *m);
 /* out = m x, m Hermitian. x, out: [PNR_NEIGHBOURS]. */
 void pnr_matrix_apply(const pnr_vector *m, const double complex *x, double complex *out);
 
-/* a^H b, of PNR_NEIGHBOURS values. */
+/* Returns a^H b. a, b: [PNR_NEIGHBOURS]. */
 static inline double complex pnr_inner(const double complex *a, const double complex *b)
 {
     double complex sum = 0;

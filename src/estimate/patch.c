@@ -100,7 +100,7 @@ double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *pl
 
 void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd)
 {
-    enum { REACH = 64 }; /* rows whose noise may be correlated with that of the middle one */
+    enum { REACH = 64 }; /* rows to each side; farther rows have no correlated noise */
     const size_t n_rows = pnr_plan_rows(map->plan), middle = n_rows / 2;
     const size_t first = middle > REACH ? middle - REACH : 0;
     const pnr_echo_row here = pnr_echo_model_row(map->model, middle);
@@ -148,10 +148,10 @@ static double share_of_rows(double n, double k, double x)
     return fmin(near + pow(sin(M_PI * x), 2) / (M_PI * k) * far, 1);
 }
 
-/* Returns the power of an echo in all lags of a row whose rotation is e bins off, without the part
- * tone(e)^2 in the shape of R. A tone of e bins is a sum of tones of whole bins g, each of the
- * power tone(e - g)^2. code->spread holds the power that a tone of g bins puts into all lags. Only
- * the tones near e are summed, and the sum is scaled to all. */
+/* Returns the power of an echo in all lags of a row, without the part tone(e)^2 that has the shape
+ * of R. The rotation of the row is e bins off. A tone of e bins is a sum of tones of whole bins g,
+ * each of the power tone(e - g)^2. code->spread[g] is the power that a tone of g bins puts into all
+ * lags. Only the tones near e are summed, and the sum is scaled to all tones. */
 static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, double e)
 {
     enum { REACH = 4 };
@@ -210,7 +210,7 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
     for (int i = rows.first; i < rows.end; i++) {
         const double g = creal(pnr_slow_time_noise(map->slow, rows.row[i].bins, rows.row[i].bins));
 
-        if (g < 0.1) /* the removed mean had nearly all of it */
+        if (g < 0.1) /* the removed mean contained nearly all noise of this row */
             continue;
         for (int j = 0; j < J; j++)
             energy += pnr_power(rest[i][j]) / g;
@@ -221,8 +221,8 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
     return energy / (*cells * code->crowd);
 }
 
-/* exp(2 pi i (F (K - 1)/2 + f (N - 1)/(2 N))): the phase from the first sample of the look to its
- * middle. */
+/* Returns exp(2 pi i (F (K - 1)/2 + f (N - 1)/(2 N))). This is the rotation of the phase from the
+ * first sample of the look to the middle of the look. */
 static double complex turn_of(const pnr_fit_patch *map, double bins, double rotation)
 {
     const double n = (double)map->plan->n_samples;

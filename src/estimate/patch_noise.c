@@ -28,7 +28,8 @@ static size_t block_first(const pnr_patch_noise *noise, size_t b)
     return b * noise->plan->n_samples / noise->n_blocks;
 }
 
-/* sums[m + MIDDLE] = sum_{m' = -MIDDLE .. m - 1} conj(a(m')) a(m' - d) / energy */
+/* Fills sums[m + MIDDLE] with the sum of conj(a(m')) a(m' - d) / energy over m' = -MIDDLE .. m -
+ * 1. */
 static void sum_up(const pnr_plan *plan, size_t code, int d, double energy, double complex *sums)
 {
     const long n = (long)plan->n_samples;

@@ -15,8 +15,8 @@
  *
  * where g is the covariance of slow time, f_r the rotation of row r, and t_n the time of sample n
  * from the middle of the window. Rows with different rotations share noise also at different lags,
- * which a product over rows and lags cannot describe. The sum is made in blocks of
- * time. Within a block the rotations are taken as constant.
+ * which a product over rows and lags cannot describe. The sum is computed in blocks of time. Within
+ * a block the rotations are taken as constant.
  */
 typedef struct pnr_patch_noise pnr_patch_noise;
 

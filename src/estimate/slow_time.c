@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slow time: computes sums over the used windows. A table has the sum over all windows; the terms
- * of the missing windows are subtracted. */
+/* Slow time: computes sums over the used windows. A table contains the sum over all windows. The
+ * terms of missing windows are subtracted. */
 #include "estimate/slow_time.h"
 
 #include "base/complex.h"
@@ -28,8 +28,8 @@ struct pnr_slow_time {
     lack *signs; /* [n_signs], capacity K: the windows whose sign is not 1; each counts as if the
                   * share 1 - sign of its samples were missing */
     size_t n_signs;
-    double sum_w, sum_w2, sum_u, looks; /* sums of a used look, as a mean over the used looks;
-                                         * number of used looks */
+    double sum_w, sum_w2, sum_u, looks; /* sums of w_p u_p, of w_p^2 u_p and of u_p, as means over
+                                         * the used looks; number of used looks */
 };
 
 static double weight_of(const pnr_slow_time *slow, size_t p)
@@ -188,13 +188,13 @@ double pnr_slow_time_looks(const pnr_slow_time *slow)
     return slow->looks;
 }
 
-/* Returns remainder(x, of) ten times as fast, without rounding errors. `of` is 1 or 2. */
+/* Returns remainder(x, of), ten times as fast and without rounding errors. `of` is 1 or 2. */
 static double wrap(double x, double of)
 {
     return x - of * rint(x / of);
 }
 
-/* sum_p exp(2 pi i x (p - (K - 1)/2)) = sin(pi K x) / sin(pi x) */
+/* Returns sum_p exp(2 pi i x (p - (K - 1)/2)) = sin(pi K x) / sin(pi x). */
 static double dirichlet(double k, double x)
 {
     const double below = sin(M_PI * x);
@@ -204,7 +204,7 @@ static double dirichlet(double k, double x)
     return k * cos(M_PI * wrap(k * x, 2)) * cos(M_PI * x);
 }
 
-/* sum_p w_p^power u_p exp(2 pi i x (p - (K - 1)/2)) */
+/* Returns sum_p w_p^power u_p exp(2 pi i x (p - (K - 1)/2)). */
 static double complex sum_at(const pnr_slow_time *slow, int power, double x)
 {
     const pnr_waveform *table = power == 0 ? slow->not_any : power == 1 ? slow->once : slow->twice;
@@ -268,7 +268,7 @@ double pnr_slow_time_energy(const pnr_slow_time *slow, double v)
     return (1 - still) * slow->sum_u / (slow->sum_u - 1);
 }
 
-/* If window p has the white noise n_p, the row at F has n = sum_p w_p u_p (n_p - mean)
+/* If window p has the white noise n_p, the row at F has the noise n = sum_p w_p u_p (n_p - mean)
  * exp(-2 pi i F (p - middle)). */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other)
 {

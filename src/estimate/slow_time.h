@@ -10,9 +10,9 @@
 /*
  * An echo of frequency v has the value exp(2 pi i v (p - (K - 1)/2)) in window p. The row at F has
  *     sum_p w_p u_p exp(2 pi i (v - F) (p - (K - 1)/2)),
- * w_p the taper, u_p the share of valid samples of the window (0: not used). With several looks the
- * row has the mean of this sum over the looks. plan.remove_mean subtracts the mean of the used
- * windows before the sum. Frequencies are in bins of 1/Tr.
+ * where w_p is the taper, and u_p is the share of valid samples of the window (0: the window is not
+ * used). With several looks the row has the mean of this sum over the looks. plan.remove_mean
+ * subtracts the mean of the used windows before the sum. Frequencies are in bins of 1/Tr.
  */
 typedef struct pnr_slow_time pnr_slow_time;
 
@@ -24,8 +24,8 @@ void pnr_slow_time_destroy(pnr_slow_time *slow);
 
 /* Begins a dwell. lost, nonfinite: samples in each window, [n_looks n_periods]; NULL: none. */
 void pnr_slow_time_begin(pnr_slow_time *slow, const uint32_t *lost, const uint32_t *nonfinite);
-bool pnr_slow_time_is_whole(const pnr_slow_time *slow); /* all samples are valid */
-/* sum w_p u_p and sum w_p^2 u_p over all looks, and the number of looks. */
+bool pnr_slow_time_is_whole(const pnr_slow_time *slow); /* true: all samples are valid */
+/* Return sum w_p u_p over all looks, sum w_p^2 u_p over all looks, and the number of used looks. */
 double pnr_slow_time_gain(const pnr_slow_time *slow);
 double pnr_slow_time_noise_gain(const pnr_slow_time *slow);
 double pnr_slow_time_looks(const pnr_slow_time *slow);
@@ -34,17 +34,18 @@ double pnr_slow_time_looks(const pnr_slow_time *slow);
  * signs: [n_periods], copied; NULL: 1 in all windows, as after pnr_slow_time_begin. Only for plans
  * of one look without remove_mean. The sums above do not change. */
 void pnr_slow_time_signs(pnr_slow_time *slow, const double *signs);
-/* The response of a row to an echo; 1 at v = F when no mean is removed and no sign is set. */
+/* Returns the response of a row to an echo. It is 1 at v = F when no mean is removed and no sign is
+ * set. */
 double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row);
 /* Fills out[p] = w_p^power u_p exp(2 pi i x (p - (K - 1)/2)), divided by the sum of w_p^power u_p;
  * power is 0 or 1. With the power 1 and x = v - F the sum of out is pnr_slow_time_echo, as long as
  * no mean is removed. */
 void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, double complex *out);
-/* The share of an echo's energy that remains after the mean of the U used windows is removed,
- * multiplied by U / (U - 1) as in the engines; 1 when no mean is removed. */
+/* Returns the share of an echo's energy that remains after the mean of the U used windows is
+ * removed, multiplied by U / (U - 1) as in the engines. Returns 1 if no mean is removed. */
 double pnr_slow_time_energy(const pnr_slow_time *slow, double v);
-/* The covariance E n conj(n') of white noise in two rows; 1 in the same row when no mean is
- * removed. */
+/* Returns the covariance E n conj(n') of white noise in two rows. It is 1 in the same row when no
+ * mean is removed. */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other);
 
 #endif
