@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A second table of a module, beside that of engine.h. Only modules for devices with their own
- * memory export it. pnradar-bench measures with it. */
+/* A second table of a module, in addition to pnr_engine_ops. Only modules for devices with their
+ * own memory export this table. pnradar-bench uses it for measurements. */
 #ifndef PNR_ENGINE_BENCH_H
 #define PNR_ENGINE_BENCH_H
 
@@ -17,13 +17,13 @@ typedef struct pnr_kernel_note {
     size_t local_bytes;         /* local memory of a thread: spills and arrays */
     size_t shared_bytes;        /* shared memory of a block, static and dynamic */
     size_t blocks_a_processor;  /* blocks that run on one processor; 0: unknown */
-    double occupancy; /* threads that run at one time / threads that a processor can hold */
+    double occupancy; /* threads that run on a processor / most threads of a processor */
 } pnr_kernel_note;
 
 /*
- * One method of an engine. Its samples are already on the device, in several sets, and its results
- * stay there. `pnradar-bench methods` measures it. Like create and submit of the engine, the
- * functions return PNR_OK, or a code with an error text.
+ * One method of an engine, which `pnradar-bench methods` measures. The samples are already on the
+ * device, in several sets. The results stay on the device. Like create and submit of the engine,
+ * the functions return PNR_OK, or a code with an error text.
  */
 typedef struct pnr_resident pnr_resident; /* defined by the engine */
 typedef struct pnr_resident_ops {
@@ -35,8 +35,9 @@ typedef struct pnr_resident_ops {
     /* A submit has plan->batch dwells; plan->depth and want_profile are ignored. */
     int (*create)(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_error *error);
     void (*destroy)(pnr_resident *resident);
-    /* Fills a set on the device as pnr_measure_scatter does: noise of 0.2 of full scale (rms) and,
-     * in dwell d at lags[d], an echo of 0.2. Equal plan, seed and lags give equal samples. */
+    /* Fills a set on the device as pnr_measure_scatter does. The samples are noise of 0.2 of full
+     * scale (rms). Dwell d also has an echo of 0.2 at lags[d]. Equal plan, seed and lags give equal
+     * samples. */
     int (*fill)(pnr_resident *resident, size_t set, uint64_t seed, const uint32_t *lags,
                 pnr_error *error);
     /* Overwrites the memory of the results with a pattern, correlates one set, and copies the
@@ -55,8 +56,9 @@ typedef struct pnr_resident_ops {
 
 typedef struct pnr_engine_bench {
     int abi;
-    /* Copies `bytes` from pinned memory of the host at least 10 times to each device, to all at one
-     * time. Returns the sum of their median rates in bytes a second. Returns 0 on failure. */
+    /* Copies `bytes` from pinned memory of the host at least 10 times to each device, to all
+     * devices at the same time. Returns the sum of their median rates in bytes a second. Returns 0
+     * on failure. */
     double (*link_rate)(const pnr_devices *devices, size_t bytes);
     const pnr_resident_ops *resident;
 } pnr_engine_bench;

@@ -27,16 +27,16 @@ typedef struct pnr_lost_run {
  */
 typedef struct pnr_windows {
     pnr_span spans[2];     /* the second is empty unless the view wraps. A window of linear lags is
-                            * longer than N; the spans contain all of the last window */
+                            * longer than N samples; the spans contain the whole last window */
     uint64_t first_sample; /* absolute index of the first sample */
     size_t n_dwells;
     size_t n_periods;     /* windows of a dwell, in all its looks */
     const uint32_t *lost; /* [n_dwells * n_periods] samples lost in the first N samples of each
                            * window */
-    const pnr_lost_run *lost_runs; /* [n_lost_runs], up to the end of the spans; ascending, with a
-                                    * gap between any two. If a dwell has more than 1024 runs, its
-                                    * last entry covers the 1024th run, all later runs, and the gaps
-                                    * between these runs */
+    const pnr_lost_run *lost_runs; /* [n_lost_runs] the runs up to the end of the spans, in
+                                    * ascending order, with a gap between any two runs. If a dwell
+                                    * has more than 1024 runs, its last entry covers the 1024th run,
+                                    * all later runs, and the gaps between these runs */
     size_t n_lost_runs;
     uint64_t lost_before; /* samples lost or refused between the previous view and this view */
     const uint64_t

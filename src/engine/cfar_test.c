@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR on the host: tests which cells exceed the level that their training cells give. */
+/* CFAR on the host: finds the cells that exceed the level of their training cells. */
 #include "engine/cfar_test.h"
 
 #include "base/multiversion.h"
@@ -7,7 +7,7 @@
 #include <float.h>
 #include <string.h>
 
-/* The training cells of one cell, or of several cells that all have equally many training cells. */
+/* The training cells of one cell, or of several cells with equal numbers of training cells. */
 typedef struct training {
     /* array elements from the cell to its nearest training cell, and from one training cell to the
      * next */
@@ -43,7 +43,7 @@ static double factor_of(const pnr_search_cfar *s, const training *t)
     return s->factor[t->n_before * (s->plan->cfar.training + 1) + t->n_after];
 }
 
-/* Tests whether a cell exceeds the level that its training cells give. */
+/* True if a cell exceeds the level of its training cells. */
 static bool is_above_level(const pnr_search_cfar *s, const training *t, const float *here)
 {
     const double factor = factor_of(s, t), power = (double)*here;
@@ -130,7 +130,8 @@ PNR_MULTIVERSION static void screen_ranks(const training *t, float factor, const
         may[c] = -count[c] >= rank;
 }
 
-/* Tests up to PNR_SEARCH_BLOCK cells from `here` on. All have the same number of training cells. */
+/* Tests up to PNR_SEARCH_BLOCK cells from `here` on. All these cells have the same number of
+ * training cells. */
 static void test_block(const pnr_search_cfar *s, const training *t, const float *here, size_t n,
                        bool *is_above)
 {
@@ -151,7 +152,7 @@ static void test_block(const pnr_search_cfar *s, const training *t, const float 
         is_above[c] = is_above_level(s, t, here + c);
 }
 
-/* The training cell `distance` lags before or after a cell; NULL when there is none. */
+/* Returns the training cell `distance` lags before or after a cell; NULL: no such cell. */
 static const float *training_cell(const pnr_search_cfar *s, const float *line, size_t cell,
                                   size_t distance, bool is_after)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR on the host: tests which cells exceed the level that their training cells give. */
+/* CFAR on the host: finds the cells that exceed the level of their training cells. */
 #ifndef PNR_SEARCH_CFAR_H
 #define PNR_SEARCH_CFAR_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of devices. */
+/* Adds to, compares and prints lists of devices. */
 #include "engine/devices.h"
 
 #include <stdio.h>

@@ -16,11 +16,11 @@ enum {
 
 typedef struct pnr_devices {
     size_t n;                       /* in a configuration, 0: all devices of the engine */
-    uint8_t index[PNR_MAX_DEVICES]; /* [n] counted from 0, each once */
+    uint8_t index[PNR_MAX_DEVICES]; /* [n] numbers of devices from 0, each number once */
 } pnr_devices;
 
-/* The state of several devices; both lists are empty if there is one, or the engine ignores
- * devices. */
+/* The devices in use and the lost devices. Both lists are empty if there is one device, or if the
+ * engine ignores devices. */
 typedef struct pnr_device_state {
     pnr_devices used, lost;
 } pnr_device_state;
@@ -29,7 +29,7 @@ typedef struct pnr_device_state {
 void pnr_devices_add(pnr_devices *devices, size_t index);
 /* Returns the devices of a list that another list does not have. */
 pnr_devices pnr_devices_without(const pnr_devices *devices, const pnr_devices *others);
-/* Writes "0,2,3", or "all" for an empty list. Returns out. */
+/* Writes "0,2,3" for example, or "all" for an empty list. Returns `out`. */
 char *pnr_devices_format(const pnr_devices *devices, char out[PNR_DEVICES_LEN]);
 
 #endif

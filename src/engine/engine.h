@@ -46,7 +46,8 @@ typedef struct pnr_dwell {
     uint32_t n_candidates; /* candidates returned */
 } pnr_dwell;
 
-/* The result of a submit. The engine owns its memory, which is valid until the next submit. */
+/* The result of a submit. The engine owns the memory of the result. It is valid until the next
+ * submit. */
 typedef struct pnr_result {
     uint64_t tag; /* the tag of the job */
     size_t n_dwells;
@@ -95,8 +96,8 @@ typedef struct pnr_engine_ops {
     int abi;           /* PNR_ENGINE_ABI */
     const char *name;  /* such as "cuda" */
     const char *title; /* one phrase for --list-engines */
-    /* Returns the number of devices here, whether they work or not. NULL in an engine that ignores
-     * plan.device. */
+    /* Returns the number of devices of this machine, whether they work or not. NULL in an engine
+     * that ignores plan.device. */
     size_t (*count)(void);
     /* PNR_OK: the engine works here, and `text` describes the device ("NVIDIA H200, 143771 MiB,
      * driver 13.0"), with the model before the first comma: devices of one model give the same

@@ -33,8 +33,8 @@ typedef enum { PNR_WANT_NONE, PNR_WANT_POWER, PNR_WANT_COMPLEX } pnr_want;
  */
 typedef struct pnr_hypothesis {
     int32_t quarters;  /* the rotation: f = quarters / 4 bins */
-    int32_t first_bin; /* the rows are s = first_bin .. first_bin + n_rows - 1; */
-    uint32_t n_rows;   /* row s is at F = f + s / K bins */
+    int32_t first_bin; /* s of the first row; s = first_bin .. first_bin + n_rows - 1 */
+    uint32_t n_rows;   /* number of rows; row s is at F = f + s / K bins */
     double stretch; /* b: sample n is read at the time m + (n - m) (1 + b), where m = (K N - 1) / 2
                           is the middle of the look, see pnr_stretch_at. An echo at the Doppler
                           frequency F and the carrier frequency c needs b = -F / (Tr c). 0: no
@@ -45,8 +45,8 @@ typedef struct pnr_hypothesis {
 #define PNR_CFAR_LEAST 1e-6
 /* The rest is the mean power of the columns without echoes, see pnr_plan. A rest below this share
  * of the floor becomes the floor. If no candidate is kept, a rest of 0.7 to 1 of the floor is
- * mostly chance. A rest below 0.7 comes from samples whose power the code suppresses: DC, a
- * carrier, noise outside of the band of the code. */
+ * mostly chance. A rest below 0.7 means that the samples contain power that the code suppresses:
+ * DC, a carrier, or noise outside of the band of the code. */
 #define PNR_LOWER_FLOOR(n_kept) ((n_kept) > 0 ? 0.95 : 0.7)
 
 /*
@@ -138,19 +138,20 @@ typedef struct pnr_plan {
     /* The axes: the features that an engine may lack. If the plan uses an axis that the engine
      * lacks, create fails, and the error names this axis. */
     size_t first_channel, n_used_channels; /* the channels to correlate */
-    size_t n_codes;                        /* 1 .. 65535; all codes have the energy of the first */
+    size_t n_codes;                        /* 1 .. 65535; all codes have the energy of the first
+                                            * code */
     size_t n_hypotheses;
     const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one hypothesis at 0 with one row */
     size_t n_periods;                 /* K: windows that are added coherently */
     size_t n_looks;                   /* looks whose powers are added */
     pnr_reference reference;
     bool linear;
-    size_t n_lags; /* N, or the lags of a linear correlation */
+    size_t n_lags; /* number of lags; N in a circular correlation */
     bool remove_mean;
     const double *taper;       /* [n_periods] weights; NULL: all are 1 */
     const double (*filter)[2]; /* [gate_count][gate_count]; NULL: no filter */
     pnr_cfar cfar;
-    /* the box of a cell reaches so many cells and rows to each side; at least 1 */
+    /* the box of a cell extends by this number of cells and of rows to each side; at least 1 */
     size_t exclusion_cells, exclusion_rows;
 
     size_t oversample; /* cells for each lag: 1 or 2 */
@@ -181,7 +182,7 @@ typedef struct pnr_plan {
     pnr_want want_profile; /* the result also has every lag of every dwell */
     bool measure;          /* fill stage_ns; the engine may be slower */
     bool spin;             /* `collect` polls and never sleeps */
-    size_t device;         /* index of the GPU; several have an engine each, see devices.h */
+    size_t device;         /* index of the GPU; each GPU has its own engine, see devices.h */
     size_t threads;        /* threads of the cpu engine; 0: one for each core */
     const char *method;    /* "auto" or a method of the engine */
     bool will_subtract;    /* search_without will be called. true: create allocates the memory for
@@ -220,8 +221,9 @@ size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
 size_t pnr_plan_cells(const pnr_plan *plan);
 /* Bytes of the cells that one dwell returns; 0 unless want_profile. */
 size_t pnr_plan_profile_bytes(const pnr_plan *plan);
-/* Returns the number of profiles or maps, of `bytes` > 0 each, that 8 MiB hold; at least 2. The
- * submits in flight may return this many, and this many others may wait for subscribers. */
+/* Returns the number of profiles or maps, of `bytes` > 0 each, that fit into 8 MiB; at least 2. The
+ * submits in flight may return this number of maps. The same number of other maps may wait for
+ * subscribers. */
 size_t pnr_plan_maps(size_t bytes);
 
 /* Bytes of one sample of all channels. */

@@ -15,7 +15,7 @@ typedef struct pnr_search_line {
                       * c / 64 is set */
 } pnr_search_line;
 
-/* The order of powers that method walsh computes. It is not the order of lags. It occurs only with
+/* The order of the powers of method walsh. It is not the order of lags. This order occurs only with
  * one code, one row, oversample 1, a circular correlation and no CFAR. */
 typedef struct pnr_search_places {
     const uint32_t *place;  /* [n_lags]: lag k is at power[place[k]] */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The submits in flight of an engine on the host: their windows and the memory of their results. */
+/* The submits in flight of an engine that runs on the host: their windows and the memory of their
+ * results. */
 #include "engine/slot.h"
 
 #include "base/memory.h"

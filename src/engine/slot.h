@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The submits in flight of an engine on the host: their windows and the memory of their results. */
+/* The submits in flight of an engine that runs on the host: their windows and the memory of their
+ * results. */
 #ifndef PNR_ENGINE_SLOT_H
 #define PNR_ENGINE_SLOT_H
 
@@ -46,7 +47,7 @@ double pnr_slots_bytes(const pnr_plan *plan);
 int pnr_slots_create(const pnr_plan *plan, pnr_slots *slots);
 void pnr_slots_destroy(pnr_slots *slots);
 
-/* Returns submit i of those in flight; i = 0 is the oldest. */
+/* Returns submit i of the submits in flight; i = 0 is the oldest. */
 pnr_slot *pnr_slots_get(pnr_slots *slots, size_t i);
 /* PNR_OK; PNR_EAGAIN: depth submits are in flight. */
 int pnr_slots_submit(pnr_slots *slots, const pnr_job *job);

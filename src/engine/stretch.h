@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The interpolation that reads a look with another time scale. Every engine uses the same table.
  *
- * A sinc of a few samples loses what lies near half the sample rate, and a code may fill its band.
- * So the rate is doubled first, exactly. The look has K N samples, and n_tail samples of linear
- * lags after them. M = pnr_stretch_margin samples x[n] are added on both sides: those of the
- * nearest period, x[n + j N], because a periodic code goes on so. They fade out within their last
- * PNR_STRETCH_FADE samples. Zeros extend all of them to
- * L = pnr_transform_fast_length(K N + n_tail + 2 M), X is their DFT. Then for these samples
+ * A sinc of a few samples attenuates the frequencies near half of the sample rate, but a code may
+ * use these frequencies. So the sample rate is first doubled, exactly. The look has K N samples,
+ * and n_tail samples of linear lags after these. M = pnr_stretch_margin samples are added on each
+ * side. Added sample n is a copy of x[n + j N], the same place in the nearest period, because the
+ * code is periodic. The added samples fade out within the outer PNR_STRETCH_FADE samples. Zeros
+ * extend the result to L = pnr_transform_fast_length(K N + n_tail + 2 M) samples. X is the DFT of
+ * these L samples. Then
  *     d[2 n] = x[n],    d[2 n + 1] = 1 / L sum_v X[v] exp(2 pi i v (n + M + 1/2) / L), |v| < L / 2.
- * The look is interpolated in d. */
+ * The interpolation reads d, the doubled look. */
 #ifndef PNR_STRETCH_H
 #define PNR_STRETCH_H
 
@@ -33,7 +34,7 @@ typedef struct pnr_stretch_place {
  * window. The function is inline, because it runs once for each sample. */
 static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, size_t n)
 {
-    /* half samples; n is added as an integer, without rounding */
+    /* in half samples; n is added as an integer, without rounding */
     const double moved = (2 * (double)n - ((double)n_look - 1)) * stretch, whole = floor(moved);
     const double step = (moved - whole) * PNR_STRETCH_STEPS;
     pnr_stretch_place place;
@@ -44,11 +45,11 @@ static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, si
     return place;
 }
 
-/* Returns M, which suffices for all hypotheses of the plan; 0: none has a stretch. */
+/* Returns M, which suffices for all hypotheses of the plan; 0: no hypothesis has a stretch. */
 size_t pnr_stretch_margin(const pnr_plan *plan);
 
-/* Returns the sample of a look of n_look samples, with its tail, at which sample n is found: n
- * itself, or in a margin that of the nearest period. */
+/* Returns the index of sample n within a look of n_look samples, which includes the tail of linear
+ * lags. For a sample of a margin, returns the index of the same place in the nearest period. */
 static inline size_t pnr_stretch_inside(int64_t n, size_t n_look, size_t n_samples)
 {
     const int64_t period = (int64_t)n_samples, end = (int64_t)n_look;
@@ -67,8 +68,8 @@ static inline float pnr_stretch_fade(size_t beyond, size_t margin)
     return left < 1 ? (float)(sine * sine) : 1;
 }
 
-/* Returns the weight of bin v of X in the half samples: exp(pi i v / L) / L, for v > L / 2 that of
- * v - L, and 0 for v = L / 2. */
+/* Fills the weight of bin v of X in the half samples: exp(pi i u / L) / L, where u is v, or v - L
+ * for v > L / 2. The weight of v = L / 2 is 0. */
 static inline void pnr_stretch_half(size_t v, size_t length, double weight[2])
 {
     const double at = 2 * v < length ? (double)v : (double)v - (double)length;
@@ -78,10 +79,10 @@ static inline void pnr_stretch_half(size_t v, size_t length, double weight[2])
     weight[1] = sin(M_PI * at / (double)length) * scale;
 }
 
-/* Fills table[j][i], the weight of value i - 7 of d at the time j / PNR_STRETCH_STEPS, in half
- * samples. The weights are a sinc within a Kaiser window of 16 values. d holds frequencies up to a
- * quarter of its rate; there the error is below 1e-5. The sum of the weights of a row is 1. Linear
- * interpolation between two rows adds an error of 1.2e-6 at most. */
+/* Fills table[j][i], the weight of value i - 7 of d at the time j / PNR_STRETCH_STEPS. Times are in
+ * half samples. The weights are a sinc within a Kaiser window of 16 values. d contains frequencies
+ * up to a quarter of its rate. For these the error is below 1e-5. The sum of the weights of a row
+ * is 1. Linear interpolation between two rows adds an error of 1.2e-6 at most. */
 void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS]); /* [PNR_STRETCH_STEPS + 1] */
 
 #endif

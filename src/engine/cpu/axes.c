@@ -60,7 +60,7 @@ static uint32_t find_or_add_set(pnr_cpu_axes *axes, double stretch, unsigned qua
     return (uint32_t)i;
 }
 
-/* Chooses how a shift by whole bins is computed. */
+/* The ways to compute a shift by whole bins. */
 typedef enum { ROTATED_INDEX, ROTATED_CODE, ROTATED_SAMPLES } shift_kind;
 
 enum { MOST_ROTATED_CODES = 3 };

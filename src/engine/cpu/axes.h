@@ -13,20 +13,24 @@
  *     y[i] = sum_p w_p exp(-2 pi i (r/4 + s/K) p) x_p[i]        exp(-2 pi i m p) = 1
  *     c[k] = sum_n y[i] exp(-2 pi i (m + r/4) i / N) conj(a[n])
  *
- * - y is bin s of the slow-time transform of the samples; when 4 divides K, bin s + r K/4. All y of
- *   one stretch (and of one r when 4 does not divide K) are a set. One transform down the columns
- *   i gives all bins of a set. If a set has few bins, each is computed as a sum over p.
- * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It serves all codes, and
- *   all rows whose q differ by whole bins. So each row and code needs one inverse transform, and
- *   not K.
- * - When the transform has length N: C[j] = Y[(j + m) mod N] conj(A[j]), a rotated index.
- * - Extended or linear: a bin of 1/N is not a bin of the longer transform. Since
+ * - y is bin s of the slow-time transform of the samples, or bin s + r K/4 when 4 divides K. All y
+ *   of one stretch are a set. When 4 does not divide K, each r has its own set. One transform down
+ *   the columns i gives all bins of a set. If a set has few bins, each bin is computed as a sum
+ *   over p.
+ * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It is used for all codes,
+ *   and for all rows of this bin with the same r. So each row and code needs one inverse transform
+ *   instead of K.
+ * - When the transform has length N, c has the spectrum C[j] = Y[(j + m) mod N] conj(A[j]). The
+ *   index of Y is rotated.
+ * - Extended or linear: a bin of 1/N is not a bin of the longer transform. So the code is rotated
+ *   instead: a[n] exp(2 pi i m n / N). This is possible because
  *   exp(-2 pi i m i / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N) for i = n + k, also in the
- *   periodic extension, the code is rotated instead: a[n] exp(2 pi i m n / N). The stored spectrum
- *   of each m is a variant. c then lacks the factor exp(-2 pi i m k / N), which does not change
- *   |c|^2. Only values of c that are read get the factor. With four or more codes, variants
- *   would save at most a fifth of all transforms, and each inverse transform would load a variant
- *   from memory. Then the samples are rotated by the whole of q, and each q has its own spectra.
+ *   periodic extension. The stored spectrum of each m is a variant. c then lacks the factor
+ *   exp(-2 pi i m k / N), which does not change |c|^2. Only values of c that are read get the
+ *   factor.
+ * - With four or more codes, variants would save at most a fifth of all transforms, and each
+ *   inverse transform would load a variant from memory. So the samples are rotated by the whole of
+ *   q, and each q has its own spectra.
  */
 
 /* A spectrum. Each look has one forward transform for each spectrum. */
@@ -47,7 +51,7 @@ typedef struct pnr_cpu_row {
     uint32_t spectrum;
     uint32_t shift;   /* m mod N if the index is rotated, else 0 */
     uint32_t variant; /* index into axes.variants */
-    uint32_t phase;   /* m mod N: c lacks the factor exp(-2 pi i m k / N); 0: c lacks none */
+    uint32_t phase;   /* m mod N: c lacks the factor exp(-2 pi i m k / N); 0: c is complete */
 } pnr_cpu_row;
 
 typedef struct pnr_cpu_axes {

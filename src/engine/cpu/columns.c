@@ -199,7 +199,7 @@ INLINE void butterfly(size_t radix, float *re, float *im)
         eight(re, im);
 }
 
-/* Returns the index at which a transform of `radix` values leaves output p. */
+/* Returns the index to which a transform of `radix` values writes output p. */
 INLINE size_t place(size_t radix, size_t p)
 {
     return radix == 16 ? p % 4 * 4 + p / 4 : p % 4 * 2 + p / 4;

@@ -45,8 +45,8 @@ typedef struct pnr_cpu_doubling {
     size_t n_look; /* samples of a look, with the tail of linear lags and M on both sides */
     size_t pitch;  /* values from one doubled look to the next */
     pnr_cpu_transform transform; /* of L points */
-    pnr_cpu_value *half;         /* [spectrum_pitch] pnr_stretch_half */
-    float *fade;                 /* [M] the weight of sample 1 .. M beyond the look */
+    pnr_cpu_value *half;         /* [spectrum_pitch] the weights of pnr_stretch_half */
+    float *fade;                 /* [M] the weights of samples 1 .. M beyond the look */
 } pnr_cpu_doubling;
 
 /* The state of the engine that does not change after create. */
@@ -72,7 +72,7 @@ typedef struct pnr_cpu {
 
     /* members of the way `fused` */
     pnr_cpu_walsh walsh;  /* tables of method walsh; degree 0: the engine uses another method */
-    size_t in_values;     /* values of y; 0: y lies in the profile */
+    size_t in_values;     /* number of values of y; 0: y is in the memory of the profile */
     size_t profile_pitch; /* values from one profile to the next */
     size_t n_spectra;     /* spectra that are computed at the same time */
     /* number of powers in the order of method walsh; 0: powers are in the order of lags */
@@ -85,7 +85,8 @@ typedef struct pnr_cpu {
     size_t looks_at_once;
     size_t slow_columns, slow_pitch;
     pnr_cpu_doubling doubling;
-    bool is_transformed_late;  /* each spectrum serves one line, whose thread transforms it */
+    bool is_transformed_late;  /* each spectrum belongs to one line, and the thread of this line
+                                * transforms it */
     pnr_cpu_value **rotations; /* [n_rotations][window]; NULL: no rotation */
     /* [n_sets] weights of each set: [ceil(count / 4)][K][4] if the set is summed, else [K]; NULL:
      * all are 1 */
@@ -132,7 +133,8 @@ typedef struct pnr_cpu_memory {
     pnr_cpu_value *look;          /* a look, and the transform's scratch memory */
     pnr_cpu_value *halves;        /* the half samples of the look, in the order of the transform */
     pnr_cpu_value *spectrum;      /* the spectrum of the look */
-    pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch]; y, then its spectra */
+    pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch] y, later the spectra of
+                                   * y */
     double *energies;             /* [looks_at_once][blocks of columns][K] */
     size_t *looks;                /* [n_looks] the used looks, see plan.h */
     pnr_cpu_value *centres;       /* [max_candidates][n_looks] c at each candidate */

@@ -71,7 +71,7 @@ static void correlate_whole(pnr_cpu_step *s)
                                     cpu->plan->n_lags, powers_at(s, h), s->n_used > 0,
                                     s->dwell->stage_ns);
     }
-    /* adds no time: the called functions have added theirs */
+    /* adds no time, because the called functions have added their times */
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT, &s->since);
 }
 
@@ -144,7 +144,7 @@ static void correlate_split(pnr_cpu_step *s)
     for (s->h = 0; s->h < s->cpu->plan->oversample; s->h++)
         pnr_cpu_do(s, inverse_block, split->n_blocks);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
-                &s->since); /* adds no time: the blocks have added theirs */
+                &s->since); /* adds no time: the blocks have added their times */
 }
 
 static void split_value(const pnr_cpu *cpu, const value *profile, size_t lag, value c)

@@ -16,7 +16,7 @@ struct pnr_cpu_fused {
     /* Correlates y with the code. Writes c to the profile of look number n_used. Writes |c|^2 to
      * the powers or adds it to them. */
     void (*correlate)(pnr_cpu_step *step);
-    /* Finds c at an integer lag of a profile. */
+    /* Reads c at an integer lag of a profile. */
     void (*value)(const pnr_cpu *cpu, const pnr_cpu_value *profile, size_t lag, pnr_cpu_value c);
 };
 

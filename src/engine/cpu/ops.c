@@ -285,7 +285,7 @@ static inline void power_tile(const float (*c)[2], size_t c_row, size_t power_ro
     const eight c2 = *(const eight *)(c + 2 * c_row), c3 = *(const eight *)(c + 3 * c_row);
     const eight s0 = c0 * c0, s1 = c1 * c1, s2 = c2 * c2, s3 = c3 * c3;
     /* low: the powers |c[column][place]|^2 of columns 0 and 1 in the order 00 01 10 11 02 03 12 13;
-     * high: those of columns 2 and 3 in the same order */
+     * high: the powers of columns 2 and 3 in the same order */
     const eight low = __builtin_shufflevector(s0, s1, 0, 2, 8, 10, 4, 6, 12, 14) +
                       __builtin_shufflevector(s0, s1, 1, 3, 9, 11, 5, 7, 13, 15);
     const eight high = __builtin_shufflevector(s2, s3, 0, 2, 8, 10, 4, 6, 12, 14) +

@@ -19,10 +19,10 @@ typedef struct pnr_converted {
 
 /* Converts n samples, `stride` bytes apart, to out[n][2] with full scale = 1; adds to all members
  * of *total except its energy. Non-finite samples become 0. conjugate: the samples are I - jQ. Each
- * value equals that of pnr_format_read in single precision. */
+ * value equals the value of pnr_format_read in single precision. */
 void pnr_cpu_convert(pnr_format format, const void *raw, size_t stride, size_t n, bool conjugate,
                      float (*out)[2], pnr_converted *total);
-/* sum |x|^2, in an order that depends only on n. */
+/* Returns sum |x|^2. The order of the additions depends only on n. */
 double pnr_cpu_energy(size_t n, const float (*x)[2]);
 
 /* pnr_cpu_rotate: x[k] *= exp(-2 pi i (phase + k step) 2^-64), computed from the tables of

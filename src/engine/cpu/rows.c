@@ -159,7 +159,7 @@ void pnr_cpu_rows(pnr_cpu_step *s)
 
     pnr_cpu_do(s, compute_line, n_lines);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
-                &s->since); /* adds no time: the lines have added theirs */
+                &s->since); /* adds no time: the lines have added their times */
     if (is_along_rows(s->cpu->plan))
         pnr_cpu_do(s, scan_line, n_lines);
 }

@@ -16,8 +16,8 @@
 typedef pnr_cpu_value value;
 
 enum {
-    SMALL_BYTES = 1 << 21, /* the cache of one core holds a dwell of less than this */
-    SLOW_BYTES = 1 << 18,  /* bytes of that cache for a thread's slow-time columns */
+    SMALL_BYTES = 1 << 21, /* a dwell of fewer bytes fits into the cache of one core */
+    SLOW_BYTES = 1 << 18,  /* bytes of this cache for the slow-time columns of a thread */
     FEWEST_COLUMNS = 16,
     MOST_COLUMNS = 64,
     READ_BYTES = 1 << 24 /* bytes of samples that are read at once when looks are short */

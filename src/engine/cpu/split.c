@@ -326,7 +326,7 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
     const size_t width = width_of(split, block), first = COLUMNS * block, n2 = split->n2;
     uint64_t since = pnr_cpu_start(stage_ns);
     pnr_cpu_value *out = c + first * split->next2;
-    /* rows m1 whose lags are all below n_samples */
+    /* number of rows m1 that have all lags below n_samples */
     size_t whole = n_samples < first + width ? 0 : (n_samples - first - width) / n2 + 1;
 
     if (split->is_wide) {

@@ -20,7 +20,7 @@
  * pass B  X[k1][k2] = sum_n2 W_N2^(n2 k2) W_L^(n2 k1) Z[k1][n2]        rows k1: the spectrum at
  *                                                                      k1 + N1 k2
  *         Z[k1][m2] = W_L^(-m2 k1) sum_k2 W_N2^(-m2 k2) X[k1][k2] H[k1][k2]   the way back
- * pass C  c[m2 or N2 m1 + m2] = sum_k1 W_N1^(-k1 m1) Z[k1][m2]         columns m2
+ * pass C  c[N2 m1 + m2] = sum_k1 W_N1^(-k1 m1) Z[k1][m2]               columns m2
  *
  * columns.h transforms columns of power-of-two length, COLUMNS at a time in vector lanes, and also
  * multiplies by the powers of W_L; c then has the shape of Z, [m1][m2]. FFTW transforms other
@@ -55,7 +55,8 @@ bool pnr_cpu_split_factors(size_t length, size_t *n1, size_t *n2);
  * L that pnr_cpu_split_factors refuses, if the columns are computed in lanes. */
 bool pnr_cpu_split_pays(size_t length);
 /* Sets the sizes that follow from L. The four functions below return: the bytes of the tables; the
- * number of values of Z, which is also that of H; of c; and of the tile of a thread. */
+ * number of values of Z, which is also the number of values of H; the number of values of c; the
+ * number of values in the tile of a thread. */
 void pnr_cpu_split_shape(size_t length, pnr_cpu_split *split);
 size_t pnr_cpu_split_table_bytes(const pnr_cpu_split *split);
 size_t pnr_cpu_split_spectrum_values(const pnr_cpu_split *split);
@@ -66,8 +67,8 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split);
 int pnr_cpu_split_create(pnr_cpu_split *split);
 void pnr_cpu_split_destroy(pnr_cpu_split *split);
 
-/* The distance in values from row to row for rows of n_values: an odd number of whole cache
- * lines, so that the values of one column spread over all sets of a cache. */
+/* Returns the distance in values from row to row for rows of n_values. It is an odd number of whole
+ * cache lines, so that the values of one column spread over all sets of a cache. */
 static inline size_t pnr_cpu_pitch(size_t n_values)
 {
     return ((n_values + 7) / 8 | 1) * 8;

@@ -38,7 +38,7 @@ typedef struct pnr_cpu_step {
     const pnr_cpu_value *x; /* samples for the slow-time transform of `set` */
     size_t set;
     double stretch;
-    size_t look; /* the look that is doubled, of those that are read at once */
+    size_t look; /* the look that is doubled, counted from first_look */
 } pnr_cpu_step;
 
 /* Runs all tasks. The team computes them, or only the leader if there is no team. Returns when all

@@ -12,7 +12,7 @@ static inline uint64_t pnr_cpu_start(const uint64_t *stage_ns)
     return stage_ns != NULL ? pnr_clock_ns() : 0;
 }
 
-/* Adds the ns since *since to a stage and sets *since to now. PNR_STAGE_COUNT: adds to no stage.
+/* Adds the time since *since to a stage, and sets *since to now. PNR_STAGE_COUNT: adds to no stage.
  * stage_ns: [PNR_STAGE_COUNT]; NULL: nothing is measured. */
 static inline void pnr_cpu_lap(uint64_t *stage_ns, int stage, uint64_t *since)
 {

@@ -16,7 +16,7 @@ typedef pnr_cpu_wide wide;
 enum { SPREAD = 8192 }; /* samples of a task that writes d */
 
 /* Copies the samples of a window to the look. A sample belongs to the window whose first N samples
- * contain it; the samples after the last N, to the last window. */
+ * contain it. The samples after the last N samples belong to the last window. */
 static void gather_window(void *context, size_t p, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -158,7 +158,7 @@ INLINE void interpolate(const float *low, const float *high, float part, const v
     *out = at[0] * DOUBLED(w, 0) + at[1] * DOUBLED(w, 8);
 }
 
-/* Adds each pair of neighbouring complex values: those of a, then those of b. */
+/* Adds each pair of neighbouring complex values: first the pairs of a, then the pairs of b. */
 INLINE void add_pairs(const wide *a, const wide *b, wide *out)
 {
     *out =

@@ -101,7 +101,7 @@ static bool lead_dwell(pnr_cpu_team *team, size_t number)
     return true;
 }
 
-/* Leads a dwell or helps with one. Returns false if there is no work. */
+/* Leads a dwell, or helps with a dwell. Returns false if there is no work. */
 static bool do_work(pnr_cpu_team *team, size_t number)
 {
     return (team->help_first && help_with_job(team, number)) || lead_dwell(team, number) ||
@@ -128,7 +128,7 @@ static void *run_thread(void *argument)
 
 /* A submit wakes a thread on the core of the submitting thread. There the woken thread may wait for
  * milliseconds while other cores are idle. So the threads of the team use all cores except this
- * one. The submitting thread, which also collects and helps, keeps this core for itself. When the
+ * core. The submitting thread also collects and helps; it keeps this core for itself. When the
  * kernel moves the submitting thread to another core, the team avoids that core. */
 static void leave_core(pnr_cpu_team *team, int cpu)
 {

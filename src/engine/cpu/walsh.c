@@ -91,7 +91,7 @@ int pnr_cpu_walsh_create(pnr_cpu_walsh *walsh, const pnr_plan *plan)
                                  << (degree - 1);
     }
     for (unsigned j = 0; j < degree; j++) {
-        size_t i = walsh->sample[(size_t)1 << j]; /* t_j - k */
+        size_t i = walsh->sample[(size_t)1 << j]; /* i is t_j - k */
 
         for (size_t k = 0; k < n; k++, i = i == 0 ? n - 1 : i - 1)
             walsh->place[k] |= (uint32_t)(plan->references[i * q][0] < 0) << j;

@@ -38,7 +38,8 @@ typedef struct pnr_cpu_walsh {
     uint32_t *lag_at;      /* [rows * row]: the lag at each place */
 } pnr_cpu_walsh;
 
-/* Returns NULL when this method suits a plan of one line, else a phrase with the reason why not. */
+/* Returns NULL if this method suits a plan of one line. Otherwise returns a phrase with the
+ * reason. */
 const char *pnr_cpu_walsh_refusal(const pnr_plan *plan);
 
 /* Sets the sizes, which follow from m_degree and m_samples. */

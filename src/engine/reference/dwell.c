@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* between[i] = 1 / L sum_v exp(2 pi i v t / L) over |v| < L / 2, t = i + 1/2. */
+/* Allocates the memory of a stretch and fills its tables. between[i] is 1 / L times the sum of
+ * exp(2 pi i v t / L) over |v| < L / 2, where t = i + 1/2. */
 static int create_stretch(pnr_reference_work *work)
 {
     const size_t n = work->n_extended = work->n_look + 2 * work->margin;
@@ -120,7 +121,8 @@ static size_t read_look(pnr_engine *engine, const pnr_slot_dwell *task, size_t l
     return used;
 }
 
-/* Finds the mean over the used windows at each place, without lost and non-finite samples. */
+/* Finds the mean of the used windows at each place of a window, without lost and non-finite
+ * samples. */
 static void find_mean(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;
@@ -153,8 +155,8 @@ static double complex find_sample(const pnr_engine *engine, size_t p, size_t i)
     return is_valid(work, sample) ? work->look[sample] - work->mean[i] : 0;
 }
 
-/* Removes the mean of the look. A sample belongs to the window whose first N samples contain it;
- * the samples after all of these belong to the last window. */
+/* Removes the mean of the look. A sample belongs to the window whose first N samples contain it.
+ * The samples after the last N samples belong to the last window. */
 static void fill_own_samples(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;

@@ -76,7 +76,7 @@ void pnr_reference_read(const pnr_engine *engine, const pnr_slot_dwell *task, si
                       flags);
 }
 
-/* x conj(a) = x Re a - j x Im a: both products have real factors, which all vector widths round
+/* x conj(a) = x Re a - j x Im a. Both products have real factors, so all vector widths round them
  * alike. */
 PNR_MULTIVERSION
 void pnr_reference_correlate(const double complex *x, const double complex *a, size_t n_samples,

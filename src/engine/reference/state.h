@@ -12,14 +12,15 @@ typedef struct pnr_reference_work {
     size_t n_window, n_look; /* samples of a window and a look, each with the tail of linear lags */
     double complex *look;    /* [n_look] the converted samples */
     unsigned char *flags;    /* [n_look] flags of each sample */
-    double complex *mean;    /* [n_window]; zeros without remove_mean */
-    double complex *own;     /* [n_look] the samples; with remove_mean, their mean is subtracted */
-    /* members of a stretch; NULL: no stretch */
+    double complex *mean;    /* [n_window] mean of the used windows; zeros without remove_mean */
+    double complex *own;     /* [n_look] the samples, without their mean if remove_mean is set */
+    /* members that a stretch needs; NULL: no stretch */
     size_t margin, n_extended; /* M; n_look + 2 M */
-    double complex *extended;  /* [n_extended] the samples, with M on both sides */
+    double complex *extended;  /* [n_extended] the samples, with M more on each side */
     double complex *doubled;   /* [2 n_extended] d of stretch.h, from 2 M before sample 0 */
     double complex *stretched; /* [n_look] the samples at the time scale of one hypothesis */
-    double *between;           /* [n_extended]; [i]: weight of a sample at the distance i + 1/2 */
+    double *between;           /* [n_extended] between[i]: weight of a sample at the distance i +
+                                * 1/2 */
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
     double complex *sum;      /* [2 n_samples]; linear: [n_window]. The sum of the windows of a
