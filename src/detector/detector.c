@@ -10,7 +10,7 @@
 
 enum {
     J = PNR_NEIGHBOURS,
-    MEANS = 4 /* greatest number of iterations of the noise in sums of powers */
+    MEANS = 4 /* greatest number of times that the noise of a sum of powers is found again */
 };
 
 /* (kurtosis - 1) / 2 of a uniform distribution: the samples that determine a Doppler are spread

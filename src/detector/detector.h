@@ -99,7 +99,8 @@ typedef struct pnr_observed {
     const uint32_t *nonfinite; /* [windows of the dwell] non-finite samples of each window; NULL:
                                 * none */
     uint64_t until_ns;         /* CLOCK_MONOTONIC when the detection should end; 0: no limit */
-    /* [n_candidates] true if a candidate was found after echoes were subtracted; NULL: none was */
+    /* [n_candidates] true if a candidate was found after echoes were subtracted; NULL: no candidate
+     * was */
     const bool *is_restored;
 } pnr_observed;
 
@@ -118,7 +119,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
                           const pnr_detection *removed, pnr_candidate *candidate, float *patch);
 
 /* Finds the echoes of a dwell. The results are deterministic unless until_ns ends the search; the
- * strongest echo is always found. Nothing is allocated. One caller at a time. */
+ * strongest echo is always found. Allocates nothing. Allows one caller at a time. */
 void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *observed,
                          pnr_detection *out);
 

@@ -82,8 +82,8 @@ static void compare_energy(const pnr_detector *detector, double error, pnr_noise
 }
 
 /* Returns the mean power that the other echoes put into the neighbours of the strongest echo, if
- * they were not subtracted, as in sums of powers. The phases of the echoes are unknown. Their
- * standard deviation of this power is about as large as the mean. */
+ * they were not subtracted, as in sums of powers. The phases of the echoes are unknown, so the
+ * standard deviation of this power is about as large as its mean. */
 static double sidelobes_of_others(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     const pnr_patch_echo own = pnr_track_echo(detector, &tracks[0]);

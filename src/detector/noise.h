@@ -31,13 +31,14 @@ typedef struct pnr_lobe {
     double nyquist;                /* the share of R's Nyquist bin in `total` */
     double alike;                  /* |mean sidelobe|^2 / mean |sidelobe|^2 */
     double greatest;               /* upper bound of the amplitude of the sidelobes */
-    double inside[PNR_LOBE_TABLE]; /* sum of |R(j - d)/R(0)|^2, |j| <= reach, at d = -1 .. 1 */
+    double inside[PNR_LOBE_TABLE]; /* sum of |R(j - d)/R(0)|^2 over |j| <= reach, for d = -1 .. 1 */
 } pnr_lobe;
 
-/* autocorrelation: a prepared waveform of the period n_lags. chip: length of a chip, samples. */
+/* Fills *out. autocorrelation: a prepared waveform of the period n_lags. chip: length of a chip,
+ * samples. */
 void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double chip, pnr_lobe *out);
 
-/* The sum |R(j - d)/R(0)|^2 of a lobe at the delay d, -1 .. 1, by the cubic through four steps. */
+/* Returns lobe.inside at the delay d, -1 .. 1, interpolated by the cubic through four steps. */
 double pnr_lobe_inside(const pnr_lobe *lobe, double d);
 
 struct pnr_detector;
@@ -45,7 +46,7 @@ struct pnr_dwell_gains;
 struct pnr_observed;
 struct pnr_track;
 
-/* Values for the cells of a dwell without lost samples. */
+/* Constants of the noise estimate, for a dwell without lost samples. */
 typedef struct pnr_cells {
     double n;     /* number of cells, each weighted by its noise: E(noise_sum) / noise of a cell */
     double crowd; /* n / (number of independent cells * looks) */
@@ -56,18 +57,20 @@ typedef struct pnr_cells {
 typedef struct pnr_noise {
     double cell;     /* noise power of one cell */
     double variance; /* relative variance of `cell` */
-    double chance;   /* the part of `variance` that makes the mean of 1 / cell too large; random
-                      * phases between the echoes of sums of powers do not belong to this part */
+    double chance;   /* the part of `variance` that makes the mean of 1 / cell too large; it
+                      * excludes the effect of random phases between echoes in sums of powers */
     double least;    /* lower bound of `cell`: the estimate from the sum of P minus two standard
                       * deviations of the error that strong echoes cause */
-    double misfit;   /* residual energy beyond the noise / energy of the echo; 0: no misfit */
+    double misfit;   /* residual energy beyond the noise, divided by the energy of the echo; 0: no
+                      * misfit */
     double beside;   /* distance to an echo that is too near to be resolved, samples; 0: no such
                       * echo */
     /* Variances of delay (samples^2) and relative amplitude that the sidelobes of other echoes
      * cause in sums of powers; 0 without such sums. */
     double disturbed_delay, disturbed_amplitude;
-    double white; /* noise power of one cell if the noise of the samples were white */
-    double shape; /* mean square bandwidth of the noise of a cell, divided by that of the code */
+    double white;     /* noise power of one cell if the noise of the samples were white */
+    double shape;     /* mean square bandwidth of the noise of a cell / mean square bandwidth of the
+                       * code */
     bool is_coloured; /* cell and white differ by over 0.5 dB, and by more than chance explains */
 } pnr_noise;
 
@@ -81,8 +84,8 @@ typedef struct pnr_noise {
 enum { PNR_BAND_STEPS = 64 };
 typedef struct pnr_noise_bands {
     double ratio[PNR_BAND_STEPS + 1]; /* E(b) / b at b = s / PNR_BAND_STEPS */
-    double shape[PNR_BAND_STEPS + 1]; /* mean square bandwidth of the code within b / that of the
-                                       * whole code */
+    double shape[PNR_BAND_STEPS + 1]; /* mean square bandwidth of the code within b / mean square
+                                       * bandwidth of the whole code */
 } pnr_noise_bands;
 
 /* Fills the tables from the waveform of a code. is_half: the samples are real, so only half of the

@@ -31,8 +31,9 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
     return least < 1.5 * chip ? least : 0;
 }
 
-/* Adds the echoes of other codes, which are noise in the cells of this code only. Echoes that were
- * subtracted are not added: those in maps, and those whose correlation with this code is known. */
+/* Adds the power of the echoes of other codes, which is noise in the cells of this code. Skips
+ * echoes that were subtracted: all echoes in maps, and echoes with a known correlation with this
+ * code. */
 static void add_other_codes(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                             size_t i, pnr_noise *noise)
 {

@@ -22,7 +22,7 @@ typedef struct overlap {
     long lags, rows, reach;
 } overlap;
 
-/* Lists the earlier tracks whose lobes overlap that of track i. Returns their number. */
+/* Lists the earlier tracks with lobes that overlap the lobe of track i. Returns their number. */
 static size_t list_overlaps(const pnr_detector *detector, const pnr_track *tracks, size_t i,
                             overlap out[PNR_MAX_CANDIDATES])
 {

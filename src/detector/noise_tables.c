@@ -10,7 +10,7 @@
 
 enum { MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* sum of |R(j - d)/R(0)|^2 over |j| <= reach */
+/* Returns the sum of |R(j - d)/R(0)|^2 over |j| <= reach. */
 static double lobe_at(const pnr_waveform *autocorrelation, size_t reach, double d)
 {
     double sum = 0;

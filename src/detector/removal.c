@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the waveform that removes an echo from the samples. Adds removed echoes to the values of
+/* Computes the waveform that removes an echo from the samples. Adds removed echoes to the values of
  * candidates that are found afterwards. */
 #include "detector/state.h"
 

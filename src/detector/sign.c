@@ -19,12 +19,12 @@ enum {
  * probability exp(-11) for one pattern of signs. Errors of the model explain a small share of the
  * echo. */
 static const double least_gain = 11, least_share = 0.05;
-/* A partner is a track that may be a lobe of the same echo. A fit with signs may explain less than
- * the partners do: for each partner by most_loss times the noise power of a cell, because the
- * parameters of partners also fit noise. */
+/* A partner is a track that may be a lobe of the same echo. A fit with signs may explain less power
+ * than the partners do, because the parameters of the partners also fit noise. The limit for each
+ * partner is most_loss times the noise power of a cell. */
 static const double most_loss = 10;
 /* Without partners, signs are tried only if the fit of a single echo leaves at least this many
- * times the noise power of one cell. Noise alone leaves 17 times that power. */
+ * times the noise power of one cell. Noise alone leaves 17 times this power. */
 static const double least_residual = 22;
 static const double reach_rows = 8; /* rows; lobes at a greater distance are 20 dB weaker, and are
                                      * not searched */
@@ -162,7 +162,7 @@ static double find_signs(const pnr_detector *detector, const pnr_track *t, const
     return best_bins / (1 + pnr_fit_patch_stretch(detector->map, t->candidate->row));
 }
 
-/* True if track k may be a lobe of track t, a partner: both have the same code, within half a chip
+/* True if track k may be a partner of track t: both have the same code, and lie within half a chip
  * and reach_rows rows. */
 static bool is_partner(const pnr_detector *detector, const pnr_track *t, const pnr_track *k)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Slips: a straight line with one step, fitted to the delays of each echo. */
+/* Finds slips: fits a straight line with one step to the delays of each echo. */
 #include "detector/slip.h"
 
 #include "base/event.h"
@@ -34,19 +34,20 @@ void pnr_slip_begin(pnr_slip_tracker *slip, const pnr_radar *radar)
                                .period = (uint32_t)radar->n_samples};
 }
 
-/* Returns dwell i of those stored; 0 is the oldest. */
+/* Returns dwell i of the stored dwells; 0 is the oldest. */
 static const pnr_slip_dwell *dwell_at(const pnr_slip_tracker *slip, size_t i)
 {
     return &slip->dwells[(slip->next + i) % PNR_SLIP_DWELLS];
 }
 
-/* The distance from lag b to lag a. */
+/* Returns the cyclic distance from lag b to lag a. */
 static double apart(const pnr_slip_tracker *slip, double a, double b)
 {
     return remainder(a - b, slip->period);
 }
 
-/* The echo with the code and channel of `like` nearest to a lag, within `reach`; NULL: none. */
+/* Returns the echo nearest to a lag, within `reach`, that has the code and channel of `like`; NULL:
+ * no such echo. */
 static const pnr_slip_echo *find_near(const pnr_slip_tracker *slip, size_t dwell,
                                       const pnr_slip_echo *like, double lag, double reach)
 {
@@ -217,7 +218,7 @@ static bool is_slip(const pnr_slip_tracker *slip, const path *lines, size_t n, c
     return !was_there(slip, p) && (keeps_amplitude(p) || has_company(slip, lines, n, p));
 }
 
-/* Returns the step of all echoes in whole samples; 0: there is none. */
+/* Returns the step of all echoes in whole samples; 0: no such step. */
 static double find_step(const pnr_slip_tracker *slip)
 {
     const pnr_slip_dwell *newest = dwell_at(slip, PNR_SLIP_DWELLS - 1);

@@ -52,9 +52,9 @@ typedef struct pnr_slip_tracker {
 void pnr_slip_begin(pnr_slip_tracker *slip, const pnr_radar *radar);
 /*
  * Processes one dwell, before the direct path is removed from its echoes. sample: the first sample
- * of the dwell. has_loss: samples were lost in this dwell, or between it and the dwell before.
- * Returns 0, or the number of samples that vanished, 1 .. period - 1. They vanished in the third
- * dwell before this dwell, or at the edges of that third dwell. Allocates nothing.
+ * of the dwell. has_loss: samples were lost in this dwell, or between the previous dwell and this
+ * dwell. Returns 0, or the number of samples that vanished, 1 .. period - 1. They vanished in the
+ * third dwell before this dwell, or at the edges of that third dwell. Allocates nothing.
  */
 uint32_t pnr_slip_track(pnr_slip_tracker *slip, uint64_t sample, bool has_loss,
                         const pnr_detection *detection);

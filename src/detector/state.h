@@ -19,15 +19,16 @@
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
-    pnr_fit_pair *pair; /* the fit of two paths; NULL: not one row of one code */
+    pnr_fit_pair *pair; /* the fit of two paths; NULL unless the plan has one row and one code */
     pnr_lobe lobe;
     double bandwidth;       /* B, the mean square bandwidth */
     double curvature_noise; /* (kurtosis of the spectrum - 1) / 2 */
     /* Amplitude and energy of an echo in the samples, divided by amplitude and energy of the fitted
      * echo. Complex samples: 1 and 1. Real samples: 1 / sqrt(s) and 1 / s, where s is the share of
-     * the code's energy at positive frequencies (setup/setup.h). Tuned real samples: 2 / sqrt(s),
-     * because A cos(wt) is A/2 on either side of 0; and 2 / (1 - the share that notches removed),
-     * because the receiver removed the frequencies outside of its band before it sampled. */
+     * the code's energy at positive frequencies (setup/setup.h). Tuned real samples: 2 / sqrt(s)
+     * and 2 / (1 - r), where r is the share that notches removed. For these samples A cos(wt) is
+     * A/2 on either side of 0, and the receiver removed the frequencies outside of its band before
+     * it sampled. */
     double amplitude_scale, energy_scale;
     double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) for u = -17 .. 16 */
 } pnr_detector_code;
@@ -55,7 +56,8 @@ struct pnr_detector {
 /* The gains of a dwell for an echo's amplitude and for noise. */
 typedef struct pnr_dwell_gains {
     double amplitude; /* the peak of an echo over all looks, divided by A R(0) */
-    double noise;     /* the noise power of a cell divided by that of a sample and by R(0) */
+    double noise;     /* noise power of a cell, divided by the noise power of a sample and by
+                       * R(0) */
     double looks;     /* number of looks whose powers are summed */
 } pnr_dwell_gains;
 
@@ -63,7 +65,7 @@ typedef struct pnr_dwell_gains {
 typedef struct pnr_track {
     const pnr_candidate *candidate;
     const pnr_detector_code *code;
-    size_t centre; /* lag */
+    size_t centre; /* the lag in the middle of the values */
     double loss;   /* noise power of the track's values / noise power of a cell; above 1 after a
                     * least-squares filter */
     int n_rows;    /* number of rows of c and rest: 17 if has_rows, else 1. c and rest are
@@ -92,7 +94,7 @@ typedef struct pnr_track {
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed);
 
-/* The cyclic distance from lag b to lag a, in [-N/2, N/2). */
+/* Returns the cyclic distance from lag b to lag a, in [-N/2, N/2). */
 static inline double pnr_track_distance(const pnr_detector *detector, double a, double b)
 {
     const double n = (double)detector->radar->n_samples;
@@ -116,9 +118,9 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
                             .peak = t->fit.peak};
 }
 
-/* Finds the echoes among the candidates, strongest first, each fitted after the others are
- * subtracted. Returns their number. tracks: [PNR_MAX_CANDIDATES]. *is_coarse: the time was over
- * before all candidates and all fits were done. */
+/* Finds the echoes among the candidates, strongest first. Fits each echo after the others are
+ * subtracted. Returns the number of echoes. tracks: [PNR_MAX_CANDIDATES]. *is_coarse: true if the
+ * time limit was reached before all candidates and all fits were done. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks,
                      bool *is_coarse);
 /* Fits a track to its rest, the values without the other echoes. Returns the gain of the fit. After
@@ -134,7 +136,7 @@ void pnr_track_measure(const pnr_detector *detector, const pnr_dwell_gains *gain
  * the noise of a cell. *n: number of tracks, before and after. Returns true if there is a pair. */
 bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains, double ratio,
                      const pnr_noise *noise, pnr_track *tracks, size_t *n);
-/* Fits the echoes of a sum of powers again, without the mean power `cell` of its noise. */
+/* Fits the echoes of a sum of powers again, after subtracting the mean noise power `cell`. */
 void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
                          pnr_track *tracks, size_t n);
 /* Returns the noise power of one cell, as a mean around track i. *cells: the number of independent
@@ -168,10 +170,11 @@ bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double b
 /* Returns the noise power of a track's restored values divided by the noise power of a cell.
  * Returns 1 without a filter. */
 double pnr_track_loss(const pnr_detector *detector, const pnr_track *t);
-/* Restores the correlation from the filtered values around a track: [n_rows][17][2]. */
+/* Restores the correlation from the filtered values around a track. values, out:
+ * [n_rows][17][2]. */
 void pnr_track_restore(const pnr_detector *detector, const pnr_track *t, const float *values,
                        size_t n_rows, float *out);
-/* The distance in gates from the centre of a track to a lag. */
+/* Returns the distance in gates from the centre of a track to a lag. */
 double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, double lag);
 /* Adds an echo, multiplied by `factor`, to the values of a track. A negligible echo is not
  * added. */

@@ -11,7 +11,7 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    MAX_PASSES = 4 /* passes over the fits of all echoes */
+    MAX_PASSES = 4 /* greatest number of passes over the fits of all echoes */
 };
 
 /* --- the candidates of a dwell --- */
@@ -143,8 +143,8 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
 
 /* --- all candidates of a dwell --- */
 
-/* Returns the noise power of one cell of a map, from the energy of the samples minus that of the
- * echoes found. */
+/* Returns the noise power of one cell of a map, from the energy of the samples minus the energy of
+ * the echoes found. */
 static double cell_without(const pnr_detector *detector, const dwell_view *view,
                            const pnr_track *tracks, size_t n)
 {

@@ -8,7 +8,7 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    TURNS = 2 /* iterations of a fit that adds what a filter removed */
+    TURNS = 2 /* number of repeated fits that add the part that a filter removed */
 };
 
 static const double strong = 100; /* least S at which the part that a filter removed matters */

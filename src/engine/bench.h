@@ -17,7 +17,7 @@ typedef struct pnr_kernel_note {
     size_t local_bytes;         /* local memory of a thread: spills and arrays */
     size_t shared_bytes;        /* shared memory of a block, static and dynamic */
     size_t blocks_a_processor;  /* blocks that run on one processor; 0: unknown */
-    double occupancy; /* threads that run on a processor / most threads of a processor */
+    double occupancy;           /* threads that run on a processor / most threads of a processor */
 } pnr_kernel_note;
 
 /*
@@ -30,7 +30,8 @@ typedef struct pnr_resident_ops {
     /* Copies `bytes` in device memory at least 10 times. Returns the median rate in bytes a second,
      * reads and writes together. Returns 0 on failure. */
     double (*copy_rate)(size_t device, size_t bytes);
-    /* Writes one line about the device: processors, clocks (measured now, and highest), cache. */
+    /* Writes one line about the device: number of processors, clocks (present and highest),
+     * cache. */
     int (*describe)(size_t device, char *text, size_t text_size);
     /* A submit has plan->batch dwells; plan->depth and want_profile are ignored. */
     int (*create)(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_error *error);

@@ -113,7 +113,7 @@ PNR_MULTIVERSION static void screen_ranks(const training *t, float factor, const
 {
     const int rank = (int)rank_of(t->n_before + t->n_after);
     const sixteen *power = (const sixteen *)here;
-    sixteen_counts below[SIXTEENS] = {{0}}; /* a true comparison adds -1 */
+    sixteen_counts below[SIXTEENS] = {{0}}; /* each true comparison adds -1 */
     int32_t count[SCREEN];
 
     for (size_t i = 0; i < t->n_before + t->n_after; i++) {

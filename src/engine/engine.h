@@ -46,8 +46,8 @@ typedef struct pnr_dwell {
     uint32_t n_candidates; /* candidates returned */
 } pnr_dwell;
 
-/* The result of a submit. The engine owns the memory of the result. It is valid until the next
- * submit. */
+/* The result of a submit. The engine owns the memory of the result. The memory is valid until the
+ * next submit. */
 typedef struct pnr_result {
     uint64_t tag; /* the tag of the job */
     size_t n_dwells;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    PNR_NEIGHBOURS = 17,     /* complex values at lag -8 .. +8 around a candidate */
+    PNR_NEIGHBOURS = 17,     /* number of complex values at the lags -8 .. +8 around a candidate */
     PNR_MAX_CANDIDATES = 64, /* most candidates of a dwell */
     PNR_MAX_DEPTH = 4,       /* most submits in flight */
     PNR_MAX_TRAINING = 256,  /* most training cells of CFAR on one side */
@@ -142,8 +142,8 @@ typedef struct pnr_plan {
                                             * code */
     size_t n_hypotheses;
     const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one hypothesis at 0 with one row */
-    size_t n_periods;                 /* K: windows that are added coherently */
-    size_t n_looks;                   /* looks whose powers are added */
+    size_t n_periods;                 /* K: number of windows of a look, added coherently */
+    size_t n_looks;                   /* number of looks; their powers are added */
     pnr_reference reference;
     bool linear;
     size_t n_lags; /* number of lags; N in a circular correlation */
@@ -173,7 +173,7 @@ typedef struct pnr_plan {
     size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);
                                       with oversample 2 also the half lag above each of these
                                       lags */
-    const double *threshold;       /* [n_looks * n_periods] ratios to floor; index:
+    const double *threshold;       /* [n_looks * n_periods] threshold / floor; index:
                                     * used windows - 1 */
     size_t max_candidates;         /* 1..PNR_MAX_CANDIDATES */
 
@@ -203,37 +203,38 @@ bool pnr_plan_is_one_line(const pnr_plan *plan);
 /* True if an engine may use its shorter path for single windows. Such a plan has one line, a
  * circular correlation, no CFAR, exclusions of 1, and either one look or looks of one period. */
 bool pnr_plan_is_plain(const pnr_plan *plan);
-/* Doppler rows of all hypotheses together. */
+/* Returns the number of Doppler rows of all hypotheses together. */
 size_t pnr_plan_rows(const pnr_plan *plan);
 /* Returns hypothesis h. A plan that lists none has one hypothesis, at 0, with one row. */
 pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
 /* Returns the frequency of a row in bins: F = quarters / 4 + s / K. */
 double pnr_plan_bins(const pnr_plan *plan, size_t row);
-/* Windows of a dwell: looks times periods. */
+/* Returns the number of windows of a dwell: looks times periods. */
 size_t pnr_plan_windows(const pnr_plan *plan);
-/* Samples of one window: N, or N + n_lags - 1 if it is linear. */
+/* Returns the number of samples of one window: N, or N + n_lags - 1 if the window is linear. */
 size_t pnr_plan_window_samples(const pnr_plan *plan);
-/* Samples from one dwell to the next, and samples of a view of n_dwells. The view of a linear
- * correlation reaches to the end of the last window. */
+/* Return the number of samples from one dwell to the next, and of a view of n_dwells. The view of a
+ * linear correlation reaches to the end of the last window. */
 size_t pnr_plan_dwell_samples(const pnr_plan *plan);
 size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
-/* Values of one dwell's profile: codes times rows times lags times oversample. */
+/* Returns the number of values of one dwell's profile: codes times rows times lags times
+ * oversample. */
 size_t pnr_plan_cells(const pnr_plan *plan);
-/* Bytes of the cells that one dwell returns; 0 unless want_profile. */
+/* Returns the bytes of the profile that one dwell returns; 0 unless want_profile. */
 size_t pnr_plan_profile_bytes(const pnr_plan *plan);
 /* Returns the number of profiles or maps, of `bytes` > 0 each, that fit into 8 MiB; at least 2. The
  * submits in flight may return this number of maps. The same number of other maps may wait for
  * subscribers. */
 size_t pnr_plan_maps(size_t bytes);
 
-/* Bytes of one sample of all channels. */
+/* Returns the bytes of one sample of all channels. */
 size_t pnr_plan_sample_bytes(const pnr_plan *plan);
-/* sum |a|^2 of references[0]. All codes have the same energy. */
+/* Returns sum |a|^2 of references[0]. All codes have the same energy. */
 double pnr_plan_code_energy(const pnr_plan *plan);
 
 /* Returns the address of sample `first`, counted from the first sample of the view. *count before
- * the call: the number of wanted samples from there on. *count after the call: how many of these
- * are contiguous in memory. */
+ * the call: the number of wanted samples from there on. *count after the call: the number of these
+ * samples that are contiguous in memory. */
 const void *pnr_plan_locate(const pnr_plan *plan, const pnr_windows *windows, size_t first,
                             size_t *count);
 

@@ -120,7 +120,8 @@ static bool is_before(const pnr_candidate *a, const pnr_candidate *b)
 }
 
 /* Inserts a candidate in the order of code, row and cell. If max_candidates are kept already, drops
- * the weakest; of equally weak ones, the last in this order. Candidates may come in any order. */
+ * the weakest candidate; of equally weak candidates, the last in this order. Candidates may come in
+ * any order. */
 static void keep_candidate(search *s, const pnr_candidate *candidate)
 {
     size_t at;

@@ -41,7 +41,7 @@ typedef struct pnr_slot_dwell {
     uint64_t *stage_ns; /* [PNR_STAGE_COUNT]; NULL: nothing is measured */
 } pnr_slot_dwell;
 
-/* Bytes of all slots. */
+/* Returns the bytes of all slots. */
 double pnr_slots_bytes(const pnr_plan *plan);
 /* PNR_OK, PNR_ENOMEMORY; destroy in either case. A zeroed struct may be destroyed too. */
 int pnr_slots_create(const pnr_plan *plan, pnr_slots *slots);

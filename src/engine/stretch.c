@@ -10,7 +10,7 @@ enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 };
 /* The pass band ends at a quarter of the doubled rate, the stop band begins at three quarters. */
 static const double kaiser_beta = 12;
 
-/* The modified Bessel function of order 0, by its power series. */
+/* Returns the modified Bessel function of order 0, by its power series. */
 static double bessel_i0(double x)
 {
     double sum = 1, term = 1;

@@ -68,7 +68,7 @@ static void prepare_code(void *context, size_t c, size_t thread)
     (void)pnr_waveform_prepare(setup->codes[c].waveform);
 }
 
-/* Prepares the waveforms of all codes, as make_references of the setup does. */
+/* Prepares the waveforms of all codes. Uses several threads if the codes are short. */
 static int prepare_codes(const pnr_setup *setup)
 {
     enum { LONG = 1 << 15 };
@@ -78,7 +78,8 @@ static int prepare_codes(const pnr_setup *setup)
 
     pnr_parallel_run(n_codes, setup->plan.n_samples < LONG ? pnr_parallel_threads(n_codes) : 1,
                      prepare_code, &codes);
-    for (size_t c = 0; c < n_codes && code == PNR_OK; c++) /* does nothing if it is prepared */
+    /* This prepares only the waveforms that are not prepared yet. */
+    for (size_t c = 0; c < n_codes && code == PNR_OK; c++)
         code = pnr_waveform_prepare(setup->codes[c].waveform);
     return code;
 }

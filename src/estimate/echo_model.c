@@ -283,8 +283,8 @@ static bool mark_bends(const pnr_echo_model *model, pnr_echo_rows *rows, const p
 }
 
 /* Returns the power in row i of the difference between the exact sums and the smooth chi, relative
- * to the power of the echo's peak. The self-noise of chi grows with e. It is at most about the
- * power of the cross-correlation of two different codes. */
+ * to the power of the echo's peak. The self-noise of chi grows with e. Its limit is about the power
+ * of the cross-correlation of two different codes. */
 static double rough_power(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                           const pnr_patch_echo *echo, size_t code, double least_share)
 {

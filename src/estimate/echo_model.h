@@ -9,7 +9,8 @@
 #include "estimate/slow_time.h"
 #include "setup/setup.h"
 
-/* Internal to fit_patch. fit_patch.h has the formulas. */
+/* The tables and the memory of the model. They are internal to fit_patch; fit_patch.h has the
+ * formulas. */
 typedef struct pnr_echo_model {
     bool is_shared; /* the tables belong to another model */
     const pnr_setup *setup;
@@ -41,7 +42,7 @@ enum {
 typedef struct pnr_echo_lags {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_patch p;                         /* R(i - j)/R(0): the noise covariance of two lags */
-    pnr_patch w;                         /* the inverse of the loaded p */
+    pnr_patch w;                         /* the inverse of p with a loaded diagonal */
     double bandwidth;                    /* B, the mean square bandwidth */
     double crowd;                        /* lags per independent lag: sum |p|^2 / 17 */
     double roughness; /* the greatest difference of chi and its smooth approximation (fit_patch.h),
@@ -90,7 +91,7 @@ typedef struct pnr_echo_columns {
  * rotation, chi[i] has this difference and its derivatives with respect to delay and e. */
 typedef struct pnr_echo_rough {
     bool is_filled;
-    double lag, bins; /* of the echo */
+    double lag, bins; /* lag and frequency of this echo */
     pnr_vector chi[PNR_NEIGHBOURS][3];
 } pnr_echo_rough;
 

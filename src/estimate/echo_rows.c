@@ -54,8 +54,8 @@ static void fill_noise(const pnr_echo_model *model, pnr_echo_rows *rows)
         }
 }
 
-/* The noise of rows at different multiples of 1/K is independent when all windows are complete and
- * have equal weights. */
+/* True if the noise of the rows is independent: the rows are at different multiples of 1/K, and all
+ * windows are complete and have equal weights. */
 static bool is_white(const pnr_echo_model *model, const pnr_echo_rows *rows)
 {
     const pnr_plan *plan = &model->setup->plan;

@@ -21,7 +21,8 @@ enum {
 
 struct pnr_fit_pair {
     const pnr_waveform *autocorrelation;
-    pnr_vector p[J], w[J];                  /* R(i - j)/R(0), and the inverse of p, loaded */
+    pnr_vector p[J], w[J];                  /* R(i - j)/R(0); the inverse of p with a loaded
+                                             * diagonal */
     pnr_vector weighed[N_GRID];             /* W r(d) */
     double energy[N_GRID];                  /* r^H W r */
     double complex overlap[N_GRID][N_GRID]; /* r_i^H W r_k */

@@ -19,9 +19,9 @@
 typedef struct pnr_fit_pair pnr_fit_pair;
 
 typedef struct pnr_fitted_pair {
-    /* As the members of the echo of pnr_fit_find, with three differences: delay lies in
-     * -PNR_PAIR_REACH .. PNR_PAIR_REACH, the variances hold when all six parameters are unknown,
-     * and power is |peak|^2. */
+    /* The members are as in pnr_fit_find, with three differences: delay is within -PNR_PAIR_REACH
+     * .. PNR_PAIR_REACH, the variances hold when all six parameters are unknown, and power is
+     * |peak|^2. */
     pnr_fitted echo[2];
     double gain;  /* gain in log likelihood from both echoes, times sigma^2 */
     double noise; /* the noise power of one cell, from the residual */
@@ -30,8 +30,8 @@ typedef struct pnr_fitted_pair {
 
 enum { PNR_PAIR_REACH = 6 }; /* lags */
 
-/* autocorrelation: R(u)/R(0), after pnr_waveform_prepare, kept. PNR_OK, PNR_ENOMEMORY. The caller
- * owns *out. */
+/* autocorrelation: R(u)/R(0), after pnr_waveform_prepare; the pointer is kept. PNR_OK,
+ * PNR_ENOMEMORY. The caller owns *out. */
 int pnr_fit_pair_create(const pnr_waveform *autocorrelation, pnr_fit_pair **out);
 void pnr_fit_pair_destroy(pnr_fit_pair *pair);
 /* Finds the likeliest pair, the stronger echo first. c: [PNR_NEIGHBOURS]. Returns false if the

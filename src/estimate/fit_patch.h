@@ -82,7 +82,7 @@ void pnr_fit_patch_destroy(pnr_fit_patch *map);
 
 /* Begins a dwell. lost, nonfinite: samples in each window, [n_looks n_periods]; NULL: none. */
 void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite);
-/* Sets the signs of an echo's windows in the model, as pnr_slow_time_signs; NULL: none. */
+/* Sets the signs of an echo's windows in the model, see pnr_slow_time_signs. NULL: no signs. */
 void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs);
 /* Gains of the dwell, summed over its looks: sum w_p for the amplitude of an echo, and sum w_p^2
  * for the noise power. Each window counts with its share of valid samples. */
@@ -102,7 +102,7 @@ typedef struct pnr_patch_spread {
 pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, size_t code, double bins);
 
 /* Reads a patch of the engine and refers its rows to the phase in the middle of the look. From sums
- * of several looks it subtracts the contribution of the noise, whose mean power is `floor`. */
+ * of several looks it subtracts the contribution of the noise. floor: mean noise power. */
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
                         double floor, pnr_vector *out);
 /* Finds the likeliest echo near the middle cell. start: an echo near the likeliest echo. If its

@@ -32,7 +32,8 @@ static size_t split(size_t n, size_t radix[PNR_CPU_COLUMN_STAGES])
 
     if (n < 64 || n > PNR_CPU_COLUMN_MAX || (n & (n - 1)) != 0)
         return 0;
-    /* radix 8 if 8, 8 x 8 or 8 x 8 x 8 is left, else radix 16; so no radix is less than 8 */
+    /* the radix is 8 if the remaining length is 8, 64 or 512, else 16; so no radix is less than
+     * 8 */
     for (size_t left = n; left > 1; left /= radix[n_stages++]) {
         const bool is_eights = left == 8 || left == 64 || left == 512;
 

@@ -44,7 +44,7 @@ typedef struct pnr_cpu_doubling {
     size_t margin; /* M; 0: nothing is stretched */
     size_t n_look; /* samples of a look, with the tail of linear lags and M on both sides */
     size_t pitch;  /* values from one doubled look to the next */
-    pnr_cpu_transform transform; /* of L points */
+    pnr_cpu_transform transform; /* the transform of L points */
     pnr_cpu_value *half;         /* [spectrum_pitch] the weights of pnr_stretch_half */
     float *fade;                 /* [M] the weights of samples 1 .. M beyond the look */
 } pnr_cpu_doubling;
@@ -91,7 +91,7 @@ typedef struct pnr_cpu {
     /* [n_sets] weights of each set: [ceil(count / 4)][K][4] if the set is summed, else [K]; NULL:
      * all are 1 */
     pnr_cpu_value **weights;
-    pnr_cpu_value *filter; /* filter[k][j] of the plan at [j][k]; row j has filter_pitch values */
+    pnr_cpu_value *filter; /* the plan's filter[k][j] is at [j][k]; row j has filter_pitch values */
     size_t filter_pitch;
     float (*kernel)[PNR_STRETCH_TAPS]; /* the table of stretch.h; NULL: nothing is stretched */
     fftwf_plan slow;
@@ -130,7 +130,7 @@ typedef struct pnr_cpu_memory {
     /* members of the way `kept` */
     pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] samples */
     pnr_cpu_value *doubled;       /* [looks_at_once][doubling.pitch] d of stretch.h */
-    pnr_cpu_value *look;          /* a look, and the transform's scratch memory */
+    pnr_cpu_value *look;          /* a look; also the scratch memory of the transform */
     pnr_cpu_value *halves;        /* the half samples of the look, in the order of the transform */
     pnr_cpu_value *spectrum;      /* the spectrum of the look */
     pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch] y, later the spectra of

@@ -11,7 +11,8 @@ struct pnr_cpu_fused {
     /* Returns false if this way does not suit the plan. Transforms have n_transform values. */
     bool (*suits)(const pnr_plan *plan, size_t n_transform);
     void (*shape)(pnr_cpu *cpu);
-    /* Chooses where window step->number is read. NULL: every window is converted to step->to. */
+    /* Chooses where `correlate` reads window step->number. NULL: every window is converted to
+     * step->to. */
     void (*choose_input)(pnr_cpu_step *step);
     /* Correlates y with the code. Writes c to the profile of look number n_used. Writes |c|^2 to
      * the powers or adds it to them. */

@@ -39,13 +39,13 @@ void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step,
 void pnr_cpu_add(size_t n, const float (*x)[2], float (*sum)[2]);
 /* out[i] = x[i] h[i] */
 void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (*out)[2]);
-/* power[i] = |c[i]|^2, or += if `add`. */
+/* power[i] = |c[i]|^2; add: power[i] += |c[i]|^2. */
 void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power);
 
 /* to[c][r] = from[r][c]. from_row, to_row: values from one row to the next. */
 void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
                        float (*to)[2], size_t to_row);
-/* power[r][j] = |c[j][r]|^2, or += if `add`, for r < rows and j < columns. */
+/* power[r][j] = |c[j][r]|^2 for r < rows and j < columns; add: adds |c[j][r]|^2 to power[r][j]. */
 void pnr_cpu_power_columns(size_t rows, size_t columns, const float (*c)[2], size_t c_row,
                            size_t power_row, bool add, float *power);
 /* x[16 b + j] *= coarse[b] fine[j], or the conjugate of this product. fine: [16]. */

@@ -94,7 +94,8 @@ void pnr_cpu_split_forward(const pnr_cpu_split *split, size_t block, const pnr_c
 void pnr_cpu_split_rows(const pnr_cpu_split *split, size_t block, size_t n,
                         pnr_cpu_value *const z[2], pnr_cpu_value *const h[2], pnr_cpu_value *tile,
                         uint64_t *stage_ns);
-/* Pass C of one block of columns. For lags k < n_samples, power[k] = |c[k]|^2, or += if `add`. */
+/* Pass C of one block of columns. For lags k < n_samples, power[k] = |c[k]|^2; add: power[k] +=
+ * |c[k]|^2. */
 void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *z,
                            pnr_cpu_value *c, size_t n_samples, bool add, float *power,
                            pnr_cpu_value *tile, uint64_t *stage_ns);

@@ -26,7 +26,7 @@ typedef struct pnr_cpu_step {
     /* powers of all lines in the order of lags; NULL: the powers are in the order of method
      * walsh */
     float *power;
-    uint64_t since;    /* when the lap of the stopwatch began */
+    uint64_t since;    /* time at which the lap of the stopwatch began */
     size_t number;     /* index in the dwell of the first window that is read now */
     pnr_cpu_value *to; /* memory for window `number`; NULL: its samples are only counted */
 
@@ -42,7 +42,7 @@ typedef struct pnr_cpu_step {
 } pnr_cpu_step;
 
 /* Runs all tasks. The team computes them, or only the leader if there is no team. Returns when all
- * have finished. */
+ * tasks have finished. */
 void pnr_cpu_do(const pnr_cpu_step *step, pnr_cpu_task *task, size_t n_tasks);
 
 /* read_blocks: the number of blocks in which a window is read. mean_blocks: the number of blocks of

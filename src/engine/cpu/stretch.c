@@ -13,7 +13,7 @@ typedef pnr_cpu_wide wide;
 
 /* --- the doubled rate --- */
 
-enum { SPREAD = 8192 }; /* samples of a task that writes d */
+enum { SPREAD = 8192 }; /* number of samples in a task that writes d */
 
 /* Copies the samples of a window to the look. A sample belongs to the window whose first N samples
  * contain it. The samples after the last N samples belong to the last window. */

@@ -36,8 +36,8 @@ void pnr_cpu_transform_order(const pnr_cpu_transform *transform, const double (*
 void pnr_cpu_transform_forward(const pnr_cpu_transform *transform,
                                const pnr_cpu_transform_scratch *scratch, pnr_cpu_value *spectrum);
 /* One thread writes c[k] = sum_j x[(j + shift) mod L] a[j] exp(2 pi i j k / L) to scratch->out. For
- * k < n_lags it writes |c|^2 to power or adds it there. power NULL: no power. stage_ns NULL:
- * nothing is measured. */
+ * k < n_lags it writes |c|^2 to power or adds it there. power NULL: |c|^2 is not computed. stage_ns
+ * NULL: nothing is measured. */
 void pnr_cpu_transform_correlate(const pnr_cpu_transform *transform,
                                  const pnr_cpu_transform_scratch *scratch, const pnr_cpu_value *x,
                                  size_t shift, const pnr_cpu_value *a, size_t n_lags, float *power,

@@ -18,7 +18,7 @@ enum {
     CHUNK = 4096 / LANES, /* vectors of a chunk: 32 KiB, which fit the first-level cache */
     STRIP = 2,            /* vectors of each row in a tile of columns: a pair of cache lines */
     TASK = 1024,          /* columns of a task */
-    WORDS = 512,          /* samples that are fetched before they are converted */
+    WORDS = 512,          /* samples that are gathered together, and then converted */
     MAX_PARTS = 16,
     CHIPS = 64,             /* chips whose lags are summed at once */
     SUM_CHIPS = 64 * CHIPS, /* chips of a task */
@@ -148,8 +148,8 @@ INLINE void lane_stages(vector *v)
     *v = x;
 }
 
-/* Transforms n vectors over the six lowest bits of the place. If n < 8, only over the three lowest
- * bits. */
+/* Transforms n vectors over the six lowest bits of the place. If n < 8, transforms them over the
+ * three lowest bits only. */
 INLINE void lowest_stages(vector *x, size_t n)
 {
     if (n < 8) {
@@ -301,8 +301,8 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
 
     for (size_t r = 0; r < left; r++)
         memcpy(w[r], X[r * walsh->row + column], sizeof *w);
-    /* Transforms one bit at a time, the lowest first as in the tile. Computes only the half of the
-     * outputs on which output `place` depends. */
+    /* Transforms one bit at a time, the lowest bit first as in the tile. Computes only the half of
+     * the outputs on which output `place` depends. */
     for (size_t bit = 1; left > 1; bit *= 2) {
         left /= 2;
         for (size_t r = 0; r < left; r++)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* lags whose sums stay in the first-level cache */
+enum { BLOCK = 256 }; /* number of lags; their sums stay in the first-level cache */
 
 /* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from samples n = first .. of a look. */
 static void remove_echoes(const pnr_plan *plan, const pnr_slot_dwell *task, size_t first,

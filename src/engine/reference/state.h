@@ -17,7 +17,7 @@ typedef struct pnr_reference_work {
     /* members that a stretch needs; NULL: no stretch */
     size_t margin, n_extended; /* M; n_look + 2 M */
     double complex *extended;  /* [n_extended] the samples, with M more on each side */
-    double complex *doubled;   /* [2 n_extended] d of stretch.h, from 2 M before sample 0 */
+    double complex *doubled;   /* [2 n_extended] d of stretch.h; d[0] has the index 2 M */
     double complex *stretched; /* [n_look] the samples at the time scale of one hypothesis */
     double *between;           /* [n_extended] between[i]: weight of a sample at the distance i +
                                 * 1/2 */
@@ -41,7 +41,7 @@ struct pnr_engine {
 
 /* --- samples.c --- */
 
-/* A flag in addition to those of format.h. */
+/* A flag in addition to the flags of format.h. */
 enum { PNR_REFERENCE_LOST = 4 };
 
 /* Reads n_samples samples from sample `first` of a dwell on: a look and, if lags are linear, its
