@@ -31,9 +31,9 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
      * delay. */
     /* To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
      * because the noise also bends the peak. S is the signal-to-noise ratio of the dwell (snr in
-     * detector.h). B is the mean square bandwidth of the code, and kurtosis is that of its
-     * spectrum. The measured S is taken at the displaced peak. With this S the numerator kurtosis +
-     * 1 becomes kurtosis - 1. */
+     * detector.h). B is the mean square bandwidth of the code. kurtosis is the kurtosis of the
+     * code's spectrum. The measured S is taken at the displaced peak. With this S the numerator
+     * kurtosis + 1 becomes kurtosis - 1. */
     variances v = {fit->delay_variance * (noise->shape * (1 + t->code->curvature_noise / s) / s +
                                           pnr_noise_holes(detector, observed)),
                    fit->amplitude_variance / s, fit->phase_variance / s,

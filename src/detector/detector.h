@@ -29,7 +29,7 @@
     WIDE(x, range_m)                                                                               \
     NARROW(x, range_sigma_m)                                                                       \
     NARROW(x, snr_db)       /* SNR of one look, at least -30 */                                    \
-    COUNT(x, looks)         /* looks whose powers were added */                                    \
+    COUNT(x, looks)         /* number of looks; their powers were added */                         \
     NARROW(x, statistic_db) /* power of the cell / mean power of a cell with noise alone */        \
     NARROW(x, cn0_dbhz)     /* C/N0; NAN: noise alone explains the echo */                         \
     NARROW(x, amplitude)    /* full scale = 1 */                                                   \

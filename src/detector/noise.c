@@ -56,8 +56,8 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     noise->white = fmax(scale * dwell->energy - echoes, 0);
 
     /* `model` is the relative error of the energy of the model echoes. The energy of an echo in
-     * real samples without a carrier depends on the phase of the echo. With rows the energy has a
-     * tenth of the relative error of the model of the rows. */
+     * real samples without a carrier depends on the phase of the echo. With rows `model` is a tenth
+     * of model_of_rows, the relative error of the sidelobes in rows. */
     const bool is_exact =
         !detector->plan->linear &&
         (pnr_format_get(detector->plan->format)->is_complex || detector->plan->tune.num != 0);
@@ -146,7 +146,7 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
             sum += value[e] / variance[e];
             chance += of_chance[e] / (variance[e] * variance[e]);
         }
-        /* A result below half of its standard deviation is replaced by half of that deviation. */
+        /* A result below half of its standard deviation is replaced by half of this deviation. */
         cell = fmax(sum / weights, fmax(sqrt(1 / weights) / 2, least));
         noise->variance = fmin(1 / (weights * cell * cell), 0.5);
         noise->chance =

@@ -97,8 +97,8 @@ void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_
 double pnr_noise_shape(const pnr_noise_bands *bands, double ratio);
 
 /* The power that pairs of echoes share. is_known: `all` and `variance` are set, as in one row of
- * one code. In sums of powers the phases between echoes are not known. There a pair adds only to
- * the variances. */
+ * one code. In sums of powers the phases between echoes are not known, so a pair adds only to the
+ * variances. */
 typedef struct pnr_pairs {
     bool is_known;
     double all;      /* power of the sum of all echoes in all cells */
@@ -115,8 +115,8 @@ pnr_pairs pnr_noise_pairs(const struct pnr_detector *detector, const struct pnr_
 typedef struct pnr_noise_sums {
     double power, cells; /* power P in the cells outside the lobes, without sidelobes; number of
                           * these cells */
-    double lobes;        /* power of the model echoes in the lobes; 0 unless pairs are known
-                          * exactly */
+    double lobes;        /* power of the model echoes in the lobes; 0 except in one row of one
+                          * code */
     double sidelobes;    /* power of the sidelobes of all echoes */
     double model;        /* relative error of the model of the sidelobes */
     double error2;       /* variance of `power` without the part that grows with the noise */

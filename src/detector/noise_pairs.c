@@ -29,8 +29,8 @@ static double complex overlap_in_lobe(const pnr_detector *detector, const pnr_tr
     return sum;
 }
 
-/* Adds the term 2 Re(product x) to *sum. In sums of powers only the magnitude of the product is
- * known: the phase between two echoes is random. */
+/* Adds 2 Re(product * x) to *sum. In sums of powers the phase between two echoes is random. There
+ * the function adds the variance of this term to *variance. */
 static void add_term(const pnr_detector *detector, double complex product, double complex x,
                      double *sum, double *variance)
 {

@@ -32,18 +32,18 @@ typedef struct pnr_candidate {
 
 /* The sums of one dwell. */
 typedef struct pnr_dwell {
-    double energy;        /* sum |x|^2 of the windows used, full scale = 1 */
+    double energy;        /* sum |x|^2 of the used windows, full scale = 1 */
     double noise_sum;     /* sum of P over all codes, rows and integer lags */
     double floor;         /* mean noise power of a cell, after the last search */
-    uint64_t n_valid;     /* samples neither lost nor non-finite in the windows used */
+    uint64_t n_valid;     /* samples of the used windows that are neither lost nor non-finite */
     uint64_t n_clipped;   /* clipped samples in all windows of the dwell */
     uint64_t n_nonfinite; /* non-finite samples in all windows of the dwell */
-    uint32_t n_periods;   /* windows used */
+    uint32_t n_periods;   /* number of used windows */
     /* cells above the threshold or the CFAR level in the first search; pfa_cell predicts this
      * number */
     uint32_t n_above;
     uint32_t n_maxima;     /* local maxima above the threshold in the last search */
-    uint32_t n_candidates; /* candidates returned */
+    uint32_t n_candidates; /* number of returned candidates */
 } pnr_dwell;
 
 /* The result of a submit. The engine owns the memory of the result. The memory is valid until the

@@ -10,8 +10,8 @@
 
 /*
  * An echo of amplitude A at delay d gives c_j = A g R(j - d) at the lag j. The noise has the
- * covariance P_ij = sigma^2 R(i - j)/R(0). R is the code's autocorrelation, g the number of valid
- * samples divided by N, sigma^2 the noise power of one cell; S = |A g R(0)|^2 / sigma^2.
+ * covariance P_ij = sigma^2 R(i - j)/R(0). R is the code's autocorrelation. g is the number of
+ * valid samples divided by N. sigma^2 is the noise power of one cell. S is |A g R(0)|^2 / sigma^2.
  */
 typedef struct pnr_fit pnr_fit;
 

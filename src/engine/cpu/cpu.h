@@ -74,7 +74,7 @@ typedef struct pnr_cpu {
     pnr_cpu_walsh walsh;  /* tables of method walsh; degree 0: the engine uses another method */
     size_t in_values;     /* number of values of y; 0: y is in the memory of the profile */
     size_t profile_pitch; /* values from one profile to the next */
-    size_t n_spectra;     /* spectra that are computed at the same time */
+    size_t n_spectra;     /* number of spectra that are computed at the same time */
     /* number of powers in the order of method walsh; 0: powers are in the order of lags */
     size_t n_places;
     /* powers in the order of walsh are put into the order of lags before the search */

@@ -96,7 +96,8 @@ static bool lead_dwell(pnr_cpu_team *team, size_t number)
     pthread_mutex_lock(&team->lock);
     team->is_leading[leader] = false;
     slot->n_done++;
-    if (pnr_slot_is_done(slot)) /* not after each dwell, because waking threads is expensive */
+    if (pnr_slot_is_done(slot)) /* only after the last dwell of a submit, because waking threads is
+                                 * expensive */
         pthread_cond_broadcast(&team->changed);
     return true;
 }
