@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A fixed number of equal buffers, for profiles and maps that wait for their subscribers. */
+/* A fixed number of buffers of equal size. They hold profiles and maps until every subscriber has
+ * received them. */
 #include "publisher/buffers.h"
 
 #include "base/error.h"
@@ -35,7 +36,7 @@ pnr_buffer *pnr_buffers_acquire(pnr_buffers *buffers)
 
         if (!atomic_load_explicit(&b->is_taken, memory_order_acquire)) {
             atomic_store_explicit(&b->is_taken, true,
-                                  memory_order_relaxed); /* only one thread acquires */
+                                  memory_order_relaxed); /* only one thread acquires buffers */
             return b;
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A fixed number of equal buffers, for profiles and maps that wait for their subscribers. */
+/* A fixed number of buffers of equal size. They hold profiles and maps until every subscriber has
+ * received them. */
 #ifndef PNR_BUFFERS_H
 #define PNR_BUFFERS_H
 
@@ -18,14 +19,15 @@ typedef struct pnr_buffers {
     char *memory;
 } pnr_buffers;
 
-/* Allocates n >= 1 buffers of `bytes` >= 1 each. PNR_OK or PNR_ENOMEMORY. */
+/* Allocates n buffers of `bytes` bytes each. n and `bytes` are at least 1. Returns PNR_OK or
+ * PNR_ENOMEMORY. */
 int pnr_buffers_create(size_t n, size_t bytes, pnr_buffers *out);
 /* Frees the buffers. None of them may be in use. A zeroed *buffers is allowed. */
 void pnr_buffers_destroy(pnr_buffers *buffers);
 /* Returns a free buffer, which belongs to the caller until it is released. NULL: none is free. */
 pnr_buffer *pnr_buffers_acquire(pnr_buffers *buffers);
-/* Releases a buffer, from any thread. Has the type zmq_free_fn: `data` is unused, `buffer` is a
- * pnr_buffer. */
+/* Releases a buffer. Any thread may call it. The function has the type zmq_free_fn of libzmq:
+ * `data` is unused, and `buffer` points to a pnr_buffer. */
 void pnr_buffers_release(void *data, void *buffer);
 
 #endif

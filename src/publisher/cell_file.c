@@ -63,7 +63,7 @@ static int append(growing *file, const void *data, size_t n_bytes, pnr_error *er
     return code;
 }
 
-/* Writes the head of the array, whose length does not depend on the number of results. */
+/* Writes the head of the array. Its length is HEAD bytes for any number of results. */
 static int write_head(pnr_cell_file *file, const pnr_map_info *info, pnr_error *error)
 {
     char head[HEAD + 1];
@@ -82,7 +82,8 @@ static int write_head(pnr_cell_file *file, const pnr_map_info *info, pnr_error *
     return write_at(&file->array, head, HEAD, 0, error);
 }
 
-/* The beginnings of files that may be replaced. */
+/* The first bytes of an array and of a file of axes. An earlier file may be replaced if it begins
+ * with them. */
 static const char array_mark[] = "\x93NUMPY", axes_mark[] = "{";
 
 static int open_growing(growing *file, const char *mark, pnr_error *error)
@@ -132,7 +133,7 @@ int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error
     return code;
 }
 
-/* Opens both files for the first result. */
+/* Opens both files if they are not open yet. */
 static int open_files(pnr_cell_file *file, pnr_error *error)
 {
     static const pnr_map_info none;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles and maps in a file: one numpy array of all results, and their axes beside it. */
+/* Writes profiles and maps to two files: a numpy array of all results, and the axes of each
+ * result. */
 #ifndef PNR_CELL_FILE_H
 #define PNR_CELL_FILE_H
 
@@ -9,21 +10,22 @@
 typedef struct pnr_cell_file pnr_cell_file;
 
 /*
- * Creates the array, [results][codes][rows][cells] of dtype <f4 or <c8, and a file of the same name
- * with .jsonl in place of .npy: line i is the header of the message that publishes result i
- * (pnradar-wire(5)). Both replace earlier files of their kind, at the first result or at the end: a
- * run that is refused leaves them as they were. PNR_EUSAGE: the path does not end in
- * .npy; PNR_ENOMEMORY; those of pnr_new_file_check. The caller closes *out.
+ * Prepares both files. The array is [results][codes][rows][cells] of dtype <f4 or <c8. The other
+ * file has the same name with .jsonl in place of .npy: its line i is the header of the message that
+ * publishes result i (pnradar-wire(5)). The files are opened at the first result or at the end, and
+ * then replace earlier files of the same kind. A refused run therefore changes no file. Returns
+ * PNR_OK; PNR_EUSAGE: the path does not end in .npy; PNR_ENOMEMORY; an error of pnr_new_file_check.
+ * The caller closes *out.
  */
 int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error);
 /* Adds one result. All results have the same shape. cells: [n_codes][n_rows][n_cells] powers, or
- * (I, Q) pairs. Writes the count in the head of the array last, so that the array can be read at
- * any time, also after the program was killed. Waits for the file system; allocates nothing.
- * PNR_OK, PNR_EIO. */
+ * (I, Q) pairs. The number of results in the head of the array is written last. The array can
+ * therefore be read at any time, also after the program was killed. Waits for the file system;
+ * allocates nothing. Returns PNR_OK or PNR_EIO. */
 int pnr_cell_file_write(pnr_cell_file *file, const pnr_report *report, const pnr_map_info *info,
                         const float *cells, pnr_error *error);
-/* wants_empty: creates an array of no result if there was none. PNR_OK, or PNR_EIO: the file system
- * has lost data. file: may be NULL. */
+/* Closes both files and frees *file, which may be NULL. wants_empty: if there was no result, writes
+ * an array without results. Returns PNR_OK, or PNR_EIO: the file system has lost data. */
 int pnr_cell_file_close(pnr_cell_file *file, bool wants_empty, pnr_error *error);
 
 #endif

@@ -187,9 +187,9 @@ static int use_curve(void *socket, const char *path, pnr_error *error)
     return code;
 }
 
-/* Binds so that only the owner may connect to an ipc socket. The socket has mode 0600 from the
- * first moment, because the umask applies when libzmq makes it. With a wildcard for the path,
- * libzmq also makes a folder. */
+/* Binds the socket. Only the owner may connect to an ipc socket: it has mode 0600 from the first
+ * moment, because the umask applies when libzmq makes it. With a wildcard for the path, libzmq also
+ * makes a folder, and the owner needs the execute bit of the folder. */
 static int bind_private(void *socket, const char *bind)
 {
     const mode_t others = S_IRWXG | S_IRWXO;
@@ -200,10 +200,10 @@ static int bind_private(void *socket, const char *bind)
     return code;
 }
 
-/* The peers that may subscribe, the widest last. */
+/* The peers that may subscribe, in rising order of their number. */
 typedef enum { ACCESS_NOBODY, ACCESS_LOCAL, ACCESS_KEYS, ACCESS_EVERYONE } access_kind;
 
-/* clients: as publisher.curve_clients. */
+/* clients: the value of publisher.curve_clients. */
 static access_kind access_of(const char *endpoint, const char *clients)
 {
     char bind[PNR_ENDPOINT_LEN];
@@ -229,8 +229,8 @@ const char *pnr_endpoint_access(const pnr_config *config)
     return words[vectors > results ? vectors : results];
 }
 
-/* Refuses an address that other machines reach, unless only known keys may subscribe or the user
- * wants it open. */
+/* Refuses an address that other machines can reach, unless only known keys may subscribe or
+ * publisher.expose is set. */
 static int check_reach(const pnr_config *config, pnr_bind what, pnr_error *error)
 {
     const bool has_secret = config->publisher.curve_secret_path[0] != '\0';
@@ -288,8 +288,7 @@ int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
     return PNR_OK;
 }
 
-/* Raises the limit of descriptors to the greatest one that the system permits, if the process
- * cannot open n more. */
+/* Raises the limit of open descriptors by n, but not above the limit of the system. */
 static void raise_limit(size_t n)
 {
     struct rlimit limit;

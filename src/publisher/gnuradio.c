@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Publishes profiles and maps as GNU Radio's ZeroMQ blocks do: a header with stream tags, then the
- * vectors, in one part. */
+/* Publishes profiles and maps in the format of GNU Radio's ZeroMQ blocks: a header with stream
+ * tags, then the vectors, in one message part. */
 #include "publisher/gnuradio.h"
 
 #include "base/clock.h"
@@ -26,12 +26,12 @@ struct pnr_gnuradio {
     void *context, *socket;
     pnr_guard *guard;
     uint64_t offset;       /* number of the next vector */
-    uint64_t n_dwells;     /* so far, also of those that were not sent */
+    uint64_t n_dwells;     /* dwells so far, also dwells that were not sent */
     unsigned char *header; /* [capacity] */
     size_t capacity;
     double patience_s;
     const volatile int *stop;
-    bool is_stalled; /* the last wait was in vain */
+    bool is_stalled; /* the last wait ended without success */
 };
 
 static size_t count_vectors(const pnr_map_info *info)
@@ -44,7 +44,7 @@ static bool is_stopped(const volatile int *stop)
     return stop != NULL && *stop != 0;
 }
 
-/* Reads what the peers have sent. True: one of them has subscribed. */
+/* Reads the messages of the peers. True: a peer has subscribed. */
 static bool drain_subscriptions(pnr_gnuradio *g)
 {
     unsigned char data[PNR_GUARD_SUBSCRIPTION_LEN];
@@ -94,8 +94,8 @@ static size_t write_header(pnr_gnuradio *g, const pnr_report *report, const pnr_
     return w.n;
 }
 
-/* Waits at most patience_s until a slow subscriber has room. After a wait without success, does not
- * wait again until a send has succeeded. */
+/* Sends a message. Waits at most patience_s until a slow subscriber has space. After a wait without
+ * success, does not wait again until a message has been sent. */
 static int send_message(pnr_gnuradio *g, zmq_msg_t *message)
 {
     const uint64_t begin_ns = pnr_clock_ns();
@@ -140,7 +140,8 @@ static int open_socket(pnr_gnuradio *g, const pnr_config *config, const pnr_map_
     const int linger_ms = (int)(config->publisher.linger_s * 1e3);
     const int waits = g->patience_s > 0;
     char bound[PNR_ENDPOINT_LEN];
-    /* A connection takes a descriptor of libzmq and one of the guard; there are two sockets. */
+    /* Each connection uses two descriptors, one of libzmq and one of the guard. There are two
+     * sockets: of results and of vectors. */
     int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES + 4 * config->publisher.max_subscribers,
                                          error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Profiles and maps for a GNU Radio flow graph: vectors with stream tags, for its ZMQ SUB
- * source. */
+/* Sends profiles and maps to a GNU Radio flow graph, as vectors with stream tags for the block ZMQ
+ * SUB Source. */
 #ifndef PNR_GNURADIO_H
 #define PNR_GNURADIO_H
 
@@ -12,10 +12,10 @@
 typedef struct pnr_gnuradio pnr_gnuradio;
 
 /*
- * Binds to publisher.gnuradio for profiles or maps like *info; the errors are those of
- * pnr_endpoint_bind and pnr_guard_create. Borrows config and events. Posts each refused subscriber
- * to events, which may be NULL. patience_s: how long a send may wait for a slow subscriber; 0: it
- * never waits, and each slow subscriber loses messages. *stop (may be NULL) also ends a wait.
+ * Binds to publisher.gnuradio. *info: the shape of the profiles or maps. Borrows config and events.
+ * Posts each refused subscriber to events, which may be NULL. patience_s: how long a send may wait
+ * for a slow subscriber; 0: a send never waits, and a slow subscriber loses messages. *stop (may be
+ * NULL) also ends a wait. Returns PNR_OK, or an error of pnr_endpoint_bind or pnr_guard_create.
  */
 int pnr_gnuradio_open(const pnr_config *config, const pnr_map_info *info, double patience_s,
                       const volatile int *stop, pnr_events *events, pnr_gnuradio **out,
@@ -25,10 +25,11 @@ void pnr_gnuradio_close(pnr_gnuradio *gnuradio);
 /* Waits for the first subscriber. PNR_OK, or PNR_EAGAIN after patience_s or once *stop is set. */
 int pnr_gnuradio_wait(pnr_gnuradio *gnuradio, double patience_s, const volatile int *stop);
 /*
- * Sends one message: a vector of n_cells powers, or (I, Q) pairs, for each row of each code. Tags
- * at the first vector: dwell (a number that rises by one), sample, lost, step_s, and rx_time if the
- * time is known; at each vector of a map: code (from 1) and doppler_hz. cells as those of
- * pnr_publisher_send_cells. PNR_OK, or PNR_EAGAIN: not sent; the vectors are counted.
+ * Sends one message: a vector of n_cells powers, or (I, Q) pairs, for each row of each code. The
+ * first vector has the tags dwell (a number that rises by one), sample, lost, step_s, and rx_time
+ * if the time is known. Each vector of a map has the tags code (from 1) and doppler_hz. cells: as
+ * for pnr_publisher_send_cells. Returns PNR_OK, or PNR_EAGAIN: the message was not sent. The
+ * numbers of its vectors are then not used again.
  */
 int pnr_gnuradio_send(pnr_gnuradio *gnuradio, const pnr_report *report, const pnr_map_info *info,
                       const float *cells);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The guard of the publisher: bounds how many peers connect and how much they send. */
+/* The guard of the publisher: limits how many peers connect and how many bytes they send. */
 #include "publisher/guard.h"
 
 #include "base/clock.h"
@@ -27,35 +27,37 @@ enum {
     EARLY = 32, /* messages that are kept until their connection is known */
     ADDRESS_LEN = 64,
     AT_ONCE = 16,
-    MAX_INBOUND = 600,     /* most bytes of a message from a peer, with its encryption */
-    INBOUND_MESSAGES = 4,  /* bytes from a peer that libzmq keeps before it stops reading */
+    MAX_INBOUND = 600,     /* most bytes of a message from a peer, with encryption */
+    INBOUND_MESSAGES = 4,  /* messages from a peer that libzmq keeps before it stops reading */
     INBOUND_BUFFER = 8192, /* bytes from a peer that the kernel keeps */
-    HANDSHAKE_MS = 5000,   /* a peer has so long for its handshake */
-    HEARTBEAT_MS = 10000,  /* interval at which a peer is asked whether it is there */
-    SILENCE_MS = 30000,    /* a peer that does not answer is disconnected */
-    STATE_ESTABLISHED = 1  /* of a TCP socket, to Linux */
+    HANDSHAKE_MS = 5000,   /* longest handshake */
+    HEARTBEAT_MS = 10000,  /* interval between two heartbeats to a peer */
+    SILENCE_MS = 30000,    /* a peer that answers no heartbeat for this time is disconnected */
+    STATE_ESTABLISHED = 1  /* TCP_ESTABLISHED of the kernel */
 };
 static const char monitor_name[] = "inproc://pnradar-guard";
-/* After a flood, no new connection from the address is accepted for this time. */
+/* After a peer has sent too many bytes, no new connection from its address is accepted for this
+ * time. */
 static const uint64_t pause_ns = PNR_NS_PER_S;
-/* An early message older than this belongs to a former connection with the same descriptor. */
+/* An early message that is older than this belongs to a former connection with the same
+ * descriptor. */
 static const uint64_t early_ns = PNR_NS_PER_S;
 
 typedef struct connection {
-    int handle; /* libzmq's descriptor; it names the connection in libzmq's events and messages */
-    int own;    /* our descriptor of the same socket: libzmq's may be closed and used anew */
-    bool is_ready;             /* it has sent a message */
+    int handle; /* descriptor of libzmq, which identifies the connection in libzmq's events */
+    int own;    /* descriptor of the guard for the same socket, because libzmq may close its own */
+    bool is_ready;             /* the peer has sent a message */
     char address[ADDRESS_LEN]; /* without the port, as libzmq writes it */
     unsigned port;
-    uint64_t serial;   /* grows with each connection */
-    uint64_t received; /* bytes at the last look */
+    uint64_t serial;   /* rises by one with each connection */
+    uint64_t received; /* bytes received until the last check */
     double debt;       /* bytes beyond the rate that is allowed in the long run */
-    uint64_t seen_ns;  /* time of the last look */
+    uint64_t seen_ns;  /* time of the last check */
     size_t n_subscriptions;
 } connection;
 
-/* A message whose connection is not known yet: libzmq reports messages and connections over two
- * sockets, in any order. */
+/* A message that arrives before its connection is known: libzmq reports messages and connections
+ * over two sockets, in any order. */
 typedef struct early_message {
     int handle; /* -1: none */
     char address[ADDRESS_LEN];
@@ -74,22 +76,21 @@ struct pnr_guard {
     pthread_t thread;
     bool is_running;
 
-    pthread_mutex_t lock; /* for the members below */
+    pthread_mutex_t lock; /* protects all members after it */
     size_t n;
     connection *connections; /* [publisher.max_subscribers] */
     uint64_t serial;
-    uint64_t n_keys_refused;    /* whose connections have not ended */
-    early_message early[EARLY]; /* the newest ones; message i at i mod EARLY */
+    uint64_t n_keys_refused;    /* refused keys with connections that have not ended */
+    early_message early[EARLY]; /* the newest messages; message i is at index i mod EARLY */
     size_t n_early;
-    char paused[ADDRESS_LEN]; /* address of the last flood */
-    uint64_t paused_ns;       /* until then */
+    char paused[ADDRESS_LEN]; /* address of the last peer that sent too many bytes */
+    uint64_t paused_ns;       /* end of the pause for this address */
 };
 
 /* --- one connection --- */
 
-/* Reads the two addresses of a connection. False: the descriptor is no connection to a listening
- * socket of ours, because libzmq has closed it and another part of the program now uses its
- * number. */
+/* Reads the address and the port of the peer. False: the descriptor is no connection. This happens
+ * when libzmq has closed the connection and the program uses the same number for another file. */
 static bool read_peer(connection *c)
 {
     union {
@@ -120,8 +121,8 @@ static bool read_peer(connection *c)
     return true;
 }
 
-/* Returns the bytes that the kernel has received on a TCP connection; 0 for an ipc one, which only
- * programs of the same user can make. */
+/* Returns the bytes that the kernel has received on a TCP connection. Returns 0 for an ipc
+ * connection, which only programs of the same user can make. */
 static uint64_t received_bytes(const connection *c)
 {
     struct tcp_info info;
@@ -168,7 +169,7 @@ static connection *find_serial(pnr_guard *g, uint64_t serial)
     return NULL;
 }
 
-/* Finds the oldest connection that has subscribed to nothing; NULL: there is none. */
+/* Returns the oldest connection whose peer has sent no message. NULL: there is none. */
 static connection *find_idle(pnr_guard *g)
 {
     connection *oldest = NULL;
@@ -180,7 +181,8 @@ static connection *find_idle(pnr_guard *g)
     return oldest;
 }
 
-/* Counts the bytes that have arrived, and disconnects a peer that sends too many. */
+/* Counts the bytes that have arrived on a connection, and disconnects a peer that sends too
+ * many. */
 static void count_bytes(pnr_guard *g, connection *c)
 {
     const uint64_t now = pnr_clock_ns(), received = received_bytes(c);
@@ -198,7 +200,8 @@ static void count_bytes(pnr_guard *g, connection *c)
 
 /* --- libzmq's events --- */
 
-/* Counts a message, and disconnects a peer whose messages are no subscriptions, or too many. */
+/* Counts a message. Disconnects the peer if the message is no subscription, or if the peer has too
+ * many subscriptions. */
 static void count_message(pnr_guard *g, connection *c, bool is_sound, bool subscribes)
 {
     c->is_ready = true;
@@ -212,15 +215,17 @@ static void count_message(pnr_guard *g, connection *c, bool is_sound, bool subsc
         refuse_peer(g, c, "it has more than 64 subscriptions");
 }
 
-/* True if libzmq's address of a message is that of a connection. */
+/* True if a message belongs to the connection. address: the address of the peer, as libzmq writes
+ * it. */
 static bool is_from(const connection *c, const char *address)
 {
     return c->port == 0 || strstr(address, c->address) != NULL;
 }
 
-/* Counts the messages that came before their connection was known. The last messages of the former
- * connection with this descriptor may be among them, so that the first bad one ends the connection,
- * and the others are dropped: a peer that follows a bad one is refused once, not once a message. */
+/* Counts the messages that arrived before their connection was known. Some of them may be the last
+ * messages of the former connection with this descriptor. The first bad message ends the
+ * connection, and the other messages are dropped: the peer is refused once, not once for each
+ * message. */
 static void count_early(pnr_guard *g, int handle, uint64_t serial)
 {
     for (size_t i = 0; i < EARLY; i++) {
@@ -238,8 +243,8 @@ static void count_early(pnr_guard *g, int handle, uint64_t serial)
     }
 }
 
-/* Admits a new connection. When there are too many, first disconnects the oldest one that has
- * subscribed to nothing. */
+/* Admits a new connection. If publisher.max_subscribers are connected, first disconnects the oldest
+ * peer that has sent no message. */
 static void accept_peer(pnr_guard *g, int handle)
 {
     connection new = {.handle = handle, .seen_ns = pnr_clock_ns()}, *c;
@@ -247,7 +252,7 @@ static void accept_peer(pnr_guard *g, int handle)
 
     new.own = fcntl(handle, F_DUPFD_CLOEXEC, 3);
     if (new.own < 0)
-        return; /* it is closed already */
+        return; /* libzmq has closed the connection already */
     if (!read_peer(&new)) {
         close(new.own);
         return;
@@ -273,8 +278,8 @@ static void accept_peer(pnr_guard *g, int handle)
                    new.address, g->config->publisher.max_subscribers);
 }
 
-/* Handles a connection that libzmq has closed. Reports it, unless the peer closed it first, or its
- * key was refused: the refusal is already reported. */
+/* Handles a connection that libzmq has closed. Posts no event for an ipc connection, nor if the
+ * peer closed first, nor if its key was refused: the refusal has posted an event. */
 static void end_connection(pnr_guard *g, connection *c)
 {
     struct tcp_info info = {0};
@@ -313,7 +318,7 @@ static void take_monitor_event(pnr_guard *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Looks at the connections on which bytes have arrived or whose peer has left. */
+/* Checks the connections on which bytes have arrived and the connections that a peer has closed. */
 static void take_bytes(pnr_guard *g)
 {
     struct epoll_event events[AT_ONCE];
@@ -332,8 +337,9 @@ static void take_bytes(pnr_guard *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Judges one message of a peer. handle: the descriptor of its connection; address: its
- * Peer-Address; NULL: libzmq made the message. */
+/* Counts one message of a peer. Returns true if the message is a subscription. handle: the
+ * descriptor of the connection. address: the property Peer-Address of the message; NULL: libzmq
+ * made the message. */
 static bool admit_message(pnr_guard *g, int handle, const char *address, const unsigned char *data,
                           size_t size)
 {
@@ -431,7 +437,7 @@ static void *open_pair(void *context, const char *name)
     return pair;
 }
 
-/* Sets the options that bound what a peer may send. */
+/* Sets the options that limit what a peer may send. */
 static int limit_socket(void *socket, pnr_error *error)
 {
     static const int64_t most_bytes = MAX_INBOUND;

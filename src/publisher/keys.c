@@ -19,7 +19,7 @@
 enum { ZAP_PARTS = 7, ZAP_LEN = 256, MOST_FILES = 4096 };
 static const char what_clients[] = "publisher.curve_clients =";
 
-/* Reads one line of PNR_KEY_LEN characters. False: the file holds anything else. */
+/* Reads one line of PNR_KEY_LEN characters. False: the file has any other content. */
 static bool read_line(int file, char key[PNR_KEY_LEN + 1])
 {
     char text[PNR_KEY_LEN + 3];
@@ -66,7 +66,8 @@ int pnr_keys_read_secret(const char *what, const char *path, char key[PNR_KEY_LE
 
 /* --- the folder of clients --- */
 
-/* Reads the public key of one file as 32 bytes. False: it is no regular file, or holds no key. */
+/* Reads the public key of one file as 32 bytes. False: the file is no regular file, or has no
+ * key. */
 static bool read_public(int folder, const char *name, unsigned char key[32])
 {
     const int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -80,9 +81,9 @@ static bool read_public(int folder, const char *name, unsigned char key[32])
     return is_key;
 }
 
-/* Looks for a key in the folder. wanted: 32 bytes; NULL: reads all files. *n: number of files that
- * hold keys. bad: the name of a file that holds none, or "". Returns 1: found; 0: not found; -1:
- * the folder cannot be read. */
+/* Searches the folder for a key. wanted: 32 bytes; NULL: reads all files. *n: number of files that
+ * have keys. bad: the name of a file without a key, or "". Returns 1: found; 0: not found; -1: the
+ * folder cannot be read. */
 static int search_folder(const char *path, const unsigned char *wanted, size_t *n, char bad[256])
 {
     DIR *folder = opendir(path);

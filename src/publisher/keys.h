@@ -10,9 +10,9 @@
 
 enum { PNR_KEY_LEN = 40 }; /* Z85 characters of a key */
 
-/* Reads a secret key, one line. what: the words before the path in messages, as
- * "publisher.curve_secret_path =". PNR_OK; PNR_EPERMISSION: others than the owner may open the
- * file; PNR_ENOINPUT; PNR_EDATA. The caller clears the key. */
+/* Reads a secret key, one line. what: the words before the path in error messages, such as
+ * "publisher.curve_secret_path =". Returns PNR_OK; PNR_EPERMISSION: others than the owner may open
+ * the file; PNR_ENOINPUT; PNR_EDATA. The caller clears the key. */
 int pnr_keys_read_secret(const char *what, const char *path, char key[PNR_KEY_LEN + 1],
                          pnr_error *error);
 
@@ -21,12 +21,12 @@ int pnr_keys_read_secret(const char *what, const char *path, char key[PNR_KEY_LE
  * file exists, and refused as soon as the file is removed. Connections that already exist are
  * kept. */
 
-/* Opens the socket that libzmq asks whether a key is allowed, and checks all files of the
- * folder. PNR_OK; PNR_ENOINPUT or PNR_EDATA: the folder or a file of it cannot be used;
+/* Opens the socket on which libzmq asks whether a key is allowed, and checks all files of the
+ * folder. Returns PNR_OK; PNR_ENOINPUT or PNR_EDATA: the folder or one of its files cannot be used;
  * PNR_EUNAVAILABLE. */
 int pnr_keys_open(void *context, const char *folder, void **out, pnr_error *error);
-/* Answers one question of libzmq. Refuses the key, posts an event and returns false if no file
- * holds it. */
+/* Answers one question of libzmq. If no file of the folder has the key, refuses the key, posts an
+ * event and returns false. */
 bool pnr_keys_answer(void *socket, const char *folder, pnr_events *events);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The wire format: messages as JSON, and packed records. Writing allocates nothing; reading checks
- * everything. */
+/* The wire format: messages as JSON, and packed records. The writers allocate nothing. The readers
+ * check every value. */
 #ifndef PNR_MESSAGE_H
 #define PNR_MESSAGE_H
 
@@ -20,14 +20,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Flags of a dwell, as words on the wire. PARTIAL: fewer periods than configured were used; LATE:
- * latency_us is beyond the deadline; ZERO_ALARM: the direct path is beyond radar.zero_alarm_m;
- * UNRESOLVED: the residual of an echo's fit is beyond the noise, and its sigmas are widened;
- * COLOURED: the noise of the cells differs by 0.5 dB or more from what the energy of the samples
- * predicts; SLIP: samples vanished uncounted; SIGN_CHANGE: data change
- * the sign of an echo within the look; HUGE_SAMPLES: samples beyond any receiver hide all echoes;
- * COARSE: a live stream left no time for weaker echoes; RESTARTED: the first result of a new
- * worker. */
+/* Flags of a dwell, as words on the wire. PARTIAL: fewer periods than configured were used. LATE:
+ * latency_us is beyond the deadline. ZERO_ALARM: the direct path is beyond radar.zero_alarm_m.
+ * COLOURED: the noise of the cells differs by 0.5 dB or more from the noise that the energy of the
+ * samples predicts. UNRESOLVED: the residual of an echo's fit is above the noise, and the sigmas of
+ * the echo are widened. SLIP: samples are missing and no loss was reported (slip.h). SIGN_CHANGE:
+ * the data of the transmitter change the sign of an echo within the look. HUGE_SAMPLES: samples
+ * that no receiver can make hide all echoes. COARSE: a live stream left no time to search for
+ * weaker echoes. RESTARTED: the first result of a new worker. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -53,7 +53,7 @@ enum {
 
 extern const char *const pnr_flag_words[PNR_N_FLAGS]; /* indexed by flag bit */
 
-/* Origins of a time, as words on the wire. */
+/* The origin of a time, as words on the wire. */
 #define PNR_TIME_SOURCES(X) X(NONE, "none") X(FILE, "file") X(HOST, "host") X(SOURCE, "source")
 enum { PNR_N_TIME_SOURCES = 4 };
 extern const char *const pnr_time_source_words[PNR_N_TIME_SOURCES]; /* indexed by pnr_time_source */
@@ -70,28 +70,28 @@ typedef struct pnr_report {
     pnr_time_source time_source;
     uint32_t periods; /* number of windows used */
     uint64_t lost, lost_before;
-    uint32_t slip; /* samples that vanished uncounted, seen in this dwell; 0: none (slip.h) */
+    uint32_t slip; /* missing samples of a slip that this dwell shows; 0: no slip (slip.h) */
     unsigned flags;
     double rate_hz;    /* samples a second */
     double latency_us; /* time from the last sample in the ring to the message */
     double pfa_cell;
     uint32_t cells_above; /* cells above the threshold, before the limit max_echoes applies */
     pnr_zero zero;        /* sent only if the zero delay is tracked */
-    /* Times of CLOCK_MONOTONIC, not on the wire: when the last sample was in the ring, when the
-     * engine got the dwell, and when the engine had finished the dwell. */
+    /* Times of CLOCK_MONOTONIC, not on the wire: the last sample was in the ring, the engine
+     * received the dwell, and the engine finished the dwell. */
     uint64_t ready_ns, submitted_ns, collected_ns;
-    bool is_live; /* not on the wire: the samples come at their rate and cannot wait */
+    bool is_live; /* not on the wire: the samples arrive in real time */
     pnr_detection detection;
 } pnr_report;
 
-enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text, with max_echoes echoes */
+enum { PNR_MESSAGE_MAX = 65536 }; /* most bytes of a JSON text */
 enum { PNR_CELLS_MAX = 1 << 28 }; /* bytes of the largest map that pnradar-listen receives */
-/* Bytes of the largest pack: publisher.pack = 4096 results of all echoes. */
+/* Most bytes of a pack: publisher.pack = 4096 results with PNR_MAX_CANDIDATES echoes each. */
 enum { PNR_PACK_MAX = 1 << 26 };
 
 /* All writers write NUL-terminated JSON: null for NaN and infinities, numbers with 12 significant
  * digits in any locale, samples and counts of the account as strings. They return the length, or 0
- * when capacity is too small. They never allocate. */
+ * if `capacity` is too small. They never allocate. */
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
 
 /* The cells of a profile. Cell g, at lag g / oversample, is a little-endian float32 power, or two
@@ -109,7 +109,7 @@ typedef struct pnr_profile_info {
                                * NAN: not known */
 } pnr_profile_info;
 
-/* Rows of a map at equal steps of Doppler. */
+/* Consecutive rows of a map at equal steps of Doppler. */
 typedef struct pnr_doppler_run {
     double first_hz, step_hz; /* step_hz: above 0 if there is more than one row */
     size_t n_rows;
@@ -122,16 +122,16 @@ enum { PNR_MAX_DOPPLER_RUNS = 512 };
 typedef struct pnr_map_info {
     pnr_profile_info row;
     size_t n_codes, n_rows;
-    const char *const *code_names;              /* [n_codes]; NULL: not known, as after reading */
-    double mps_per_hz;                          /* velocity per Doppler, NAN: no carrier */
+    const char *const *code_names;              /* [n_codes]; NULL: not known */
+    double mps_per_hz;                          /* m/s at a Doppler of 1 Hz; NAN: no carrier */
     size_t n_runs;                              /* 1 .. PNR_MAX_DOPPLER_RUNS */
-    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* [n_runs]: all rows, ascending */
+    pnr_doppler_run runs[PNR_MAX_DOPPLER_RUNS]; /* [n_runs]: all rows, in rising order of Doppler */
 } pnr_map_info;
 
-size_t pnr_map_bytes(const pnr_map_info *info); /* of all cells */
-/* The Doppler of a row in Hz; row < n_rows. */
+size_t pnr_map_bytes(const pnr_map_info *info); /* size of all cells */
+/* Returns the Doppler of a row in Hz; row < n_rows. */
 double pnr_map_doppler_hz(const pnr_map_info *info, size_t row);
-/* True if the map is one row of one code. It is sent as a profile, without runs, code_names and
+/* True if the map has one row of one code. Such a map is sent as a profile, without runs and
  * mps_per_hz. */
 bool pnr_map_is_profile(const pnr_map_info *info);
 /* Writes the header of a profile or map. The cells are the next part of the message. seq: the
@@ -147,8 +147,8 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
  *   flags     PNR_FLAG_... bits
  *   code      number of the code, from 1; 0: no echo
  *   zero_...  as in pnr_zero; zero_delay_s is NaN if the zero delay is not tracked
- *   n_echoes  number of echoes in the dwell, whose records are consecutive; a dwell without an echo
- *             has one record, in which the values of the echo are NaN
+ *   n_echoes  number of echoes in the dwell. Their records are consecutive. A dwell without an echo
+ *             has one record; its values of the echo are NaN
  *   echo      0 .. n_echoes - 1
  */
 #define PNR_RECORD_FIELDS(FIRST, X)                                                                \
@@ -183,7 +183,7 @@ typedef struct pnr_record {
 #undef PNR_RECORD_MEMBER
 } pnr_record;
 _Static_assert(4096 * PNR_MAX_CANDIDATES * sizeof(pnr_record) <= PNR_PACK_MAX, "a pack fits");
-/* The numpy dtype of pnr_record as JSON, [["seq","<u8"],...], made from the same list. */
+/* The numpy dtype of pnr_record as JSON, [["seq","<u8"],...], made from PNR_RECORD_FIELDS. */
 extern const char pnr_record_dtype[];
 void pnr_message_fill_record(const pnr_report *report, size_t echo, pnr_record *out);
 size_t pnr_message_write_pack(const pnr_report *first, size_t n_results, size_t n_records,
@@ -209,7 +209,7 @@ typedef struct pnr_status {
     pnr_account account;
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
     double deadline_s; /* 0: no deadline */
-    double ring_fill;  /* greatest share of the ring taken since the last status */
+    double ring_fill;  /* greatest share of the ring that was full since the last status, 0 .. 1 */
     size_t subscribers;
     const char *access; /* the peers that may subscribe: "nobody", "local", "keys" or "everyone" */
     const char *reason; /* end: "end of input", "stopped" or the text of an error; status: NULL */
@@ -218,25 +218,24 @@ typedef struct pnr_status {
     const pnr_config *config;
     const pnr_realtime_outcome *realtime;
     const pnr_source_info *source; /* NULL: the samples are pushed */
-    uint64_t source_refused;       /* messages, so far */
-    uint64_t source_dropped;       /* datagrams, so far, by the kernel */
+    uint64_t source_refused;       /* messages that the source has refused so far */
+    uint64_t source_dropped;       /* datagrams that the kernel has dropped so far */
     const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
-    uint64_t slips;                /* so far (slip.h) */
-    const pnr_events *events;      /* their counts; NULL: all 0 */
-    pnr_device_state devices;      /* lists of several devices, or empty */
-    bool has_worker;               /* the engine is in a worker; the next two count */
-    uint64_t worker_deaths;        /* so far */
-    bool is_degraded;              /* cpu stands in for the wanted engine */
+    uint64_t slips;                /* slips so far (slip.h) */
+    const pnr_events *events;      /* the message has the counts of events; NULL: all 0 */
+    pnr_device_state devices;      /* devices used and lost; empty: one device */
+    bool has_worker;               /* the engine runs in a worker; else ignore the next two */
+    uint64_t worker_deaths;        /* deaths of workers so far */
+    bool is_degraded;              /* the engine cpu replaces the wanted engine */
 } pnr_status;
 size_t pnr_message_write_status(const pnr_status *status, char *text, size_t capacity);
 /* seq: the number of the message in its topic. */
 size_t pnr_message_write_event(const char *run, const char *stream, uint64_t seq,
                                const pnr_event *event, char *text, size_t capacity);
 
-/* --- the reader (listener, tests) ---
- * Ignores keys that this version does not know. Refuses a known key that is missing, has the wrong
- * type or is out of range, and a text longer than PNR_MESSAGE_MAX. PNR_OK, or PNR_EDATA and the
- * reason. Allocates. */
+/* --- the reader (listener, tests) --- Ignores keys that this version does not know. Refuses a
+ * known key that is missing, has the wrong type or is out of range, and a text longer than
+ * PNR_MESSAGE_MAX. Returns PNR_OK, or PNR_EDATA and the reason. Allocates. */
 typedef struct pnr_end_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -246,7 +245,7 @@ typedef struct pnr_end_summary {
     double ring_fill;  /* 0 .. 1 */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
-/* An event as it is received. Its kind may be one that this version does not know. */
+/* An event that was received. This version may not know its kind. */
 typedef struct pnr_event_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -255,7 +254,7 @@ typedef struct pnr_event_summary {
     int64_t utc_ns;
     uint64_t sample; /* PNR_EVENT_NO_SAMPLE: none */
     uint64_t count;
-    char text[3 * PNR_EVENT_TEXT_LEN]; /* a byte that is no UTF-8 becomes three */
+    char text[3 * PNR_EVENT_TEXT_LEN]; /* a byte that is not UTF-8 becomes three bytes */
 } pnr_event_summary;
 /* Each function reads one kind of message. At most PNR_MAX_CANDIDATES echoes are read. The lag and
  * snr of an echo are not on the wire and become NAN. A pack also lacks zero.moved_s. */
@@ -271,16 +270,16 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
                              pnr_profile_info *info, pnr_error *error);
 int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
                          pnr_map_info *info, pnr_error *error);
-/* A pack that is read. Its members are private. */
+/* The state of the reader of a pack. Its members are private. */
 typedef struct pnr_pack {
     pnr_report head;     /* the values that all dwells share */
     const void *records; /* borrowed */
     size_t n_records, at;
 } pnr_pack;
-/* Reads the header, and checks the whole array of records, [bytes]. */
+/* Reads the header, and checks all records, [bytes]. */
 int pnr_message_open_pack(const char *header, size_t length, const void *records, size_t bytes,
                           pnr_pack *out, pnr_error *error);
-/* Reads the next dwell. False: there is no other one. Allocates nothing. */
+/* Reads the next dwell. False: all dwells have been read. Allocates nothing. */
 bool pnr_message_next_dwell(pnr_pack *pack, pnr_report *out);
 
 #endif

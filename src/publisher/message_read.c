@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of the wire: finds values by name and checks every one; the header of a profile or map
- * must fit the bytes of its cells. */
+/* The reader of the wire: finds values by name and checks every one. Compares the header of a
+ * profile or map with the size of its cells. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -13,8 +13,8 @@
 
 static const int64_t year_2262_ns = INT64_C(9214646400) * PNR_NS_PER_S;
 
-/* The reader of one message: owns root from open to close, and keeps the first error. Reads after
- * this error are harmless. */
+/* The reader of one message. It owns root from open to close, and keeps the first error. Reads
+ * after this error are harmless. */
 typedef struct reader {
     json_t *root;
     pnr_error *error;
@@ -29,7 +29,7 @@ static void refuse_member(reader *r, const char *name, const char *what)
         r->code = pnr_error_set(r->error, PNR_EDATA, "message: \"%s\" %s", name, what);
 }
 
-/* A member that is missing is an error. */
+/* Returns a member. Its absence is an error. */
 static json_t *get_member(reader *r, const json_t *object, const char *name)
 {
     json_t *value = json_object_get(object, name);
@@ -112,7 +112,7 @@ static void open_message(reader *r, const char *text, size_t length, char run[17
 {
     json_error_t json_error;
 
-    if (length > PNR_MESSAGE_MAX) { /* a tree takes many times the memory of its text */
+    if (length > PNR_MESSAGE_MAX) { /* a JSON tree takes many times the memory of its text */
         r->code = pnr_error_set(r->error, PNR_EDATA, "message: a text of %zu bytes: at most %d",
                                 length, PNR_MESSAGE_MAX);
         return;
@@ -217,7 +217,7 @@ static void read_echo(reader *r, const json_t *object, pnr_echo *out)
     get_string(r, object, "code_name", out->code_name.text, sizeof out->code_name.text);
 }
 
-/* Reads the zero delay. It is missing if radar.zero is fixed. */
+/* Reads the zero delay. The message has none if radar.zero is fixed. */
 static void read_zero(reader *r, pnr_zero *out)
 {
     const json_t *object = json_object_get(r->root, "zero");
@@ -389,8 +389,8 @@ int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_
     return close_message(&r);
 }
 
-/* Reads the shape, which must have as many cells as arrived. The function divides the number of
- * cells that arrived by each size, because a product of the sizes may overflow. */
+/* Reads the shape. Its product must be the number of cells that arrived. The function divides this
+ * number by each size, because a product of the sizes may overflow. */
 static void read_shape(reader *r, size_t bytes, size_t each, pnr_map_info *out)
 {
     const json_t *shape = get_member(r, r->root, "shape");
@@ -463,14 +463,14 @@ static pnr_record record_at(const void *records, size_t index)
     return record;
 }
 
-/* Counts the records of one dwell: one for each echo, and one when there is none. */
+/* Returns the number of records of one dwell: one for each echo, or one if there is no echo. */
 static size_t records_of(const pnr_record *record)
 {
     return record->n_echoes > 0 ? record->n_echoes : 1;
 }
 
-/* True for UTF-8 without control characters and with a NUL at its end. numpy writes no NUL after 16
- * characters. */
+/* True for UTF-8 without control characters and with a NUL at the end. numpy writes no NUL after a
+ * text of 16 characters. */
 static bool is_label(const pnr_code_label *label)
 {
     const size_t n = strnlen(label->text, sizeof label->text);
@@ -504,7 +504,7 @@ static void check_dwell(reader *r, const void *records, size_t at, size_t n)
     }
 }
 
-/* Checks the counts of the header, and the place of each record in its dwell. */
+/* Checks the counts of the header, and the position of each record in its dwell. */
 static void check_pack(reader *r, const void *records, size_t bytes)
 {
     const size_t n = bytes / sizeof(pnr_record);

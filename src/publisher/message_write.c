@@ -12,7 +12,7 @@
 #define DTYPE_NEXT(type, numpy, name) ",[\"" #name "\",\"" numpy "\"]"
 const char pnr_record_dtype[] = "[" PNR_RECORD_FIELDS(DTYPE_FIRST, DTYPE_NEXT) "]";
 
-/* The records are sent as they are in memory: little endian, at the offsets that numpy computes. */
+/* The records are sent without conversion: little endian, at the offsets that numpy computes. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is little endian");
 typedef struct numpy_record {
 #define NUMPY_MEMBER(type, numpy, name) type name;
@@ -292,7 +292,7 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
 
 void pnr_message_fill_record(const pnr_report *report, size_t index, pnr_record *out)
 {
-#define NO_CODE(from, name) .name = UINT32_MAX, /* becomes number 0: no echo */
+#define NO_CODE(from, name) .name = UINT32_MAX, /* the record gets code number 0: no echo */
 #define NO_COUNT(from, name)
 #define NO_VALUE(from, name) .name = NAN,
 #define COPY_CODE(from, name)                                                                      \

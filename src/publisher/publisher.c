@@ -57,7 +57,7 @@ struct pnr_publisher {
     size_t n_subscribers[TOPIC_COUNT];
     char text[PNR_MESSAGE_MAX];
 
-    /* publisher.pack > 1: results that are kept until the pack is full */
+    /* with publisher.pack > 1: the results that are kept until the pack is full */
     size_t pack;
     size_t n_results, n_records, max_records;
     pnr_record *records; /* [max_records] */
@@ -75,9 +75,7 @@ struct pnr_publisher {
 typedef struct attachment {
     const void *data;
     size_t bytes;
-    pnr_buffer
-        *buffer; /* the buffer that holds the data, until libzmq releases it; NULL: the data is
-                  * copied */
+    pnr_buffer *buffer; /* buffer of the data, which libzmq releases; NULL: the data is copied */
 } attachment;
 
 static int make_part(zmq_msg_t *message, const attachment *part)
@@ -170,7 +168,7 @@ static int pack_result(pnr_publisher *p, const pnr_report *report)
 
 /* --- messages --- */
 
-/* Fills in run and stream. Returns the seq of the next message of the topic. */
+/* Copies run and stream into a message. Returns the seq of the next message of the topic. */
 static uint64_t sign_message(pnr_publisher *p, topic_kind kind, char run[17],
                              char stream[PNR_TEXT_LEN])
 {
@@ -220,7 +218,7 @@ int pnr_publisher_send_cells(pnr_publisher *p, const pnr_report *report, const p
     const size_t bytes = pnr_map_bytes(info);
     pnr_buffer *buffer;
 
-    if (p->gnuradio != NULL) /* its vectors are counted: a refusal shows there */
+    if (p->gnuradio != NULL) /* the numbers of its vectors show a refusal */
         (void)pnr_gnuradio_send(p->gnuradio, report, info, cells);
     if (p->socket == NULL)
         return PNR_OK;
@@ -256,7 +254,7 @@ int pnr_publisher_send_event(pnr_publisher *p, const pnr_event *event)
 
 /* --- subscribers --- */
 
-/* Counts a subscription to the topics that it covers. */
+/* Counts a subscription, or its end, for every topic that begins with the subscribed prefix. */
 static void count_subscription(pnr_publisher *p, const unsigned char *data, size_t size)
 {
     for (size_t i = 0; i < TOPIC_COUNT && size > 0; i++) {
@@ -324,7 +322,7 @@ static int make_run(char run[17], pnr_error *error)
 
 void pnr_publisher_begin_run(pnr_publisher *p)
 {
-    (void)make_run(p->run, NULL); /* the random numbers of the kernel have worked before */
+    (void)make_run(p->run, NULL); /* getrandom has worked in pnr_publisher_create */
     for (size_t i = 0; i < TOPIC_COUNT; i++)
         p->topics[i].seq = 0;
     p->n_results = p->n_records = 0;
@@ -355,10 +353,9 @@ static int set_options(const pnr_publisher *p, const pnr_config *config, pnr_err
 }
 
 /* Moves the libzmq thread to the processor of the processing thread, if that thread spins. The
- * processor of a thread that spins is awake; an idle processor takes tens of microseconds to wake
- * up. If the processing thread has a real-time priority, nothing is moved, because the libzmq
- * thread would never run. The affinity is checked first, because libzmq aborts on a forbidden
- * processor. */
+ * processor of a thread that spins is awake; an idle processor needs tens of microseconds to wake
+ * up. Moves nothing if the processing thread has a real-time priority, because the libzmq thread
+ * would never run. Checks the affinity first, because libzmq aborts on a forbidden processor. */
 static void share_processor(void *context, const pnr_config *config)
 {
     const int cpu = config->realtime.processing_cpu;
@@ -372,7 +369,7 @@ static void share_processor(void *context, const pnr_config *config)
 
 static int open_socket(pnr_publisher *p, const pnr_config *config, pnr_error *error)
 {
-    /* A connection takes a descriptor of libzmq and one of the guard. */
+    /* Each connection uses two descriptors, one of libzmq and one of the guard. */
     int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES + 2 * config->publisher.max_subscribers,
                                          error);
 
@@ -402,7 +399,7 @@ static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *
         return PNR_OK;
     if (p->pack <= SIZE_MAX / sizeof *p->records / PNR_MAX_CANDIDATES) {
         p->max_records = p->pack * a_result;
-        if (p->max_records < PNR_MAX_CANDIDATES) /* one result of any configuration has space */
+        if (p->max_records < PNR_MAX_CANDIDATES) /* every result fits */
             p->max_records = PNR_MAX_CANDIDATES;
         p->records = calloc(p->max_records, sizeof *p->records);
     }

@@ -9,41 +9,41 @@
 
 typedef struct pnr_publisher pnr_publisher;
 
-/* Binds to publisher.endpoint; the errors are those of pnr_endpoint_bind and pnr_guard_create. If
- * the endpoint is empty, the publisher sends nothing, and every send succeeds. Borrows config and
- * events. Posts each refused subscriber to events, which may be NULL. */
+/* Binds to publisher.endpoint. If the endpoint is empty, the publisher sends nothing, and every
+ * send succeeds. Borrows config and events. Posts each refused subscriber to events, which may be
+ * NULL. Returns PNR_OK, or an error of pnr_endpoint_bind or pnr_guard_create. */
 int pnr_publisher_create(const pnr_config *config, pnr_events *events, pnr_publisher **out,
                          pnr_error *error);
 /* Waits at most publisher.linger_s for the last messages. */
 void pnr_publisher_destroy(pnr_publisher *publisher);
 /* Waits for the first subscriber of publisher.gnuradio, and for the first subscriber of results or
  * events at publisher.endpoint. Does not wait for an endpoint that is not set. PNR_OK, or
- * PNR_EAGAIN: patience_s has passed for one of them, or *stop is set. */
+ * PNR_EAGAIN: patience_s has passed without one of the two, or *stop is set. */
 int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volatile int *stop);
-/* Each send sets run, stream and seq, and in a status also subscribers. PNR_OK, or PNR_EAGAIN: the
- * socket refused the message; the caller counts it as unsent, and subscribers see a gap in seq.
- * With publisher.pack > 1, PNR_OK means that the result is kept until its pack is full; a refused
- * pack is kept for the next call. */
+/* Each send sets run, stream and seq, and in a status also subscribers and access. Returns PNR_OK,
+ * or PNR_EAGAIN: the socket refused the message. The caller counts a refused message as unsent, and
+ * subscribers see a gap in seq. With publisher.pack > 1, PNR_OK means that the result is kept until
+ * its pack is full; a refused pack is kept for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
-/* Begins another run: the next messages have a new run and count from seq 0. What a pack
- * still holds is dropped: flush it before. */
+/* Begins another run: the next messages have a new run and count from seq 0. Drops the results that
+ * are kept for a pack: call pnr_publisher_flush before. */
 void pnr_publisher_begin_run(pnr_publisher *publisher);
-/* Passes over the numbers of n results that are never sent: subscribers see a gap in seq. */
+/* Skips the numbers of n results that are never sent: subscribers see a gap in seq. */
 void pnr_publisher_skip_ranges(pnr_publisher *publisher, uint64_t n);
-/* Reserves memory for pnr_plan_maps() profiles or maps like *info that a slow subscriber has not
- * received, and binds to publisher.gnuradio, if it is set. Call it once, before the first
+/* Reserves memory for pnr_plan_maps() profiles or maps that wait for slow subscribers; *info has
+ * their shape. Binds to publisher.gnuradio if it is set. Call it once, before the first
  * pnr_publisher_send_cells. patience_s: how long a send may wait for free memory, 0 for a live
- * stream; *stop (may be NULL) also ends this wait. PNR_OK, PNR_ENOMEMORY, or an error of
+ * stream. *stop (may be NULL) also ends this wait. Returns PNR_OK, PNR_ENOMEMORY, or an error of
  * pnr_gnuradio_open. */
 int pnr_publisher_reserve_cells(pnr_publisher *publisher, const pnr_map_info *info,
                                 double patience_s, const volatile int *stop, pnr_error *error);
-/* Sends a profile or a map. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. PNR_EAGAIN
- * also if all reserved memory is in use. */
+/* Sends a profile or a map. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. Returns
+ * PNR_EAGAIN also if all reserved memory is in use. */
 int pnr_publisher_send_cells(pnr_publisher *publisher, const pnr_report *report,
                              const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
-/* Sends an event. If the socket refuses the event, subscribers see a gap in seq, and the next
- * status has the count of such events. */
+/* Sends an event. If the socket refuses the event, subscribers see a gap in seq. The next status
+ * counts the event all the same. */
 int pnr_publisher_send_event(pnr_publisher *publisher, const pnr_event *event);
 /* Sends the results that are kept for a pack. PNR_OK, or PNR_EAGAIN: the socket refused them. If
  * the last flush fails, the caller counts pnr_publisher_waiting() results as unsent. */

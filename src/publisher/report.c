@@ -55,13 +55,13 @@ static char *flag_list(unsigned flags, char between, char *out)
 
 enum {
     TABLE_WIDTH = 80,
-    PLAIN_WIDTH = 66, /* columns from rank FIRST_PLAIN_RANK on end here; flags need the rest */
+    PLAIN_WIDTH = 66, /* the columns of the last two ranks end here; flags need the rest */
     ECHO_WIDTH = 4,
-    CODE_WIDTH = 4, /* at least */
+    CODE_WIDTH = 4, /* smallest width */
     MOST_DECIMALS = 6
 };
 
-/* Columns that the table gets with the first result that has a value for them. */
+/* Columns that the table gets at the first result with a value for them. */
 enum {
     COLUMN_CODE = 1,
     COLUMN_DOPPLER = 2,
@@ -77,10 +77,10 @@ typedef enum { CELL_ECHO, CELL_ZERO, CELL_TRUTH, CELL_TARGET, CELL_CODE } cell_k
 #define TRUTH(member) offsetof(pnr_report_truth, member)
 enum { NO_SIGMA = 0xffff };
 
-/* The columns after time and echo. A double comes from the pnr_echo, pnr_zero or pnr_report_truth
- * of the row. It has the decimals that show two digits of its sigma, and `places` decimals
- * without a sigma. Columns are added in the order of rank, until the first one that does not fit
- * the width. */
+/* The columns after time and echo. A value of type double is a member of the pnr_echo, pnr_zero or
+ * pnr_report_truth of the row. It has the decimals that show two digits of its sigma, or `places`
+ * decimals if it has no sigma. Columns are added in the order of `rank`, until a column does not
+ * fit the width. */
 static const struct column {
     const char *title;
     cell_kind kind;
@@ -110,7 +110,7 @@ static const struct column {
 };
 enum { N_COLUMNS = sizeof columns / sizeof columns[0], FIRST_PLAIN_RANK = 12 };
 
-/* A row under construction. echo, truth: NULL where there is none. */
+/* A row that is being written. echo, truth: NULL if the row has none. */
 typedef struct table_line {
     const pnr_report *report;
     const pnr_echo *echo;
@@ -185,7 +185,8 @@ static void add_column(const pnr_printer *p, table_line *r, const struct column 
     }
 }
 
-/* Finds what a result needs: its columns, and the width of its codes. */
+/* Returns the columns that a result needs. *code_width: the width of its longest code name, in
+ * characters. */
 static unsigned columns_of(const pnr_report *report, bool with_truth, unsigned *code_width)
 {
     unsigned only = (report->zero.is_tracked ? COLUMN_ZERO : 0) | (with_truth ? COLUMN_TRUTH : 0);
@@ -230,7 +231,7 @@ static void choose_columns(pnr_printer *p)
         }
 }
 
-/* Writes the date of a result, "" when its time is not known. */
+/* Writes the date of a result, or "" if the time of the result is not known. */
 static void date_of(const pnr_report *report, char date[PNR_DATE_LEN])
 {
     char when[PNR_TIME_LEN] = "";
@@ -240,7 +241,8 @@ static void date_of(const pnr_report *report, char date[PNR_DATE_LEN])
     snprintf(date, PNR_DATE_LEN, "%.10s", when);
 }
 
-/* Prints a header line if this result needs a header line that differs from the last one. */
+/* Prints a header line if this result needs columns, a width or a date that the last header line
+ * does not have. */
 static void table_header(pnr_printer *p, const pnr_report *report)
 {
     unsigned code_width;
@@ -266,8 +268,8 @@ static void table_header(pnr_printer *p, const pnr_report *report)
     fprintf(p->stream, "%s\n", r.text);
 }
 
-/* Prints the line of echo i. truth: that of this echo, or NULL. Flags that exceed the width have a
- * line of their own. */
+/* Prints the line of echo i. truth: the true values of this echo, or NULL. Flags that do not fit
+ * the width are printed in a line of their own. */
 static void table_row(pnr_printer *p, const pnr_report *report, const pnr_report_truth *truth,
                       size_t i)
 {

@@ -17,7 +17,8 @@ typedef enum { PNR_PRINT_TABLE, PNR_PRINT_CSV, PNR_PRINT_JSON } pnr_print;
 /* name: "table", "csv" or "json", from an option. PNR_OK, or PNR_EUSAGE with these three names. */
 int pnr_print_find(const char *option, const char *name, pnr_print *out, pnr_error *error);
 
-/* The true values of an echo in a synthetic scene. NAN: the dwell has no target for the echo. */
+/* The true values of an echo in a synthetic scene. range_m and error_m are NAN if the dwell has no
+ * target for the echo. */
 typedef struct pnr_report_truth {
     unsigned target;
     double range_m;
@@ -30,7 +31,7 @@ typedef struct pnr_printer {
     pnr_print print;
     bool with_truth;
     bool has_begun;
-    char date[PNR_DATE_LEN]; /* UTC date of the table's times; "": times count from sample 0 */
+    char date[PNR_DATE_LEN]; /* UTC date in the header line; "": times are seconds since sample 0 */
     unsigned columns;        /* columns of the table in addition to those of every table */
     unsigned shown;          /* columns for which there is space */
     unsigned code_width;
@@ -40,11 +41,11 @@ void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool 
 
 /*
  * Prints one result.
- * - table: one line for each echo below a header line, both within 80 columns. The first column is
- *   UTC, or the seconds since sample 0. Numbers have the decimals that show two digits of their
- *   sigma. The header line is repeated with one more column when an echo first has a Doppler, a
- *   velocity or one of several codes, when a result first has a tracked zero delay, and with a new
- *   date. Where the columns are too wide, the least important ones are left out.
+ * - table: a header line, and a line for each echo, within 80 columns. The first column is UTC, or
+ *   the seconds since sample 0. Numbers have the decimals that show two digits of their sigma. A new
+ *   header line is printed at a new date, and when the table gets one more column: when an echo
+ *   first has a Doppler, a velocity or one of several codes, or a result first has a tracked zero
+ *   delay. If the columns are too wide, the least important columns are left out.
  * - csv: one row for each echo; a dwell without an echo has a row with empty fields.
  * - json: the range message in one line, without truth.
  *
