@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules between keys, which are checked after all keys are read. */
+/* Checks the rules between keys. All keys have been read before. */
 #include "base/clock.h"
 #include "config/keys.h"
 #include "engine/engine.h"
@@ -30,7 +30,7 @@ static int check_names(const pnr_config *config, pnr_error *error)
         if (*at <= ' ' || *at > '~' || *at == '/')
             return refuse(error, "stream.name = \"%s\": printable ASCII, without / or spaces",
                           name);
-    /* The name of an engine becomes part of the name of a module file. */
+    /* The name of the engine is part of the name of its module file. */
     if (!is_word(config->engine.name))
         return refuse(error, "engine.name = \"%s\": letters, digits, - and _ only; or auto",
                       config->engine.name);
@@ -42,7 +42,7 @@ static int check_names(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* True if |a| * times > b, without rounding. times is 1 or 2, b is not negative. */
+/* True if |a| * `times` > b, without rounding. `times` is 1 or 2; b is not negative. */
 static bool exceeds(pnr_rational a, int times, pnr_rational b)
 {
     __int128 left = (__int128)a.num * b.den, right = (__int128)b.num * a.den;
@@ -79,7 +79,7 @@ static int check_source(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Checks each code with the keys that it takes from [code]. */
+/* Checks each code, with the values of [code] for the keys that its section does not set. */
 static int check_codes(const pnr_config *config, pnr_error *error)
 {
     for (size_t c = 0; c < pnr_config_codes(config); c++) {
@@ -239,8 +239,8 @@ static int check_looks(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses a processing thread that spins on the processor of acquisition: the acquisition thread
- * would get no processor time. */
+/* Refuses a processing thread that spins on the processor of the acquisition thread, which would
+ * get no processor time. */
 static int check_realtime(const pnr_config *config, pnr_error *error)
 {
     const int cpu = config->realtime.processing_cpu;

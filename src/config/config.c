@@ -13,10 +13,10 @@
 
 enum {
     LINE_MAX_BYTES = 4096,
-    FILE_MAX_BYTES = 16 << 20 /* a limit, because /dev/zero has no end */
+    FILE_MAX_BYTES = 16 << 20 /* a limit, because a file such as /dev/zero has no end */
 };
 
-/* The current position in the input, for messages. */
+/* The current position in the input, for error messages. */
 typedef struct place {
     const char *name; /* path of the file, or "-s" */
     size_t line;      /* number of the line; 0: no line */
@@ -44,8 +44,9 @@ static int refuse_at(const place *at, int code, const char *format, ...)
 
 /* --- names --- */
 
-/* Returns the key that `name` means if it is a synonym, or a name without its unit: rate_hz for
- * "fs" or "rate". section: NULL searches all sections. Returns NULL if there is no such key. */
+/* Returns the key for a synonym, as "fs" for rate_hz, or for a name without its unit, as "rate".
+ * Searches one section, or all sections if `section` is NULL. Returns NULL if there is no such
+ * key. */
 static const pnr_key *guess_key(const char *section, const char *name)
 {
     const size_t n = strlen(name);
@@ -65,7 +66,7 @@ static const pnr_key *guess_key(const char *section, const char *name)
     return NULL;
 }
 
-/* Refuses an unknown key, and suggests another. title: the name of the section in the file;
+/* Refuses an unknown key, and suggests a known key. title: the name of the section in the file;
  * section: the name of the same section in pnr_config_sections. */
 static int refuse_key(const place *at, const char *title, const char *section, const char *name)
 {
@@ -113,7 +114,7 @@ static int find_section(const place *at, const char *name, section *out)
     return out->table ? PNR_OK : refuse_section(at, name);
 }
 
-/* Sets the key. The message of a refusal quotes the value. */
+/* Sets the key. If the value is refused, the error message quotes it. */
 static int assign_value(const place *at, pnr_config *config, const section *where,
                         const pnr_key *key, const char *value)
 {
@@ -140,8 +141,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Refuses control characters, because they would appear in messages, prints and topics. The
- * message does not quote the text, so that it stays one line. */
+/* Refuses control characters, because they would appear in messages, prints and topics. The error
+ * message does not quote the text, so that the message has one line. */
 static int refuse_control(const place *at, const char *text)
 {
     const char *end = text + strlen(text);
@@ -167,7 +168,7 @@ static char *trim_space(char *text)
     return text;
 }
 
-/* Cuts a comment off. A comment begins with # or ; at the start of `text` or after white space. */
+/* Removes a comment. It begins with # or ; at the start of `text` or after white space. */
 static void cut_comment(char *text)
 {
     for (size_t i = 0; text[i]; i++)
@@ -218,12 +219,12 @@ static int read_value(const place *at, char *text, bool has_comments, char **out
 
 /* --- a whole text --- */
 
-/* The sections and keys read so far from one text. A repeated section or key is refused. */
+/* The sections and keys that have been read from one text. A repeated section or key is refused. */
 typedef struct reader {
     place at;
     pnr_config *config;
-    section section;  /* the present section; its table is NULL before the first title */
-    size_t *key_line; /* [pnr_config_n_keys] line of each key in this section; 0: not set */
+    section section;  /* the present section; table is NULL before the first title */
+    size_t *key_line; /* [pnr_config_n_keys] line of each key of the section; 0: not set */
     section *seen;    /* [n_seen] sections read so far */
     size_t n_seen;
 } reader;
@@ -252,7 +253,7 @@ static int enter_section(reader *r, const char *name)
     return PNR_OK;
 }
 
-/* Reads "[name]", which only a comment may follow. */
+/* Reads "[name]". Only a comment may follow. */
 static int read_section(reader *r, char *line)
 {
     char *end = strchr(line, ']');
@@ -303,7 +304,7 @@ static int read_assignment(reader *r, char *line)
     return rc == PNR_OK ? assign_value(&r->at, r->config, &r->section, key, value) : rc;
 }
 
-/* Reads one line, which ends with a NUL at `length`. Refuses a NUL before that. */
+/* Reads one line. It ends with a NUL at index `length`. Refuses an earlier NUL. */
 static int read_line(reader *r, char *line, size_t length)
 {
     if (strlen(line) != length)
@@ -417,7 +418,7 @@ int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error)
     rc = find_section(&at, name, &where);
     if (rc == PNR_OK && !(key = pnr_key_find(where.table->name, dot + 1)))
         rc = refuse_key(&at, name, where.table->name, dot + 1);
-    /* On a command line a value may have quotes or none. It cannot have a comment. */
+    /* On a command line the value may have quotes, but no comment. */
     if (rc == PNR_OK)
         rc = read_value(&at, copy + (equals - assignment) + 1, false, &value);
     if (rc == PNR_OK)

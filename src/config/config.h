@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration. One table of keys drives parsing, checking, --print-config, --help and the
+/* The configuration. One table of keys defines parsing, checking, --print-config, --help and the
  * manual. */
 #ifndef PNR_CONFIG_H
 #define PNR_CONFIG_H
@@ -89,17 +89,16 @@ typedef struct pnr_target {
     double range_m;      /* range at sample 0 */
     double velocity_mps; /* radial velocity, positive towards the radar */
     double amplitude;    /* amplitude of the echo, full scale = 1; 0: computed from snr_db */
-    double snr_db;       /* SNR of one sample against echo.noise_rms; used if amplitude is 0 */
+    double snr_db;       /* SNR of one sample, relative to echo.noise_rms; used if amplitude is 0 */
     double phase_rad;    /* phase at sample 0 */
-    size_t code; /* n of the [code.<n>] that the target reflects; 1 if there is only [code] */
+    size_t code; /* n of [code.<n>], the code that the target reflects; 1 if there is only [code] */
     size_t data_bit_periods; /* periods of the code in one data bit; 0: no data */
     bool has_snr;
-    size_t number; /* n of the section's name; the array is sorted by n, and pnr_config_check
-                    * refuses missing numbers */
+    size_t number; /* n of [target.<n>]; the array is sorted by n */
 } pnr_target;
 
-/* One of several codes in the stream, section [code.<n>]. A member whose has_... is false takes the
- * value of [code]. */
+/* One of several codes in the stream, section [code.<n>]. If has_<member> is false, the member has
+ * the value of [code]. */
 typedef struct pnr_code_section {
     int type;      /* pnr_code_type */
     int component; /* pnr_component */
@@ -109,8 +108,7 @@ typedef struct pnr_code_section {
     char taps[PNR_TEXT_LEN], state[PNR_TEXT_LEN], path[PNR_PATH_LEN];
     bool has_type, has_degree, has_length, has_root, has_prn, has_index, has_seed, has_taps,
         has_state, has_component, has_invert, has_bits, has_tune_hz, has_path;
-    size_t number; /* n of the section's name; the array is sorted by it, and pnr_config_check
-                    * refuses missing numbers */
+    size_t number; /* n of [code.<n>]; the array is sorted by n */
 } pnr_code_section;
 
 /* One member for each key. The struct owns the arrays. */
@@ -122,47 +120,47 @@ typedef struct pnr_config {
         char input[PNR_PATH_LEN]; /* "-": stdin; "": no input; an address has a prefix */
         pnr_format format;        /* PNR_FORMAT_NONE: given by the extension of the file */
         pnr_rational rate_hz;
-        pnr_rational tune_hz; /* frequency that is mixed to zero before correlation */
+        pnr_rational tune_hz; /* frequency that is mixed to zero before the correlation */
         int spectrum;         /* pnr_spectrum */
         int layout;           /* pnr_layout */
-        size_t channels;      /* number of interleaved channels in a raw file */
+        size_t channels;      /* interleaved channels in a raw file */
         size_t channel;       /* the correlated channel, counted from 0 */
-        double centre_hz;     /* that a receiver is tuned to; 0: not given */
-        double gain_db;       /* of a receiver, when has_gain_db; else automatic */
+        double centre_hz;     /* frequency to which a receiver is tuned; 0: not given */
+        double gain_db;       /* gain of a receiver; automatic if has_gain_db is false */
         bool has_gain_db;
-        char gains[PNR_TEXT_LEN];   /* "LNA=20,VGA=10": of stages of a receiver; "": not set */
-        char antenna[PNR_TEXT_LEN]; /* name of the antenna; "": the receiver keeps its own */
-        double bandwidth_hz;        /* of the receiver's filter; 0: its own */
-        size_t device_channel;      /* of the receiver */
+        char gains[PNR_TEXT_LEN];   /* gains of stages, "LNA=20,VGA=10"; "": not set */
+        char antenna[PNR_TEXT_LEN]; /* name of the antenna; "": not changed */
+        double bandwidth_hz;        /* width of the receiver's filter; 0: not changed */
+        size_t device_channel;      /* channel of the receiver, from 0 */
         char clock_source[PNR_TEXT_LEN], time_source[PNR_TEXT_LEN];
         bool zmq_tags;                  /* messages of GNU Radio have stream tags */
-        char zmq_key[PNR_TEXT_LEN];     /* first part of their messages; "": any or none */
-        int udp_count;                  /* pnr_udp_count: what a plain datagram counts */
-        size_t udp_buffer;              /* bytes that the kernel keeps of datagrams */
-        size_t udp_reorder;             /* datagrams that may come before a missing one */
-        char vrt_stream[PNR_TEXT_LEN];  /* stream of VITA-49; "": that of the first packet */
-        int vrt_place;                  /* pnr_vrt_place: what places the packets of VITA-49 */
+        char zmq_key[PNR_TEXT_LEN];     /* first part of GNU Radio's messages; "": any or none */
+        int udp_count;                  /* pnr_udp_count: unit of the number in a datagram */
+        size_t udp_buffer;              /* bytes of datagrams that the kernel keeps */
+        size_t udp_reorder;             /* datagrams after a missing one before it counts as lost */
+        char vrt_stream[PNR_TEXT_LEN];  /* stream id of VITA-49; "": the id of the first packet */
+        int vrt_place;                  /* pnr_vrt_place: packets are placed by time or count */
         char start_time[PNR_TEXT_LEN];  /* UTC of sample 0; "": not known */
         int pace;                       /* pnr_pace */
-        char recording[PNR_TEXT_LEN];   /* of a SigMF collection; "": the only one */
-        bool follow;                    /* waits for more files at the end of a recording */
+        char recording[PNR_TEXT_LEN];   /* recording of a SigMF collection; "": the only one */
+        bool follow;                    /* wait for more files at the end of a recording */
         size_t chunk;                   /* samples per read; 0: chosen by the program */
-        size_t first_sample, n_samples; /* the part of a recording whose dwells are processed;
-                                         * n_samples 0: to the end */
+        size_t first_sample, n_samples; /* the part of a recording in which dwells begin; n_samples
+                                         * 0: to the end */
         pnr_run *lost; /* [n_lost] runs of positions that the recorder lost and the file does not
-                        * contain: not empty, ascending, and with samples between them */
+                        * contain: not empty, ascending, and with other samples between two runs */
         size_t n_lost;
     } source;
     struct {
         char output[PNR_PATH_LEN]; /* alsa:DEVICE; "": nothing is transmitted */
-        double amplitude;          /* the largest of the waveform, full scale = 1 */
-        int channel;               /* that plays the waveform, counted from 0; -1: all */
+        double amplitude;          /* largest amplitude of the waveform, full scale = 1 */
+        int channel;               /* channel that plays the waveform, counted from 0; -1: all */
     } transmit;
     struct {
         int type; /* pnr_code_type */
         size_t degree;
-        char taps[PNR_TEXT_LEN];  /* "10,3"; "": the fewest taps of a primitive polynomial */
-        char state[PNR_TEXT_LEN]; /* "0000000001", the first bits; "": all ones */
+        char taps[PNR_TEXT_LEN];  /* "10,3"; "": a primitive polynomial with the fewest taps */
+        char state[PNR_TEXT_LEN]; /* "0000000001": the first bits; "": all ones */
         size_t length;
         size_t root;
         size_t prn;
@@ -170,7 +168,7 @@ typedef struct pnr_config {
         size_t index;
         size_t seed;
         bool invert;          /* changes the sign of every chip */
-        size_t bits;          /* periods of the code in a bit of data; 0: no data */
+        size_t bits;          /* periods of the code in a data bit; 0: no data */
         bool has_bits;        /* false: the type of the code gives the value of `bits` */
         pnr_rational tune_hz; /* carrier of this code relative to source.tune_hz */
         char path[PNR_PATH_LEN];
@@ -217,23 +215,23 @@ typedef struct pnr_config {
         size_t oversample;
         int cfar;                               /* pnr_cfar_kind of plan.h */
         int cfar_axis;                          /* pnr_cfar_axis of plan.h */
-        size_t cfar_guard, cfar_training;       /* cells on either side of the tested cell */
-        size_t exclusion_cells, exclusion_rows; /* no weaker cell within this distance is an echo */
-        size_t subtract; /* number of further searches, each without the echoes found so far */
+        size_t cfar_guard, cfar_training;       /* cells on each side of the tested cell */
+        size_t exclusion_cells, exclusion_rows; /* a weaker cell within this distance is no echo */
+        size_t subtract; /* further searches, each without the echoes found so far */
         size_t threads;  /* threads that detect echoes; 0: one for each core */
     } detector;
     struct {
         char name[PNR_TEXT_LEN];
         char method[PNR_TEXT_LEN];
-        pnr_devices device;   /* the GPUs; n = 0: all */
-        size_t depth;         /* greatest number of submits in flight */
+        pnr_devices device;   /* GPUs; n = 0: all */
+        size_t depth;         /* greatest number of unfinished submits */
         size_t batch;         /* greatest number of dwells in a submit; 0: chosen by the program */
         size_t threads;       /* threads of the cpu engine; 0: one for each core */
         int wait;             /* pnr_wait */
-        double deadline;      /* age at which a result is late, s; 0: one dwell of a live stream,
-                               * else none */
+        double deadline;      /* age at which a result is late, s; 0: one dwell for a live stream,
+                               * else no deadline */
         int isolate;          /* pnr_isolate */
-        double deadline_hang; /* time without progress after which a worker is lost, s */
+        double deadline_hang; /* time without progress after which a worker is killed, s */
     } engine;
     struct {
         double seconds; /* length in time; 0: chosen by the program */
@@ -248,7 +246,7 @@ typedef struct pnr_config {
     } realtime;
     struct {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
-        bool expose;                 /* true: may bind beyond loopback without CURVE */
+        bool expose;                 /* true: other machines may connect without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
         char curve_clients[PNR_PATH_LEN]; /* folder of public keys; "": any key may subscribe */
         size_t max_subscribers;           /* connections */
@@ -257,17 +255,17 @@ typedef struct pnr_config {
         char gnuradio[PNR_TEXT_LEN]; /* endpoint of profiles and maps for GNU Radio; "": none */
         size_t high_water;           /* messages kept for a slow subscriber */
         double wait_s;               /* longest wait for a first subscriber */
-        double linger_s;             /* longest wait at the end for the last messages to leave */
+        double linger_s;             /* longest wait at the end until the last messages are sent */
     } publisher;
     struct {
         char samples[PNR_PATH_LEN]; /* "": none; a folder, or the name of a recording */
         char results[PNR_PATH_LEN]; /* "": none */
-        double buffer_s;            /* longest pause of the disk without a loss */
+        double buffer_s;            /* longest pause of the disk that loses no samples */
         double rotate_s;            /* most seconds of a recording; 0: no limit */
-        size_t rotate_bytes;        /* most bytes of its samples; 0: no limit */
-        double pre_trigger_s;       /* recorded before an event; 0: everything is recorded */
-        double post_trigger_s;      /* recorded after an event */
-        double trigger_snr_db; /* least SNR of an echo that is an event, when has_trigger_snr_db */
+        size_t rotate_bytes;        /* most bytes of the samples of a recording; 0: no limit */
+        double pre_trigger_s;       /* time recorded before an event; 0: records everything */
+        double post_trigger_s;      /* time recorded after an event */
+        double trigger_snr_db; /* least SNR of an echo that is an event, if has_trigger_snr_db */
         bool has_trigger_snr_db;
         bool trigger_loss; /* a loss is an event */
     } recorder;
@@ -279,55 +277,55 @@ typedef struct pnr_config {
         double leak_amplitude;     /* amplitude of the direct path at range 0 */
         double cw_hz;
         double cw_amplitude;
-        double clock_ppm; /* relative error of the sampling clock against that of the transmitter */
+        double clock_ppm;       /* error of the sampling clock against the transmitter's clock */
         double phase_noise_rad; /* rms of the oscillator's random walk in one second */
         double iq_gain_db, iq_phase_rad;
         double dc_amplitude, dc_phase_rad;
-        pnr_run *slips; /* [n_slips] runs of samples that the receiver loses unseen, ascending */
+        pnr_run *slips; /* [n_slips] runs of samples that the receiver loses without a report */
         size_t n_slips;
         size_t bits; /* bits of the ADC; 0: the bits of the format */
     } echo;
-    pnr_code_section *codes; /* [n_codes]; if there are none, [code] is the only code */
+    pnr_code_section *codes; /* [n_codes]; n_codes = 0: [code] is the only code */
     size_t n_codes;
     pnr_target *targets; /* [n_targets] */
     size_t n_targets;
 } pnr_config;
 
-/* Fills every key with its default. Call pnr_config_clear at the end. */
+/* Sets every key to its default. The caller ends with pnr_config_clear, which frees the arrays. */
 void pnr_config_init(pnr_config *config);
 void pnr_config_clear(pnr_config *config);
 
-/* Reads an INI file; its values replace the present ones. PNR_ENOINPUT: the file cannot be opened.
- * PNR_ECONFIG: unknown or repeated key or section, text after a value, a value out of range, a NUL
- * byte, a line over 4096 bytes, a directory. The message is "file:line: ..." with the value and the
- * nearest known name. */
+/* Reads an INI file; its values replace the present values. Returns PNR_OK; PNR_ENOINPUT: the file
+ * cannot be opened; PNR_ECONFIG: an unknown or repeated key or section, text after a value, a value
+ * out of range, a NUL byte, a line over 4096 bytes, a directory. The message is "file:line: ..."
+ * with the value and the nearest known name. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
-/* Reads the text of an INI file from memory. Error messages call this text `name`. */
+/* Reads the text of an INI file from memory. name: stands for the path in error messages. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
                      pnr_error *error);
-/* Sets one key to a new value. The assignment is "section.key=value", as after -s. */
+/* Sets one key. assignment: "section.key=value", as after the option -s. */
 int pnr_config_set(pnr_config *config, const char *assignment, pnr_error *error);
 
 /* Returns the number of codes in the stream: n_codes, or 1 if there are no [code.<n>] sections. */
 size_t pnr_config_codes(const pnr_config *config);
-/* Sets *out to a configuration whose only code is code c of config, counted from 0. config still
- * owns the arrays of *out. */
+/* Copies config to *out with only one code, code c, counted from 0. The arrays of *out still belong
+ * to config. */
 void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
 
 /* Checks the rules between keys. Each program calls it once, after all keys are read. Returns
  * PNR_OK or PNR_ECONFIG. */
 int pnr_config_check(const pnr_config *config, pnr_error *error);
 
-/* A part of the configuration: one key, or, if key is NULL, all keys of a section. "code.n" means
- * all of [code.1], [code.2] ... The section must exist. */
+/* A part of the configuration: one key of a section, or all its keys if `key` is NULL. Section
+ * "code.n" means [code.1], [code.2] and so on. The section must exist. */
 typedef struct pnr_config_part {
     const char *section, *key;
 } pnr_config_part;
-/* Hash of the values of these parts: FNV-1a of 64 bits over their names and texts. Another version
- * of the program may give another hash. */
+/* Returns a hash of the values of these parts: FNV-1a of 64 bits over their names and texts.
+ * Another version of the program may return another hash. */
 uint64_t pnr_config_hash(const pnr_config *config, const pnr_config_part *parts, size_t n_parts);
 
-/* Prints every key with its present value, as an INI file that reads back to the same
+/* Prints every key with its present value, as an INI file. The file reads back to the same
  * configuration. */
 void pnr_config_print(const pnr_config *config, FILE *stream);
 /* Prints every key with default, unit, range and one sentence: the text of config/pnradar.conf. */

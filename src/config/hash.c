@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash of chosen values of the configuration. It shows whether a file was made with other
+/* A hash of chosen values of the configuration. It shows whether a file was made with the same
  * values. */
 #include "config/keys.h"
 

@@ -52,7 +52,7 @@ const pnr_section pnr_config_sections[] = {
 #define CODE(member, type_, help_)                                                                 \
     .section = "code.n", .name = #member, .type = PNR_KEY_##type_, AT(pnr_code_section, member),   \
     .given = offsetof(pnr_code_section, has_##member), .initial = "", .help = help_
-/* The words of a choice, in the order of its enum in config.h or plan.h. */
+/* The words of a choice, in the order of the enum in config.h or plan.h. */
 #define WORDS(...)                                                                                 \
     .choices = (const char *const[])                                                               \
     {                                                                                              \
@@ -62,7 +62,7 @@ const pnr_section pnr_config_sections[] = {
 #define ABOVE(from) .min = (from), .max = INFINITY, .open = PNR_OPEN_MIN
 #define FROM(from) .min = (from), .max = INFINITY
 
-/* The keys, in the order of the sections above. All printed lists have this order. */
+/* The keys, in the order of pnr_config_sections. All printed lists have this order. */
 const pnr_key pnr_config_keys[] = {
     {KEY(stream, name, TEXT, "pnradar",
          "Name of this stream in every topic and message: printable, without spaces or slashes.")},

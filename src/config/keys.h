@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of configuration keys, their sections, and the values of each type. */
+/* The table of configuration keys, their sections, and functions for values of each type. */
 #ifndef PNR_CONFIG_KEYS_H
 #define PNR_CONFIG_KEYS_H
 
@@ -16,7 +16,7 @@ typedef enum {
     PNR_KEY_INT,      /* int, may be negative */
     PNR_KEY_BYTES,    /* size_t; the text may end in K, M or G */
     PNR_KEY_DOUBLE,   /* double */
-    PNR_KEY_RATIONAL, /* pnr_rational; {0, 0}: empty text, if the default is empty too */
+    PNR_KEY_RATIONAL, /* pnr_rational; {0, 0}: empty text, allowed if the default is empty */
     PNR_KEY_CHOICE,   /* int: index into choices */
     PNR_KEY_YES_NO,   /* bool */
     PNR_KEY_FORMAT,   /* pnr_format; "auto" is PNR_FORMAT_NONE */
@@ -25,7 +25,7 @@ typedef enum {
     PNR_KEY_RUNS      /* pnr_run *; the number of runs is a size_t at the offset `also` */
 } pnr_key_type;
 
-/* The ends of a range that the range does not include. */
+/* The ends that a range excludes. */
 enum { PNR_OPEN_MIN = 1, PNR_OPEN_MAX = 2 };
 
 typedef struct pnr_key {
@@ -35,27 +35,27 @@ typedef struct pnr_key {
     size_t offset;              /* offset in pnr_config, or in an item of a numbered section */
     size_t size;                /* bytes of the member */
     size_t also;                /* offset of the second member that the type needs */
-    size_t given;               /* offset of a bool that tells if the value is set; 0: no bool */
+    size_t given;               /* offset of a bool: the value is set; 0: there is no such bool */
     const char *unit;           /* NULL: no unit */
     const char *initial;        /* the default as text */
     double min, max;            /* both 0: any value; max INFINITY: no upper end */
-    unsigned open;              /* PNR_OPEN_... of the ends that are excluded */
+    unsigned open;              /* PNR_OPEN_... flags */
     const char *const *choices; /* words, NULL-terminated, in the order of the enum */
     const char *help;           /* one sentence */
 } pnr_key;
 
 extern const pnr_key pnr_config_keys[];
 extern const size_t pnr_config_n_keys;
-/* Returns the key `name` of this section; if section is NULL, of any section. NULL: not found. */
+/* Returns the key `name` of a section, or of any section if `section` is NULL. NULL: not found. */
 const pnr_key *pnr_key_find(const char *section, const char *name);
-/* Returns the key of this section after `key`, or the first one when `key` is NULL. Returns NULL
- * after the last one. */
+/* Returns the key that follows `key` in its section, or the first key of the section if `key` is
+ * NULL. Returns NULL after the last key. */
 const pnr_key *pnr_key_next(const char *section, const pnr_key *key);
-/* Returns the present value of a PNR_KEY_CHOICE key as the word that a configuration has for it.
- * The section must not be a numbered one. */
+/* Returns the word for the present value of a key of type PNR_KEY_CHOICE. The section must not be
+ * numbered. */
 const char *pnr_config_word(const pnr_config *config, const char *section, const char *name);
 
-/* The sections in the order of the table; the last one has a NULL name. The numbered section
+/* The sections, in the order of the table. The last one has a NULL name. The numbered section
  * "target.n" stands for [target.1], [target.2] and so on. */
 typedef struct pnr_section {
     const char *name;
@@ -67,43 +67,44 @@ typedef struct pnr_section {
 extern const pnr_section pnr_config_sections[];
 
 enum { PNR_SECTION_LEN = 32 };
-/* Writes "stream" or "target.3", or "target.n" for number 0. Returns out. */
+/* Writes the title of a section: "stream", "target.3", or "target.n" for number 0. Returns out. */
 char *pnr_section_title(const pnr_section *section, size_t number, char out[PNR_SECTION_LEN]);
 const pnr_section *pnr_section_of(const pnr_key *key);
-/* Returns the section with this name in a file; *number: n of a numbered section. NULL: not
+/* Returns the section that a file calls `name`. *number: n of a numbered section. NULL: not
  * found. */
 const pnr_section *pnr_section_find(const char *name, size_t *number);
-/* Returns item `number` of a numbered section; a new item has the defaults. NULL: no memory. */
+/* Returns the item of a numbered section that has this number. Adds an item with the defaults if
+ * there is none. NULL: no memory. */
 void *pnr_section_add(const pnr_section *section, pnr_config *config, size_t number);
-/* Sets defaults. If `numbered` is a section, base is an item of that section. If it is NULL, base
- * is a pnr_config, and all sections that are not numbered get their defaults. */
+/* Sets the defaults. If `numbered` is a section, `base` is an item of that section. If
+ * `numbered` is NULL, `base` is a pnr_config, and only the sections that are not numbered get
+ * their defaults. */
 void pnr_section_reset(const pnr_section *numbered, void *base);
 /* Returns item i of the array of a numbered section. */
 const void *pnr_section_item(const pnr_section *section, const pnr_config *config, size_t i);
 
 enum {
-    PNR_VALUE_MAX = 4000, /* greatest number of bytes of a value, so that every value fits in a line
-                           * of a file */
+    PNR_VALUE_MAX = 4000, /* most bytes of a value; every value fits in a line of a file */
     PNR_WHY_LEN = 320
 };
 
 /* Reads the value of a key from text and stores it in *base, a pnr_config or an item of a numbered
- * section. PNR_OK; on PNR_ECONFIG or PNR_ENOMEMORY `why` gets the reason, and *base is
- * unchanged. */
+ * section. Returns PNR_OK, PNR_ECONFIG or PNR_ENOMEMORY. After an error `why` has the reason, and
+ * *base is unchanged. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
-/* Writes the value as a text from which pnr_value_parse reads the same value; "" if the key has no
- * value. Returns out. */
+/* Writes the value as a text, "" if the key has no value. pnr_value_parse reads the same value from
+ * the text. Returns out. */
 char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1]);
-/* Writes the values that a key allows, as "1 to 64", "more than 0", "iq | channels" or "yes | no";
- * "" if all are allowed. Returns out. */
+/* Writes the values that a key allows, as "1 to 64", "more than 0", "iq | channels" or "yes | no".
+ * Writes "" if all values are allowed. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 
 /* The optimal string alignment distance: insertions, deletions, replacements and swaps of
  * neighbouring letters. Only the first 63 bytes of a name count. */
 size_t pnr_name_distance(const char *a, const char *b);
-/* Returns the name that pnradar has for a word of other programs or of textbooks: "m-sequence" for
- * "mls" as the value of code.type, "rate_hz" for "fs" as a key of source (key: NULL). Ignores the
- * case of the word. NULL: the word is not known. */
+/* Returns the name in pnradar for a word of other programs or of textbooks: "m-sequence" for the
+ * value "mls" of code.type, "rate_hz" for the key "fs" of [source]. key: NULL if the word is a key.
+ * Ignores the case of the word. NULL: the word is not known. */
 const char *pnr_name_synonym(const char *section, const char *key, const char *word);
 
 #endif

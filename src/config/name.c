@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Suggests a name for an unknown one: the name that a synonym means, or the nearest name. */
+/* Suggests a name for an unknown name: the meaning of a synonym, or the nearest name. */
 #include "config/keys.h"
 
 #include <string.h>
@@ -36,8 +36,8 @@ size_t pnr_name_distance(const char *a, const char *b)
     return row[n_b];
 }
 
-/* Words of other programs, and the name that pnradar has for them. `scope` is a section if the
- * words mean a key, or a key if the words mean a value of that key. */
+/* Words of other programs, and the names that pnradar uses for them. `scope` is a section if the
+ * words mean keys, or a key if the words mean values of that key. */
 static const struct synonym {
     const char *scope, *words, *ours; /* words: NULL means any */
 } synonyms[] = {
@@ -87,7 +87,7 @@ static const struct synonym {
     {"engine.name", "fftw host", "cpu"},
 };
 
-/* True if the list, whose words are separated by spaces, contains the word. Ignores case. */
+/* True if the list contains the word. Spaces separate the words of the list. Ignores case. */
 static bool has_word(const char *list, const char *word)
 {
     const size_t length = strlen(word);

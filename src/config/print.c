@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The configuration as text: its present values, the reference file, and the list of the manual. */
+/* Prints the configuration: its present values, the reference file, or the list of the manual. */
 #include "config/keys.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ void pnr_config_print(const pnr_config *config, FILE *stream)
     }
 }
 
-/* Writes the unit and the range, as "Hz, more than 0"; "" if the key has neither. */
+/* Writes the unit and the range of a key, as "Hz, more than 0", or "" if the key has neither. */
 static const char *describe_key(const pnr_key *key, char out[PNR_WHY_LEN])
 {
     char range[PNR_WHY_LEN];
@@ -47,7 +47,7 @@ static const char *describe_key(const pnr_key *key, char out[PNR_WHY_LEN])
     return out;
 }
 
-/* Prints the text as a comment. A list of words that is too long for one line continues after a
+/* Prints the text as a comment. Breaks a list of words that is too long for one line after a
  * "|". */
 static void print_comment(const char *text, FILE *stream)
 {
@@ -92,7 +92,7 @@ void pnr_config_print_reference(FILE *stream)
     }
 }
 
-/* Prints literal text for mdoc: no macro, no escape, no typographic hyphen. */
+/* Prints literal text for mdoc, without macros, escapes and typographic hyphens. */
 static void print_escaped(const char *text, FILE *stream)
 {
     for (; *text; text++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sections of the configuration: their names, and the arrays of the numbered ones. */
+/* Sections of the configuration: their names, and the arrays of numbered sections. */
 #include "config/keys.h"
 
 #include <stdlib.h>
@@ -32,7 +32,8 @@ const pnr_section *pnr_section_of(const pnr_key *key)
     return s;
 }
 
-/* Returns 12 for the name "target.12" and the section "target.n"; 0 for another name. */
+/* Returns the number in the name of a numbered section: 12 for "target.12" in the section
+ * "target.n". Returns 0 for another name. */
 static size_t number_of(const pnr_section *table, const char *name)
 {
     const size_t prefix = strlen(table->name) - 1;
@@ -59,7 +60,7 @@ void pnr_section_reset(const pnr_section *numbered, void *base)
 {
     char why[PNR_WHY_LEN];
 
-    /* The result is ignored: a test checks that every default is valid. */
+    /* Ignores the result: a test checks that every default is valid. */
     for (size_t i = 0; i < pnr_config_n_keys; i++) {
         const pnr_key *key = &pnr_config_keys[i];
         const pnr_section *of = pnr_section_of(key);

@@ -36,7 +36,7 @@ static const struct suffix {
 } suffixes[] = {{'G', 30}, {'M', 20}, {'K', 10}, {0, 0}};
 
 /* Reads [+-] digits [. digits] [e [+-] digits]. Digits may be missing on one side of the point.
- * Returns false for any other text. errno is as strtod sets it. newlocale of "C" cannot fail,
+ * Returns false for any other text. Sets errno as strtod does. newlocale cannot fail for "C",
  * because it returns a constant object. */
 static bool read_decimal(const char *text, double *value)
 {
@@ -48,7 +48,7 @@ static bool read_decimal(const char *text, double *value)
     return end > text && text[strspn(text, "0123456789.+-eE")] == '\0' && *end == '\0';
 }
 
-/* Writes value with the fewest digits, 15 to 17, that read back to the same value. */
+/* Writes the value with the fewest digits, 15 to 17, from which strtod reads the same value. */
 static void format_double(double value, char *out)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
@@ -80,8 +80,8 @@ static bool has_prefixes(const char *unit)
     return false;
 }
 
-/* Finds the exponent of 10 that "kHz", "ksps" or "k" means for a key in Hz. Only k, M and G may
- * stand alone, because "10 m" can be metres, minutes or milliseconds. */
+/* Finds the power of 10 that a word such as "kHz", "ksps" or "k" means for a key in Hz. Only k, M
+ * and G may lack the unit, because "10 m" can be metres, minutes or milliseconds. */
 static bool find_exponent(const char *unit, const char *word, int *exponent)
 {
     for (size_t i = 0; i < (has_prefixes(unit) ? sizeof prefixes / sizeof prefixes[0] : 1); i++) {
@@ -99,7 +99,7 @@ static bool find_exponent(const char *unit, const char *word, int *exponent)
 }
 
 /* Writes the number without its unit: "2.4e6" for "2.4 MHz", "40e6/3" for "40/3 M". The prefix
- * becomes an exponent in the text, so that nothing is rounded. A text without a unit is copied
+ * becomes an exponent in the text, so nothing is rounded. Copies a text without a unit
  * unchanged. */
 static int remove_unit(const pnr_key *key, const char *text, char out[PNR_VALUE_MAX + 16],
                        char *why)
@@ -187,7 +187,7 @@ static int refuse_range(const pnr_key *key, char why[PNR_WHY_LEN])
 
 /* --- one reader for each type of key --- */
 
-/* One key of one configuration. */
+/* A key and its value in one configuration. */
 typedef struct member {
     const pnr_key *key;
     void *field, *also; /* the members at key->offset and key->also */
@@ -212,7 +212,7 @@ static int parse_time(const member *to, const char *text)
     return parse_text(to, text);
 }
 
-/* Reads digits only; *end: the text after the digits. */
+/* Reads digits. *end: the text after the digits. */
 static int parse_digits(const char *text, const char **end, uint64_t *out, char *why)
 {
     char *after;
@@ -235,8 +235,8 @@ static unsigned shift_of(const pnr_key *key, char letter)
     return key->type == PNR_KEY_BYTES ? suffix->shift : 0;
 }
 
-/* Refuses a text that does not begin with a digit. to->why already has a reason, which a better one
- * may replace. */
+/* Refuses a text that does not begin with a digit. to->why already has a reason. The function
+ * replaces it if it finds a better one. */
 static int refuse_whole(const member *to, const char *text)
 {
     const pnr_key *key = to->key;
@@ -251,7 +251,7 @@ static int refuse_whole(const member *to, const char *text)
                : PNR_ECONFIG;
 }
 
-/* Reads all types of whole numbers. Only an int may be negative. */
+/* Reads whole numbers of all types. Only an int may be negative. */
 static int parse_whole(const member *to, const char *text)
 {
     const pnr_key *key = to->key;
@@ -501,7 +501,7 @@ int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[P
 
 /* --- values to text --- */
 
-/* Quotes a text only when it needs quotes, so that most lines look as people write them. */
+/* Writes a text. Quotes it only if it needs quotes. */
 static void format_text(const char *text, char *out)
 {
     const bool is_quoted = strpbrk(text, " \t\"#;") != NULL;
@@ -525,8 +525,8 @@ static void format_bytes(size_t value, char out[PNR_VALUE_MAX + 1])
     snprintf(out, PNR_VALUE_MAX + 1, "%zu%.1s", value >> suffix->shift, &suffix->letter);
 }
 
-/* Writes runs as "first+count,...". Without spaces the result is never longer than the text that
- * was read, so the result fits in a line. */
+/* Writes runs as "first+count,...". The result has no spaces and is never longer than the text that
+ * was read, so it fits in a line. */
 static void format_runs(const pnr_run *runs, size_t n, char out[PNR_VALUE_MAX + 1])
 {
     size_t used = 0;

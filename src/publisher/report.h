@@ -42,8 +42,8 @@ void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool 
 /*
  * Prints one result.
  * - table: a header line, and a line for each echo, within 80 columns. The first column is UTC, or
- *   the seconds since sample 0. Numbers have the decimals that show two digits of their sigma. A new
- *   header line is printed at a new date, and when the table gets one more column: when an echo
+ *   the seconds since sample 0. Numbers have the decimals that show two digits of their sigma. A
+ *   new header line is printed at a new date, and when the table gets one more column: when an echo
  *   first has a Doppler, a velocity or one of several codes, or a result first has a tracked zero
  *   delay. If the columns are too wide, the least important columns are left out.
  * - csv: one row for each echo; a dwell without an echo has a row with empty fields.
