@@ -70,8 +70,8 @@ static void add_part(pnr_text *text, const char *before, uint64_t value, const c
     pnr_text_add(text, name);
 }
 
-/* Writes a sum such as "41943 samples = 40960 used + 983 skipped tail". Leaves out parts that are
- * 0, except the first. */
+/* Writes a sum such as "41943 samples = 40960 used + 983 skipped tail". Omits parts that are 0,
+ * except the first part. */
 static void add_sum(pnr_text *text, const char *before, uint64_t total, const char *noun,
                     const part *parts, size_t n)
 {

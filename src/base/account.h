@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The account: how each sample, window and result was used or lost. Its sums hold at every exit. */
+/* The account: how each sample, window and result was used or lost. Its three sums hold at every
+ * exit. */
 #ifndef PNR_ACCOUNT_H
 #define PNR_ACCOUNT_H
 
@@ -22,7 +23,7 @@
     X(processed) X(dropped_engine_error) X(dropped_shutdown) X(refused_too_much_lost)
 #define PNR_ACCOUNT_RESULTS(X) X(sent) X(unsent_publish_refused) X(unsent_queue_full)
 
-/* All fields, in the order that messages use. */
+/* All counts, in the order of the messages. */
 #define PNR_ACCOUNT_FIELDS(X)                                                                      \
     X(positions)                                                                                   \
     PNR_ACCOUNT_SAMPLES(X)                                                                         \
@@ -30,8 +31,8 @@
     PNR_ACCOUNT_WINDOWS(X)                                                                         \
     X(results)                                                                                     \
     PNR_ACCOUNT_RESULTS(X)                                                                         \
-    X(n_clipped)          /* samples at either end of the range of the ADC: not a loss */          \
-    X(n_nonfinite)        /* samples that are NaN or Inf; lost_source contains them */             \
+    X(n_clipped)          /* samples at an end of the range of the ADC: not a loss */              \
+    X(n_nonfinite)        /* samples that are NaN or Inf; lost_source includes them */             \
     X(deadline_missed)    /* results after their deadline: not a loss */                           \
     X(unrecorded_samples) /* samples that [recorder] could not record */                           \
     X(unrecorded_results) /* results that [recorder] could not record */
@@ -44,9 +45,9 @@ typedef struct pnr_account {
 
 /* Adds each count of `more` to *account. */
 void pnr_account_add(pnr_account *account, const pnr_account *more);
-/* True when the three sums hold. */
+/* True if the three sums hold. */
 bool pnr_account_closes(const pnr_account *account);
-/* True when nothing was lost, refused, dropped, unsent or unrecorded. */
+/* True if nothing was lost, refused, dropped, unsent or unrecorded. */
 bool pnr_account_lossless(const pnr_account *account);
 /* Writes the account as one line for people and logs. Returns out. */
 char *pnr_account_format(const pnr_account *account, char *out, size_t size);

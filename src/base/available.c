@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads from files of the kernel how much memory is available. */
+/* Reads the available memory from files of the kernel. */
 #include "base/available.h"
 
 #include <limits.h>
@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the number after `name` in a line of the file, or infinity if no line has one. */
+/* Returns the number after `name` in a line of the file. Returns infinity if no line has such a
+ * number. */
 static double read_number(const char *path, const char *name)
 {
     FILE *file = fopen(path, "re");
@@ -24,8 +25,8 @@ static double read_number(const char *path, const char *name)
     return number;
 }
 
-/* Fills path, of `size` bytes, with the folder of this process's control group (version 2), or with
- * the folder of all groups. */
+/* Writes the folder of this process's control group (version 2) to `path`, which has `size` bytes.
+ * Writes the folder of all groups if the process has no group. */
 static void find_group(char *path, size_t size)
 {
     FILE *file = fopen("/proc/self/cgroup", "re");
@@ -52,8 +53,9 @@ static double read_group(const char *group, const char *file, const char *name)
     return read_number(path, name);
 }
 
-/* Returns what the limits of a service or container, and of the groups that it is in, leave. A file
- * says "max" if there is no limit. The system drops pages of files when memory is short. */
+/* Returns the bytes that remain below the limits of the process's group and of the groups that
+ * contain it. Without a limit the file contains "max", and the bytes are infinite. Inactive pages
+ * of files count as free, because the system drops them when memory is short. */
 static double group_available(void)
 {
     char group[PATH_MAX + 64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Complex numbers of C11, for files that nvcc does not compile. */
+/* Functions of complex numbers of C11, for files that nvcc does not compile. */
 #ifndef PNR_COMPLEX_H
 #define PNR_COMPLEX_H
 
@@ -25,7 +25,7 @@ static inline double complex pnr_cis(double angle)
     return CMPLX(cos(angle), sin(angle));
 }
 
-/* exp(2 pi i j / n) for any j, as exact as pnr_transform_root. */
+/* exp(2 pi i j / n) for any j, with the accuracy of pnr_transform_root. */
 static inline double complex pnr_root(int64_t j, size_t n)
 {
     const int64_t rest = j % (int64_t)n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors with an explanation, and the table of codes, names, texts and exit statuses. The list in
- * error.h fills the table. */
+/* Errors with an explanation, and the table of their codes, names, texts and exit statuses. The
+ * list in error.h defines the table. */
 #include "base/error.h"
 
 #include "base/text.h"
@@ -34,8 +34,8 @@ static const entry *find_code(int code)
 
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 {
-    /* The text is written here first, because the arguments may point into error->text: an error
-     * often quotes its own cause. */
+    /* The text is written to this copy first, because the arguments may point into error->text: an
+     * error often quotes its own cause. */
     char text[sizeof((pnr_error *)0)->text];
     int saved_errno = errno;
     va_list arguments;
@@ -47,7 +47,7 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
         snprintf(text, sizeof text, "%s", pnr_error_text(code));
     va_end(arguments);
 
-    /* A file name may contain line breaks and commands to the terminal. */
+    /* A file name may contain line breaks and control sequences of the terminal. */
     size_t length = strlen(text);
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
         text[--length] = '\0';
@@ -59,7 +59,7 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
     return code;
 }
 
-/* Writes advice for a failed call on a file; "" if there is none for this error. */
+/* Writes advice for a failed call on a file, or "" if there is no advice for this errno. */
 static void advise(const char *path, int number, char *out, size_t size)
 {
     static const struct {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* One list of all errors gives their codes, their texts and the exit status of the programs. */
+/* One list of all errors defines their codes, their texts and the exit statuses of the programs. */
 #ifndef PNR_ERROR_H
 #define PNR_ERROR_H
 
 #include <stddef.h>
 
 /*
- * X(name, value, exit status, text)
- * EAGAIN: the same call may succeed soon. EEND: the stream has ended, and the call cannot succeed
- * again. The exit statuses are those of sysexits.h. 75 means that the GPU was lost; a supervisor
- * then restarts the program. One status is not in this list: PNR_EXIT_LOST.
+ * Each row is X(name, value, exit status, text). EAGAIN: the same call may succeed soon. EEND: the
+ * stream has ended, and later calls fail too. The exit statuses are as in sysexits.h. 75 means that
+ * the GPU was lost; a supervisor then restarts the program. PNR_EXIT_LOST is the only exit status
+ * that is not in this list.
  */
 #define PNR_ERRORS(X)                                                                              \
     X(OK, 0, 0, "done")                                                                            \
@@ -34,9 +34,9 @@ enum {
 #undef PNR_ERROR_ENUM
 };
 
-enum { PNR_EXIT_LOST = 3 }; /* exit status with --strict: finished, but something was lost */
+enum { PNR_EXIT_LOST = 3 }; /* exit status with --strict: something was lost */
 
-/* An error with an explanation: the code, and one line with the wrong value. Owner: the caller. */
+/* An error with an explanation: the code, and a line with the wrong value. The caller owns it. */
 typedef struct pnr_error {
     int code;       /* a PNR_E..., or PNR_OK */
     char text[512]; /* one line, no trailing newline */
@@ -45,16 +45,16 @@ typedef struct pnr_error {
 /* Fills *error (may be NULL) and returns code, for use as `return pnr_error_set(...)`. */
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* As pnr_error_set, with PNR_ECONFIG: the code of a refused configuration. */
+/* Like pnr_error_set, with PNR_ECONFIG: the code of a refused configuration. */
 #define pnr_refuse(error, ...) pnr_error_set(error, PNR_ECONFIG, __VA_ARGS__)
 
 /* Sets *error after a failed call on a file. number: the errno of the call. what: the key or
- * option, as "--truth". The message is `what path: reason`. For a missing file it also says where
- * the path was looked for, or which folder is missing. */
+ * option, as "--truth". The message is `what path: reason`. For a missing file the message also has
+ * the folder that was searched or is missing. */
 int pnr_error_file(pnr_error *error, int code, const char *what, const char *path, int number);
 
 const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for a code not in the list */
 const char *pnr_error_text(int code); /* text of this code in PNR_ERRORS; never NULL */
-int pnr_error_exit(int code);         /* the program's exit status for this code */
+int pnr_error_exit(int code);         /* exit status of the programs for this code */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Events: a bounded queue for many writers and one reader. Limits the rate of each kind. */
+/* Events: a bounded queue for many writers and one reader. The rate of each kind is limited. */
 #include "base/event.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* least time between two events of a kind after a burst */
+/* least time between two events of a kind, after a burst */
 static const uint64_t interval_ns = PNR_NS_PER_S;
 
 #define WORD(name, word, level, first, second) [PNR_EVENT_##name] = word,
@@ -51,7 +51,7 @@ static uint64_t reserve_place(pnr_events *events)
         const uint64_t turn = atomic_load(&events->places[at % PNR_EVENT_QUEUE].turn);
 
         if (turn < at)
-            return UINT64_MAX; /* the queue is full: this place still holds an older event */
+            return UINT64_MAX; /* the queue is full: this place still has an older event */
         if (turn > at)
             at = atomic_load(&events->head);
         else if (atomic_compare_exchange_weak(&events->head, &at, at + 1))

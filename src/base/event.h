@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Events: what happens to a run besides its results. Any thread posts; one thread takes, logs and
- * publishes. */
+/* Events: incidents of a run, reported in addition to its results. Any thread posts events. One
+ * thread takes, logs and publishes them. */
 #ifndef PNR_EVENT_H
 #define PNR_EVENT_H
 
@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 /*
- * All kinds: X(name, word on the wire, level of the log line, names of its two numbers; "": no such
- * number). A new kind is a new row, and an entry in pnradar-wire.5.
+ * All kinds of events. Each row is X(name, word on the wire, level of the log line, name of the
+ * first number, name of the second number). The name "" means that there is no such number. A new
+ * kind needs a new row here and an entry in pnradar-wire.5.
  */
 #define PNR_EVENTS(X)                                                                              \
     X(LOSS_BEGINS, "loss-begins", WARN, "source", "ring_full")                                     \
@@ -55,42 +56,41 @@ enum { PNR_EVENT_TEXT_LEN = 256, PNR_EVENT_QUEUE = 64, PNR_EVENT_BURST = 8 };
 
 typedef struct pnr_event {
     pnr_event_kind kind;
-    int64_t utc_ns;  /* when it was posted, by the clock of this machine */
+    int64_t utc_ns;  /* time of the post, by the clock of this machine */
     uint64_t sample; /* position in the stream; PNR_EVENT_NO_SAMPLE: none */
-    /* events of this kind so far: includes this event, and events that were not queued */
+    /* events of this kind so far, with this event and with events that were not queued */
     uint64_t count;
-    double numbers[2];             /* as pnr_event_numbers names them */
-    char text[PNR_EVENT_TEXT_LEN]; /* a sentence without control characters, the log line */
+    double numbers[2];             /* pnr_event_numbers has their names */
+    char text[PNR_EVENT_TEXT_LEN]; /* a sentence without control characters: the log line */
 } pnr_event;
 
 /*
- * A bounded queue of events, and their counts. It holds no pointer and takes no lock, so it may lie
- * in memory that two processes share. A process that may die gets a queue of its own, because a
- * process that dies while it posts an event blocks the queue.
- *
- * Of each kind, the queue takes at most PNR_EVENT_BURST events at once, and then one a second. All
- * other events are only counted, and so are events that find the queue full.
+ * A bounded queue of events, and their counts. It contains no pointers and uses no locks, so two
+ * processes may share its memory. A process that may die has a queue of its own, because a process
+ * that dies while it posts an event blocks the queue. Of each kind, the queue accepts at most
+ * PNR_EVENT_BURST events at once, and then one per second. Other events are only counted. If the
+ * queue is full, an event is only counted too.
  */
 typedef struct pnr_events {
     _Atomic uint64_t counts[PNR_EVENT_COUNT]; /* events of each kind so far */
-    /* earliest regular time of the next event, see is_allowed in event.c */
+    /* earliest time of the next event at the regular rate, see is_allowed in event.c */
     _Atomic uint64_t due_ns[PNR_EVENT_COUNT];
-    _Atomic uint64_t head;            /* next place of the queue that a writer reserves */
-    _Atomic uint64_t tail;            /* the next event to take */
+    _Atomic uint64_t head;            /* number of the next place that a writer reserves */
+    _Atomic uint64_t tail;            /* number of the next event to take */
     uint64_t logged[PNR_EVENT_COUNT]; /* count of each kind at its last log line */
     struct {
-        _Atomic uint64_t turn; /* i: free for event i; i + 1: holds event i */
+        _Atomic uint64_t turn; /* i: the place is free for event i; i + 1: it has event i */
         pnr_event event;
     } places[PNR_EVENT_QUEUE];
 } pnr_events;
 
 void pnr_events_begin(pnr_events *events);
-/* Counts an event. Queues it if the rate of its kind allows this and the queue has a place. Never
- * waits and never allocates; any thread may call it. The text is cut to PNR_EVENT_TEXT_LEN - 1
- * bytes, and its control characters are replaced. events: NULL does nothing. */
+/* Counts an event. Queues it if the rate of its kind permits this and the queue has a free place.
+ * Never waits and never allocates. Any thread may call it. Cuts the text to PNR_EVENT_TEXT_LEN - 1
+ * bytes, and replaces its control characters. Does nothing if events is NULL. */
 void pnr_event_post(pnr_events *events, pnr_event_kind kind, uint64_t sample, double first,
                     double second, const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* Number of events of a kind so far; 0 if events is NULL. Any thread may call it. */
+/* Returns the number of events of a kind so far; 0 if events is NULL. Any thread may call it. */
 uint64_t pnr_event_count(const pnr_events *events, pnr_event_kind kind);
 
 /* --- functions of the one thread that takes events --- */
@@ -100,7 +100,7 @@ bool pnr_event_take(pnr_events *events, pnr_event *out);
 /* Logs an event if standard error accepts a line without waiting. */
 void pnr_event_log(pnr_events *events, const pnr_event *event);
 /* Logs for each kind the number of events that have no log line yet. Skips a kind if standard error
- * does not accept a line without waiting. Call it when no event waits, about once a second. */
+ * does not accept a line without waiting. Call it about once a second, when the queue is empty. */
 void pnr_event_log_rest(pnr_events *events);
 
 #endif

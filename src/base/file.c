@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 512 }; /* first bytes of an existing file, which show its kind */
+enum { HEAD_BYTES = 512 }; /* bytes that are read from an existing file, to find its kind */
 
 static int explain(const pnr_new_file *file, pnr_error *error)
 {
@@ -74,14 +74,15 @@ static const char *kind_of(mode_t mode)
                             : "a device";
 }
 
-/* is: the kind of the existing target, such as "a folder". */
+/* is: the kind of the existing target, such as "a folder"; way_out: advice. */
 static int refuse(const pnr_new_file *file, const char *is, const char *way_out, pnr_error *error)
 {
     return pnr_refuse(error, "%s %.200s: it is %s and is not replaced: %s", file->what, file->path,
                       is, way_out);
 }
 
-/* Checks that a present target may be replaced. *mode: its permissions; 0: there is no target. */
+/* Checks that the target does not exist or may be replaced. *mode: its permissions; 0: it does not
+ * exist. */
 static int check_target(const pnr_new_file *file, mode_t *mode, pnr_error *error)
 {
     const char *name = name_of(file->path)[0] != '\0' ? name_of(file->path) : ".";
@@ -126,7 +127,7 @@ static int create_beside(pnr_new_file *file, mode_t mode, pnr_error *error)
     file->fd =
         openat(file->folder, file->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file->fd < 0) {
-        file->name[0] = '\0'; /* discard must not remove a file of this name */
+        file->name[0] = '\0'; /* pnr_new_file_discard must not remove a file of this name */
         return explain(file, error);
     }
     if (mode != 0)
@@ -176,8 +177,8 @@ int pnr_new_file_write(const pnr_new_file *file, const void *bytes, size_t n, pn
     return PNR_OK;
 }
 
-/* Waits until the names in the folder are on the disk. Ignores a folder that cannot be opened or
- * synchronized: the file itself is on the disk already. */
+/* Waits until the new name in the folder is on the disk. Ignores a folder that cannot be opened or
+ * synchronized, because the file itself is on the disk already. */
 static int sync_folder(const pnr_new_file *file, pnr_error *error)
 {
     const int fd = openat(file->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sample formats: the table, and the conversion of one sample. Every engine is tested against this
- * conversion. */
+/* Sample formats: the table, and the conversion of one sample. The tests compare every engine with
+ * this conversion. */
 #include "base/format.h"
 
 #include <float.h>
@@ -9,13 +9,12 @@
 #include <strings.h>
 
 /*
- * X(id, name, aliases, bytes, complex, float, scale, offset)
- * Aliases are those of UHD and SoapySDR (sc16, cs16), SigMF (ci16_le), GNU Radio (cfile), GNSS-SDR
- * (ishort, gr_complex), rtl_433 and inspectrum (cu8, uc8), ffmpeg (s16le) and numpy (complex64).
- * Names that mean different things to different programs are not listed, so that they are refused:
- * c8, c16 (numpy counts bytes, inspectrum the bits of I), complex16s (one program counts the bits
- * of I, another those of I and Q), int8, uint8, int16 (real in numpy, I and Q in many recorders),
- * raw, iq, bin, dat.
+ * Each row is X(id, name, aliases, bytes, complex, float, scale, offset). The aliases are names of
+ * UHD and SoapySDR (sc16, cs16), SigMF (ci16_le), GNU Radio (cfile), GNSS-SDR (ishort, gr_complex),
+ * rtl_433 and inspectrum (cu8, uc8), ffmpeg (s16le) and numpy (complex64). A name with different
+ * meanings in different programs is not listed, and is therefore refused: c8 and c16 (numpy counts
+ * bytes, inspectrum the bits of I), complex16s (bits of I, or bits of I and Q together), int8,
+ * uint8 and int16 (real in numpy, I and Q in many recorders), raw, iq, bin, dat.
  */
 #define FORMATS(X)                                                                                 \
     X(CI4, "ci4", "", 1, true, false, 1.0 / 8, 0)                                                  \
@@ -90,7 +89,7 @@ pnr_format pnr_format_of_path(const char *path)
     return dot ? pnr_format_find(dot + 1) : PNR_FORMAT_NONE;
 }
 
-/* Reads n bytes at raw as one integer, least significant byte first. */
+/* Reads n bytes at `raw` as one integer. The least significant byte comes first. */
 static uint64_t get_bytes(const unsigned char *raw, unsigned n)
 {
     uint64_t bits = 0;
@@ -147,7 +146,7 @@ static void put_part(unsigned char *raw, unsigned bits, unsigned part, uint64_t 
         raw[0] |= (unsigned char)(value & 15);
 }
 
-/* Finds the range of the integers of one component. Only cu8 and u8 are unsigned. */
+/* Returns the range of the integers of I or Q. Only cu8 and u8 are unsigned. */
 static void integer_range(const pnr_format_info *info, long *low, long *high)
 {
     long span = 1L << bits_of(info);
@@ -221,7 +220,7 @@ static unsigned write_component(const pnr_format_info *info, double value, unsig
     long low, high;
     unsigned flags = 0;
     integer_range(info, &low, &high);
-    /* An integer format has no NaN, so a NaN is stored as 0 and flagged as clipped. */
+    /* An integer format has no NaN. A NaN is stored as 0, with the flag for clipping. */
     if (isnan(value)) {
         value = 0;
         flags = PNR_SAMPLE_CLIPPED;

@@ -6,10 +6,10 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* Reads one JSON value from `length` bytes. Refuses an object that has the same key twice. Owner:
- * the caller, by json_decref(). NULL: *error (may be NULL) says why. If an allocation fails, the
- * process ends with the exit status of PNR_ENOMEMORY, because libjansson 2.14 would then write past
- * the end of its buffers. */
+/* Reads one JSON value from `length` bytes. Refuses an object with two equal keys. The caller frees
+ * the value with json_decref(). Returns NULL after an error; *error (may be NULL) has the reason.
+ * If an allocation fails, the process exits with the status of PNR_ENOMEMORY, because libjansson
+ * 2.14 would then write beyond the end of its buffers. */
 json_t *pnr_json_read(const char *text, size_t length, json_error_t *error);
 
 #endif

@@ -19,7 +19,7 @@ static const char *const prefixes[] = {
     [PNR_LOG_DEBUG] = "",
 };
 
-/* The words of PNR_LOG, each with the last level that is printed. */
+/* The words that PNR_LOG may have. level: the last level that is printed. */
 static const struct {
     const char *word;
     pnr_log_level level;
@@ -27,7 +27,7 @@ static const struct {
     {"quiet", PNR_LOG_ERROR}, {"info", PNR_LOG_INFO}, {"debug", PNR_LOG_DEBUG}, {"", PNR_LOG_INFO}};
 enum { N_CHOICES = sizeof choices / sizeof choices[0], DEFAULT = N_CHOICES - 1 };
 
-/* Returns the place of PNR_LOG among the choices. N_CHOICES: the word is unknown. */
+/* Returns the index in `choices` of the word of PNR_LOG. N_CHOICES: the word is unknown. */
 static size_t find_choice(void)
 {
     const char *wanted = getenv("PNR_LOG");
@@ -74,7 +74,7 @@ static void write_all(const char *data, size_t n_bytes)
 void pnr_log(pnr_log_level level, const char *format, ...)
 {
     char line[2048];
-    const size_t last = sizeof line - 2; /* room for the line's end and the NUL */
+    const size_t last = sizeof line - 2; /* space for the newline and the NUL */
     int saved_errno = errno;
     va_list arguments;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for tables and samples: aligned, and in large pages where it fills them. */
+/* Memory for tables and samples: aligned, and in large pages if it is large enough. */
 #include "base/memory.h"
 
 #include <stdbool.h>
@@ -26,5 +26,5 @@ void *pnr_memory_zeroed(size_t bytes)
     void *memory = pnr_memory_large(bytes);
 
     return memory != NULL ? memset(memory, 0, bytes)
-                          : NULL; /* no page fault delays the first dwell */
+                          : NULL; /* no page fault then delays the first dwell */
 }

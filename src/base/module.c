@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Finds the folder of modules beside the program: <folder of the program>/../lib/pnradar. */
+/* Finds the folder of modules next to the program: <folder of the program>/../lib/pnradar. */
 static int folder_beside_program(char *folder, size_t size)
 {
     char program[PATH_MAX];
@@ -23,8 +23,7 @@ static int folder_beside_program(char *folder, size_t size)
                                                                                : PNR_EUNAVAILABLE;
 }
 
-/* Finds <name>.so in a colon-separated list of folders. path: the first such file that is
- * readable. */
+/* Finds the first readable <name>.so in a list of folders that colons separate. path: the file. */
 static int find_in_folders(const char *folders, const char *name, char *path, size_t size)
 {
     while (*folders != '\0') {

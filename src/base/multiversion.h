@@ -4,7 +4,7 @@
 #define PNR_MULTIVERSION_H
 
 /* The sanitizers start before the loader can choose, and clang 14 does not know the attribute in C.
- * In either case the plain code is compiled. The loops fix the order of their sums, so that all
+ * In both cases only the plain code is compiled. The loops fix the order of their sums, so all
  * widths give the same bits. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&                             \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

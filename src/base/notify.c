@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages to the service manager (systemd): datagrams to the socket of NOTIFY_SOCKET. */
+/* Messages to the service manager (systemd): datagrams to the socket in NOTIFY_SOCKET. */
 #include "base/notify.h"
 
 #include <stddef.h>
@@ -9,7 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Returns the time of WATCHDOG_USEC in ns if it is meant for this process, else 0. */
+/* Returns the time in WATCHDOG_USEC in ns. Returns 0 if it is not set or not meant for this
+ * process. */
 static uint64_t watchdog_ns(void)
 {
     const char *period = getenv("WATCHDOG_USEC"), *process = getenv("WATCHDOG_PID");

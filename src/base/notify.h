@@ -10,11 +10,11 @@ typedef struct pnr_notify {
     uint64_t watchdog_ns; /* longest time between two messages, ns; 0: no limit */
 } pnr_notify;
 
-/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID from the environment. Never fails: without a
- * service manager, or if its socket cannot be reached, the other functions do nothing. */
+/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID from the environment. Never fails. If there
+ * is no service manager or its socket cannot be reached, the other functions do nothing. */
 void pnr_notify_open(pnr_notify *notify);
 void pnr_notify_close(pnr_notify *notify);
-/* Sends a message such as "READY=1". Never waits. notify: NULL does nothing. */
+/* Sends a message such as "READY=1". Never waits. Does nothing if notify is NULL. */
 void pnr_notify_send(const pnr_notify *notify, const char *message);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads claim tasks from a counter. */
+/* Runs tasks on several threads. Each thread takes the number of its next task from a counter. */
 #include "base/parallel.h"
 
 #include <pthread.h>

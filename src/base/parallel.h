@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the independent tasks of a set-up on all processors. */
+/* Runs independent tasks on all processors, before the processing starts. */
 #ifndef PNR_PARALLEL_H
 #define PNR_PARALLEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Does task `task`. thread: 0 .. n_threads - 1; tasks of one thread run one after the other. */
+/* Runs the task with the number `task`. thread: 0 .. n_threads - 1; the tasks of one thread run one
+ * after the other. */
 typedef void pnr_parallel_work(void *context, size_t task, size_t thread);
 
-/* Returns the number of threads for n_tasks tasks: at most the processors that this thread may use,
- * and at most 16. */
+/* Returns the number of threads for n_tasks tasks. It is at most the number of processors that this
+ * thread may use, and at most 16. */
 size_t pnr_parallel_threads(size_t n_tasks);
-/* Does the tasks 0 .. n_tasks - 1 in any order on n_threads threads, and waits for them. The caller
- * is one of the threads, and does the work of those that cannot be started. */
+/* Runs the tasks 0 .. n_tasks - 1 in any order on n_threads threads, and waits for them. The caller
+ * is one of the threads. If a thread cannot be started, the other threads run its tasks. */
 void pnr_parallel_run(size_t n_tasks, size_t n_threads, pnr_parallel_work *work, void *context);
 
-/* From now on, tasks that this thread runs are left out once *stop is not 0. NULL: none is, as at
- * the begin. After a stop the work is incomplete, and the functions that use it return PNR_EEND or
- * another error. */
+/* After this call, the tasks of this thread are skipped once *stop is not 0. NULL, the initial
+ * value: no task is skipped. After a stop the work is incomplete, and the functions that use it
+ * return PNR_EEND or another error. */
 void pnr_parallel_stop_at(const volatile int *stop);
 /* True if the work of this thread was stopped. */
 bool pnr_parallel_is_stopped(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A polling thread pauses between polls, so that the other hardware thread of its core can run. */
+/* A polling thread pauses between two polls, so that the other hardware thread of its core can
+ * run. */
 #ifndef PNR_PAUSE_H
 #define PNR_PAUSE_H
 

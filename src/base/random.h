@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A small generator of repeatable random numbers for tests and measurements: splitmix64 (G. L.
+/* A small generator of repeatable random numbers, for tests and measurements: splitmix64 (G. L.
  * Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", 2014). */
 #ifndef PNR_RANDOM_H
 #define PNR_RANDOM_H
 
 #include <stdint.h>
 
-/* Returns the next 64 random bits. The first value of *state, the seed, may be any number. */
+/* Returns the next 64 random bits. The first value of *state is the seed, any number. */
 static inline uint64_t pnr_random_next(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

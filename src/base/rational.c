@@ -41,7 +41,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads an exponent such as "e-6". Its value saturates far above any valid exponent. */
+/* Reads an exponent such as "e-6". Its value saturates far beyond any valid exponent. */
 static bool parse_exponent(const char **text, long *exponent)
 {
     const char *p = *text;
@@ -65,7 +65,7 @@ static bool parse_exponent(const char **text, long *exponent)
 
 /* The digits of a decimal number. Digit i has the weight 10^(n_whole - 1 - i). */
 typedef struct decimal {
-    const char *first, *point; /* point: the place of the decimal point, or the digits' end */
+    const char *first, *point; /* point: the decimal point, or the end of the digits */
     long n_digits, n_whole;
 } decimal;
 
@@ -98,9 +98,9 @@ static bool parse_digits(const char **text, decimal *d)
     return true;
 }
 
-/* Reads a decimal number exactly. Builds the whole part from its first digit on, and the fraction
- * from its last digit on: rest = (digit + rest) / 10. The denominator of each rest divides the
- * denominator of the number. So every rest fits 64 bits if the number does. */
+/* Reads a decimal number exactly. Builds the whole part from its first digit on. Builds the
+ * fraction from its last digit on: rest = (digit + rest) / 10. The denominator of each rest divides
+ * the denominator of the number, so every rest fits 64 bits if the number does. */
 static bool parse_decimal(const char **text, pnr_rational *out)
 {
     decimal d;
@@ -177,7 +177,7 @@ uint64_t pnr_rational_phase(pnr_rational r, uint64_t n)
 {
     if (r.den == 0)
         return 0;
-    /* frac(num n / den) = ((num mod den) n mod den) / den; the result 2^64 wraps to 0. */
+    /* frac(num n / den) = ((num mod den) n mod den) / den; a result of 2^64 wraps to 0. */
     int64_t num = r.num % r.den;
     uint64_t den = (uint64_t)r.den, step = (uint64_t)(num < 0 ? num + r.den : num);
     u128 rest = (u128)step * n % den;

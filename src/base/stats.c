@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Latency statistics: a log-linear histogram, and quantiles of small sets by nearest rank. */
+/* Latency statistics: a log-linear histogram, and quantiles of a few values by nearest rank. */
 #include "base/stats.h"
 
 #include <float.h>
@@ -27,7 +27,8 @@ static uint64_t middle_of(size_t bucket)
     return first + (UINT64_C(1) << shift) / 2;
 }
 
-/* ceil(p n), limited to 1 .. n. A product slightly above a whole number counts as that number. */
+/* Returns ceil(p n), limited to 1 .. n. A product slightly above a whole number, by rounding,
+ * counts as that number. */
 static uint64_t nearest_rank(double p, uint64_t n)
 {
     double rank = ceil(p * (double)n * (1 - 4 * DBL_EPSILON));
@@ -59,7 +60,7 @@ uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p)
     return value < histogram->max ? value : histogram->max;
 }
 
-/* Sorts ascending. NaN comes last, so that the order is total. */
+/* Sorts in rising order. NaN comes last, so that the order is total. */
 static int compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;

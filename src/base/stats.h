@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Latency statistics in fixed memory: a log-linear histogram, and medians of small sets. */
+/* Latency statistics in fixed memory: a log-linear histogram, and medians of a few values. */
 #ifndef PNR_STATS_H
 #define PNR_STATS_H
 
@@ -8,8 +8,8 @@
 
 enum { PNR_HISTOGRAM_BUCKETS = 64 * 32 };
 
-/* Each interval from 2^k to 2^(k + 1) - 1 has 32 buckets of equal width, so the relative error is
- * at most 1/64. A zeroed histogram is empty. */
+/* A histogram of whole numbers. Each interval from 2^k to 2^(k + 1) - 1 has 32 buckets of equal
+ * width, so the relative error is at most 1/64. A zeroed histogram is empty. */
 typedef struct pnr_histogram {
     uint64_t n;
     uint64_t max;
@@ -17,8 +17,8 @@ typedef struct pnr_histogram {
 } pnr_histogram;
 
 void pnr_histogram_add(pnr_histogram *histogram, uint64_t value);
-/* Returns the quantile p: the share p (0..1) of all values lies at or below it. Returns 0 if there
- * are no values. */
+/* Returns the quantile p, 0 <= p <= 1: the share p of all values is at or below it. Returns 0 if
+ * there are no values. */
 uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p);
 
 /* pnr_median returns the lower median of n values. pnr_quantile returns the quantile p of n values

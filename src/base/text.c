@@ -7,7 +7,7 @@
 
 enum { DIGITS = 12, PLAIN_BELOW = 12, PLAIN_FROM = -5 };
 
-/* 10^0 .. 10^22: exact in double precision. */
+/* 10^0 .. 10^22, which double precision represents exactly. */
 static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -64,8 +64,8 @@ void pnr_text_i64(pnr_text *text, int64_t value)
     pnr_text_u64(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-/* Returns value * 10^power. Every factor is exact, so each product adds an error of at most half a
- * unit in the last place. */
+/* Returns value * 10^power. Every factor is exact, so each product or quotient adds an error of at
+ * most half a unit in the last place. */
 static double scale_by_power(double value, int power)
 {
     for (; power > MAX_POWER; power -= MAX_POWER)
@@ -91,11 +91,11 @@ static int log10_below(double x)
     binary = (int)(bits >> 52) - 1022;
     if (binary == -1022) /* subnormal */
         frexp(x, &binary);
-    /* 2^(binary-1) <= x; 78913 / 2^18 is log10(2), and exact enough for all exponents */
+    /* 2^(binary-1) <= x; 78913 / 2^18 approximates log10(2) well enough for all exponents */
     return (binary - 1) * 78913 >> 18;
 }
 
-/* Returns the mantissa of magnitude = mantissa * 10^(exponent - 11). 10^11 <= mantissa < 10^12. */
+/* Returns the mantissa of magnitude = mantissa * 10^(exponent - 11), 10^11 <= mantissa < 10^12. */
 static uint64_t split_decimal(double magnitude, int *exponent)
 {
     int e = log10_below(magnitude);
@@ -108,7 +108,7 @@ static uint64_t split_decimal(double magnitude, int *exponent)
 }
 
 /* Writes the DIGITS digits of the mantissa, two at a time. Returns the number of digits without the
- * zeros at the end; at least 1. */
+ * zeros at the end, at least 1. */
 static size_t write_digits(uint64_t mantissa, char *digits)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
@@ -126,7 +126,7 @@ static size_t write_digits(uint64_t mantissa, char *digits)
     return n;
 }
 
-/* Writes the digits in the form of 1.234e-7. Returns the length. */
+/* Writes the digits in a form such as 1.234e-7. Returns the length. */
 static size_t write_scientific(char *out, const char *digits, size_t n, int exponent)
 {
     size_t length = 0;
@@ -146,8 +146,8 @@ static size_t write_scientific(char *out, const char *digits, size_t n, int expo
     return length;
 }
 
-/* Writes the digits with the decimal point at its place. Adds zeros before or after the digits if
- * the number needs them. Returns the length. */
+/* Writes the digits with a decimal point. Adds zeros before or after the digits if the number needs
+ * them. Returns the length. */
 static size_t write_plain(char *out, const char *digits, size_t n, int exponent)
 {
     const size_t before = exponent < 0 ? 0 : (size_t)exponent + 1; /* digits before the point */
@@ -217,8 +217,8 @@ size_t pnr_text_character(const char *at)
     return forms[form].n;
 }
 
-/* Returns the length in bytes of the control character at s; 0: none. n: readable bytes at s, n >
- * 0. */
+/* Returns the length in bytes of the control character at s; 0: there is none. n: readable bytes at
+ * s, n > 0. */
 static size_t control_length(const unsigned char *s, size_t n)
 {
     if (s[0] < 0x20 || s[0] == 0x7f || (s[0] >= 0x80 && s[0] <= 0x9f))

@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PNR_NUMBER_LEN = 32 }; /* bytes of the longest number with its NUL */
+enum { PNR_NUMBER_LEN = 32 }; /* bytes of the longest number with the NUL */
 
-/* The caller owns the memory. A full text ignores everything that is added later. */
+/* A text that is being written. The caller owns the memory. A full text ignores everything that is
+ * added later. */
 typedef struct pnr_text {
-    char *at;        /* where the next byte goes */
+    char *at;        /* position of the next byte */
     const char *end; /* one byte is reserved for the NUL of pnr_text_end */
     char *start;
     bool full;
@@ -26,21 +27,21 @@ void pnr_text_bytes(pnr_text *text, const char *bytes, size_t n); /* adds the by
 void pnr_text_add(pnr_text *text, const char *string);
 void pnr_text_u64(pnr_text *text, uint64_t value);
 void pnr_text_i64(pnr_text *text, int64_t value);
-/* Adds a number with 12 significant digits, as %.12g in the "C" locale does. The error is below
- * 0.51 of the last digit. For a NaN or an infinity adds `missing` ("null" in JSON, "" in CSV). */
+/* Adds a number with 12 significant digits, in the form of %.12g in the "C" locale. The error is
+ * below 0.51 of the last digit. For a NaN or an infinity adds `missing` ("null" in JSON, "" in
+ * CSV). */
 void pnr_text_double(pnr_text *text, double value, const char *missing);
 /* Adds a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD; control characters
  * are escaped. */
 void pnr_text_string(pnr_text *text, const char *string);
 
-/* Returns the bytes of the UTF-8 character (RFC 3629) at `at`: 1 for a NUL; 0: malformed. */
+/* Returns the number of bytes of the UTF-8 character (RFC 3629) at `at`; 1 for a NUL; 0: it is
+ * malformed. */
 size_t pnr_text_character(const char *at);
 
-/*
- * Control characters, which a terminal may obey: U+0000..1F, U+007F, U+0080..9F, and bytes 0x80..9F
- * that are no part of a UTF-8 character.
- */
-/* Returns the first control character of n bytes, or NULL if there is none. */
+/* Control characters, which a terminal may obey: U+0000 to U+001F, U+007F, U+0080 to U+009F, and
+ * the bytes 0x80 to 0x9f that are not in a UTF-8 character. */
+/* Returns the first control character in n bytes, or NULL if there is none. */
 const char *pnr_text_find_control(const char *bytes, size_t n);
 /* Replaces control characters in place: line breaks and tabs by spaces, all others by '?'. */
 void pnr_text_hide_controls(char *string);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The discrete Fourier transform of any length, in double precision. A transform is split into
- * short ones, of which each thread does LANES at a time. Long transforms run on all processors. */
+/* The discrete Fourier transform of any length, in double precision. Splits a transform into short
+ * ones. Each thread computes LANES short transforms at a time. Long transforms run on all
+ * processors. */
 #include "base/transform.h"
 
 #include "base/complex.h"
@@ -15,18 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The greatest radix of a step. A length with a greater prime factor needs Bluestein's
+/* MAX_RADIX is the greatest radix of a step. A length with a greater prime factor needs Bluestein's
  * algorithm. */
 enum {
     MAX_RADIX = 13,
     SMALL = 64,     /* up to this length a transform is not split */
     LONG = 1 << 15, /* transforms of this length and longer run on all processors */
-    LANES = 8,      /* short transforms that a thread does at a time */
-    FINE = 64 /* exact twiddle factors in a table; a factor is the product of two exact factors */
+    LANES = 8,      /* short transforms that a thread computes at a time */
+    FINE = 64       /* exact twiddle factors in a table, multiplied in pairs */
 };
 
-/* One value of each of LANES transforms. All steps go forward: the inverse transform is the forward
- * transform of values whose real and imaginary parts are exchanged. */
+/* One value of each of LANES transforms. All steps compute the forward transform. For the inverse
+ * transform, the real and imaginary parts of the values are exchanged before and after it. */
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
 typedef struct wide {
     lanes re, im;
@@ -35,8 +36,8 @@ typedef struct wide {
 /* The tables of a short transform. */
 typedef struct plan {
     size_t n;
-    size_t m;               /* length of the steps: n, or that of Bluestein's convolution */
-    double complex *roots;  /* exp(-2 pi i p / m), p up to m / 4, or m / 3 if 3 divides m */
+    size_t m;               /* length of the steps: n, or the length of Bluestein's convolution */
+    double complex *roots;  /* exp(-2 pi i p / m) for p <= m / 4, or p <= m / 3 if 3 divides m */
     double complex *chirp;  /* [n]; NULL: n has no prime factor above MAX_RADIX */
     double complex *filter; /* [m] transform of the conjugate chirp, divided by m */
 } plan;
@@ -66,8 +67,8 @@ static wide *allocate_wide(size_t n)
     return n > SIZE_MAX / sizeof(wide) ? NULL : pnr_memory_large(n * sizeof(wide));
 }
 
-/* Returns the radix of the first step of length n: 4 if it divides n, else the least odd prime
- * factor of n. Returns 2 if n is 2, and 0 if n has no such factor up to MAX_RADIX. */
+/* Returns the radix of the first step for length n: 4 if it divides n, else the least odd prime
+ * factor of n, else 2 if n is 2. Returns 0 if the least factor is above MAX_RADIX. */
 static size_t next_radix(size_t n)
 {
     if (n % 4 == 0)
@@ -85,8 +86,8 @@ static bool is_smooth(size_t n)
     return n == 1;
 }
 
-/* Fills the roots that the steps of length m need. A step of radix r reads roots below m / r. Radix
- * 2 comes last and reads none. */
+/* Computes the roots for the steps of length m. A step of radix r reads roots below m / r. The step
+ * of radix 2 is the last one and reads no roots. */
 static int fill_roots(size_t m, double complex **roots)
 {
     const size_t n_roots = m / (m % 3 == 0 ? 3 : 4) + 1;
@@ -107,9 +108,8 @@ static inline __attribute__((always_inline)) void put_product(wide *y, const lan
 }
 
 /*
- * One step of radix 4, self-sorting (T. G. Stockham, 1966): n is the length of the transforms that
- * remain, and s of them are interleaved. For each transform, with w = exp(-2 pi i / n), p < n/4 and
- * k < 4:
+ * One step of radix 4, self-sorting (T. G. Stockham, 1966). The step works on s interleaved
+ * transforms of length n. For each transform, with w = exp(-2 pi i / n), p < n/4 and k < 4:
  *     y[4p + k] = w^(k p) sum_j x[p + j n/4] exp(-2 pi i j k / 4)
  */
 static inline __attribute__((always_inline)) void step_radix4(const wide *restrict x,
@@ -200,7 +200,7 @@ static inline __attribute__((always_inline)) void step_odd(const wide *restrict 
     }
 }
 
-/* Transforms data, [n]. scratch: [n]. */
+/* Transforms data, [n_all]. scratch: [n_all]. */
 PNR_MULTIVERSION static void run_steps(const double complex *roots, size_t n_all, wide *data,
                                        wide *scratch)
 {
@@ -233,7 +233,7 @@ PNR_MULTIVERSION static void run_steps(const double complex *roots, size_t n_all
         memcpy(data, from, n_all * sizeof *data);
 }
 
-/* exp(-pi i k^2 / n) for k < n; k^2 mod 2n is stepped in integers: (k+1)^2 = k^2 + 2k + 1. */
+/* Computes exp(-pi i k^2 / n) for k < n. Steps k^2 mod 2n in integers: (k+1)^2 = k^2 + 2k + 1. */
 static void fill_chirp(double complex *chirp, size_t n)
 {
     size_t square = 0;
@@ -269,7 +269,7 @@ static void plan_close(plan *p)
     free(p->filter);
 }
 
-/* Fills the filter, [m]: the transform of the conjugate chirp at k and at -k, divided by m.
+/* Computes the filter, [m]: the transform of the conjugate chirp at k and at -k, divided by m.
  * work: [2 m] */
 static void fill_filter(plan *p, wide *work)
 {
@@ -308,8 +308,8 @@ static int plan_open(plan *p, size_t n)
     return rc;
 }
 
-/* Transforms data, [n]. work: [2 m].
- * With 2jk = j^2 + k^2 - (j-k)^2 and w = exp(-pi i / n):
+/* Transforms data, [n]. work: [2 m]. Bluestein's algorithm: with
+ * 2jk = j^2 + k^2 - (j-k)^2 and w = exp(-pi i / n):
  * X[j] = w^(j^2) sum_k (x[k] w^(k^2)) conj(w^((j-k)^2)), a convolution. */
 PNR_MULTIVERSION static void plan_run(const plan *p, wide *data, wide *work)
 {
@@ -328,7 +328,7 @@ PNR_MULTIVERSION static void plan_run(const plan *p, wide *data, wide *work)
         wide y;
 
         put_product(&y, &x.re, &x.im, p->filter[k]);
-        a[k] = (wide){y.im, y.re}; /* exchanged for the inverse transform */
+        a[k] = (wide){y.im, y.re}; /* real and imaginary part exchanged for the inverse transform */
     }
     run_steps(p->roots, p->m, a, scratch);
     for (size_t k = 0; k < p->n; k++)
@@ -351,7 +351,7 @@ typedef struct split {
     size_t n_work;
 } split;
 
-/* Lane q of to[i] becomes from[i step + q lane_step]. Lanes from n_lanes on become 0. */
+/* Copies from[i step + q lane_step] to lane q of to[i]. Sets the lanes from n_lanes on to 0. */
 PNR_MULTIVERSION static void gather(wide *to, size_t n, const double complex *from, size_t step,
                                     size_t lane_step, size_t n_lanes, bool is_exchanged)
 {
@@ -366,7 +366,7 @@ PNR_MULTIVERSION static void gather(wide *to, size_t n, const double complex *fr
     }
 }
 
-/* to[i step + q] becomes lane q < n_lanes of from[i]. */
+/* Copies lane q of from[i] to to[i step + q], for q < n_lanes. */
 PNR_MULTIVERSION static void scatter(const wide *from, size_t n, double complex *to, size_t step,
                                      size_t n_lanes, bool is_exchanged)
 {
@@ -378,7 +378,7 @@ PNR_MULTIVERSION static void scatter(const wide *from, size_t n, double complex 
     }
 }
 
-/* Lane q of *w becomes exp(-2 pi i (j + q) k / n). */
+/* Sets lane q of *w to exp(-2 pi i (j + q) k / n). */
 static void fill_turn(wide *w, size_t j, size_t k, size_t n)
 {
     for (size_t q = 0; q < LANES; q++) {
@@ -479,7 +479,7 @@ static double complex exchange(double complex x, bool is_exchanged)
     return is_exchanged ? CMPLX(cimag(x), creal(x)) : x;
 }
 
-/* Transforms a length that has no two short factors, by Bluestein's algorithm as in plan_run. */
+/* Transforms values of a length that is not split. Uses Bluestein's algorithm, as plan_run does. */
 static int transform_long(double complex *data, size_t n, bool is_inverse)
 {
     const size_t m = convolution_length(n);
@@ -510,9 +510,9 @@ done:
     return rc;
 }
 
-/* Returns the number of columns of a transform that is split; 0: a length without factors that fill
- * the lanes, or with a long one that needs Bluestein's algorithm, is transformed as a convolution,
- * whose length has such factors. */
+/* Returns the number of rows a of a transform that is split. Returns 0 for a length that has no
+ * factors of at least LANES, or a long factor that needs Bluestein's algorithm. Such a length is
+ * transformed as a convolution. The length of the convolution can be split. */
 static size_t columns_of(size_t n)
 {
     const size_t a = n <= SMALL ? 1 : factor_of(n);
@@ -554,7 +554,7 @@ size_t pnr_transform_fast_length(size_t n)
 {
     size_t best = 0;
 
-    /* Tries all 3^b 5^c 7^d. Doubles each of them until it reaches n. */
+    /* Tries all products 3^b 5^c 7^d. Doubles each product until it reaches n. */
     for (size_t seven = 1;; seven *= 7) {
         for (size_t five = seven;; five *= 5) {
             for (size_t three = five;; three *= 3) {
