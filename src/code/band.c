@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of a code's spectrum that is correlated. */
+/* Removes from the spectrum of a code what is not correlated. */
 #include "code/band.h"
 
 #include "base/complex.h"
@@ -17,8 +17,8 @@ static void add_notch(pnr_band *band, double centre, double reach)
     band->notches[band->n_notches++].reach = reach;
 }
 
-/* Reads one entry f_hz+-width_hz of a list. Returns the text after the entry, or NULL if there is
- * no entry. */
+/* Reads one entry f_hz+-width_hz of a list. Returns the text after the entry, or NULL if the text
+ * is no such entry. */
 static const char *read_notch(const char *text, double *centre_hz, double *width_hz)
 {
     char *end;
@@ -99,7 +99,7 @@ static bool is_removed(const pnr_band *band, double cycles, size_t n)
 
 int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *share, double *removed)
 {
-    /* in cycles a sample; allows for the rounding of the tune */
+    /* cycles per sample; allows for the rounding of the tune */
     const double nearest = 1e-6 / (double)n;
     double all = 0, shown = 0, kept = 0;
 

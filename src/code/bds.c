@@ -4,7 +4,8 @@
 
 enum { N_PRN = 63, B1I_CHIPS = 2046, B3I_CHIPS = 10230, B3I_G1_PERIOD = 8190 };
 
-/* The stages of G2 that are added, by PRN, 0 for none (BDS-SIS-ICD-B1I-3.0, table 4-1). */
+/* The stages of G2 whose sum is its output, by PRN; 0: no stage (BDS-SIS-ICD-B1I-3.0, table
+ * 4-1). */
 static const uint8_t b1i_stages[N_PRN][3] = {
     {1, 3},     {1, 4},     {1, 5},     {1, 6},     {1, 8},     {1, 9},     {1, 10},   {1, 11},
     {2, 7},     {3, 4},     {3, 5},     {3, 6},     {3, 8},     {3, 9},     {3, 10},   {3, 11},
@@ -16,7 +17,8 @@ static const uint8_t b1i_stages[N_PRN][3] = {
     {3, 4, 5},  {3, 4, 9},  {3, 5, 6},  {3, 5, 8},  {3, 5, 10}, {3, 5, 11}, {3, 6, 9},
 };
 
-/* The steps of G2 from all ones to its start, by PRN (BDS-SIS-ICD-B3I-1.0, table 4-1). */
+/* The number of steps of G2 from all ones to its state at chip 0, by PRN (BDS-SIS-ICD-B3I-1.0,
+ * table 4-1). */
 static const uint16_t b3i_shift[N_PRN] = {
     4,    11,   13,   22,   30,   36,   44,   48,   88,   104,  116,  129,  376,  418,  458,  682,
     696,  707,  1078, 2069, 2248, 2574, 2596, 2731, 4294, 4436, 4647, 4978, 4986, 1,    5209, 5539,
@@ -26,7 +28,7 @@ static const uint16_t b3i_shift[N_PRN] = {
 
 int pnr_code_build_bds_b1i(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
-    /* the stages before the first step: 01010101010 from stage 1 to stage 11 */
+    /* The stages at chip 0 are 01010101010, from stage 1 to stage 11. */
     const unsigned long start =
         PNR_STAGE(2) | PNR_STAGE(4) | PNR_STAGE(6) | PNR_STAGE(8) | PNR_STAGE(10);
     pnr_register g[] = {

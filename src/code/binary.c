@@ -66,7 +66,7 @@ int pnr_code_build_legendre(const pnr_config *config, pnr_code *code, pnr_error 
     bits = malloc(length);
     if (!bits)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu chips", length);
-    /* A chip is +1 at the squares modulo the length and at 0, and -1 elsewhere. */
+    /* Chip k is +1 if k is 0 or a square modulo the length, else -1. */
     memset(bits, 1, length);
     bits[0] = 0;
     for (size_t k = 1; k <= length / 2; k++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chips from text: reads a file value by value, so that a line may have any length. */
+/* Reads chips from text. Reads the file value by value, so a line may have any length. */
 #include "code/chip_file.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum { VALUE_LEN = 96, SHOWN = 60 };
 
-/* The form of all lines, which the first line with values decides. */
+/* The form of all lines. The first line with values decides it. */
 typedef enum { FORM_UNKNOWN, FORM_CHIP, FORM_PAIR, FORM_LIST } form;
 
 typedef struct text {
@@ -19,10 +19,10 @@ typedef struct text {
     size_t line;           /* number of the line, from 1 */
     char shown[SHOWN + 1]; /* the first characters of the line */
     size_t n_shown;
-    char value[VALUE_LEN]; /* the characters of the present value */
+    char value[VALUE_LEN]; /* characters of the present value */
     size_t n_value;
-    size_t n_in_line; /* number of values of the line so far */
-    double first[2];  /* first numbers of the line, at most two */
+    size_t n_in_line; /* values in the line so far */
+    double first[2];  /* first numbers in the line, at most two */
     bool has_ended;   /* all characters of the line have been read */
     form form;
 } text;
@@ -50,13 +50,13 @@ static bool read_part(const char **at, double *out)
     char *end;
 
     *out = strtod(*at, &end);
-    if (end == *at || end > *at + length || !isfinite(*out)) /* also refuses nan, inf and 0x10 */
+    if (end == *at || end > *at + length || !isfinite(*out)) /* refuses nan, inf and 0x10 too */
         return false;
     *at = end;
     return true;
 }
 
-/* Reads a value: a number, or a complex one as (1+2j), 1-2i, 2j. */
+/* Reads a value: a real number, or a complex number such as (1+2j), 1-2i, 2j. */
 static bool read_value(const char *value, double out[2], bool *is_complex)
 {
     const bool is_open = *value == '(';
@@ -87,7 +87,7 @@ static int add_chip(text *t, double i, double q)
     return pnr_chips_add(t->out, (const double[2]){i, q}, t->file, t->error);
 }
 
-/* Begins a list. The earlier values of the line are its first chips. */
+/* Begins a list. The first chips of the list are the earlier values of the line. */
 static int begin_list(text *t)
 {
     int code = PNR_OK;
@@ -123,7 +123,7 @@ static int take_value(text *t)
     return code;
 }
 
-/* Adds the chip of the line that has ended. The values of a list are chips already. */
+/* Adds the chip of a line at its end. In a list, each value has been added as a chip already. */
 static int take_line(text *t)
 {
     int code = take_value(t);
@@ -154,7 +154,7 @@ static int begin_line(text *t)
     return code;
 }
 
-/* Skips a comment. Returns the line break or EOF that ends the comment. */
+/* Skips a comment. Returns the line break or EOF at the end of the comment. */
 static int skip_comment(FILE *stream)
 {
     int c;
@@ -175,7 +175,7 @@ static int take_character(text *t, int c)
     return PNR_OK;
 }
 
-/* Passes over the byte order mark of UTF-8. */
+/* Skips the byte order mark of UTF-8. */
 static void skip_mark(FILE *stream)
 {
     unsigned char mark[3];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes: builds the chips of one period from the configuration, one builder for each family. */
+/* Builds the chips of one period from the configuration. Each family of codes has its own
+ * builder. */
 #include "code/code.h"
 
 #include "code/family.h"
@@ -44,8 +45,8 @@ static int allocate_chips(pnr_code *code, size_t n_chips, pnr_error *error)
     return PNR_OK;
 }
 
-/* Changes the sign of every chip. An inverted m-sequence does not follow the recurrence of its
- * bits. */
+/* Changes the sign of every chip. The inverted code is no m-sequence, because its bits do not
+ * follow the recurrence. */
 static void invert_chips(pnr_code *code)
 {
     const size_t used = strlen(code->name);
@@ -58,8 +59,8 @@ static void invert_chips(pnr_code *code)
     snprintf(code->name + used, sizeof code->name - used, " inverted");
 }
 
-/* Adds the tune to the name. The samples of a tuned m-sequence are complex, so the code no longer
- * counts as an m-sequence. */
+/* Adds the tune to the name. The samples of a tuned m-sequence are complex, so the Walsh method
+ * cannot use them. */
 static void note_tune(pnr_rational tune_hz, pnr_code *code)
 {
     const size_t used = strlen(code->name);
@@ -70,9 +71,9 @@ static void note_tune(pnr_rational tune_hz, pnr_code *code)
              pnr_rational_format(tune_hz, text));
 }
 
-/* Returns the number of periods of the code in one bit of the signal, as the documents that code.h
- * names define it. GPS L1 C/A sends 50 bits a second, SBAS 500 symbols, L2C CM 50 symbols, GLONASS
- * 100 symbols (a meander), and BeiDou D2 500 bits. L5 and BeiDou D1 have a secondary code with one
+/* Returns the number of periods of the code in one bit of the signal, as the interface documents
+ * define it. GPS L1 C/A sends 50 bits a second, SBAS 500 symbols, L2C CM 50 symbols, GLONASS 100
+ * symbols (with meander), and BeiDou D2 500 bits. L5 and BeiDou D1 have a secondary code with one
  * chip in each period. */
 static size_t bits_of(const pnr_config *config)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes and pulses from files: raw samples, text, numpy arrays. Each value is one chip of a code,
- * or one sample of a pulse. */
+/* Reads codes and pulses from files: raw samples, text, numpy arrays. Each value is one chip of a
+ * code, or one sample of a pulse. */
 #include "base/file.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -85,7 +85,7 @@ static int open_file(pnr_chip_file *file, pnr_error *error)
     return PNR_OK;
 }
 
-/* Reads samples of the format that the extension names. */
+/* Reads raw samples. The extension of the path gives their format. */
 static int read_raw(const pnr_chip_file *file, pnr_chips *out, pnr_error *error)
 {
     const pnr_format format = pnr_format_of_path(file->path);
@@ -115,7 +115,7 @@ static int read_raw(const pnr_chip_file *file, pnr_chips *out, pnr_error *error)
     return code;
 }
 
-/* Returns the reader for the extension of a path. NULL: it is unknown. */
+/* Returns the reader for the extension of a path. NULL: the extension is unknown. */
 static pnr_chip_reader *reader_of(const char *path)
 {
     static const struct {
@@ -165,8 +165,8 @@ int pnr_code_read_samples(const char *path, const char *key, double (**samples)[
     return PNR_OK;
 }
 
-/* True if at least one chip is 0, and all other chips have the same positive level, as in bits or
- * on-off keying. The chips are already scaled, so the level need not be 1. */
+/* True if at least one chip is 0 and all other chips have the same positive level, as in bits or
+ * on-off keying. The level need not be 1, because the chips are already scaled. */
 static bool is_on_off(const pnr_code *code)
 {
     double level = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The coarse/acquisition codes of GPS L1, which SBAS and QZSS share: Gold codes of G1 and a delayed
- * G2. */
+/* The coarse/acquisition codes of GPS L1, and of SBAS and QZSS. They are Gold codes of G1 and a
+ * delayed G2. */
 #include "code/registers.h"
 
 enum { N_CHIPS = 1023, N_PRN = 210 };
 
-/* The delay of G2, chips, by PRN (IS-GPS-200, table 3-Ia and section 6.3). PRN 34 and 37 have the
+/* The delay of G2 in chips, by PRN (IS-GPS-200, table 3-Ia and section 6.3). PRN 34 and 37 have the
  * same delay. */
 static const uint16_t g2_delay[N_PRN + 1] = {
     0,   5,   6,   7,   8,   17,   18,  139,  140, 141,  251, 252,  254,  255, 256, 257, 258, 469,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The codes of GPS L2C: chips of CM and of CL alternate. */
+/* The codes of GPS L2C. Chips of CM and chips of CL alternate. */
 #include "code/family.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@ enum { N_CM = 10230, N_CL = 767250, N_LOW = 63, FIRST_HIGH = 159, N_PRN = 210 };
 static const uint32_t feedback =
     0445112474; /* taps of the modular register (IS-GPS-200, section 3.3.2.4) */
 
-/* The state at chip 0, by component (CM, CL), PRN 1 to 63 and 159 to 210 (IS-GPS-200, tables 3-IIa
- * and 3-IIb, section 6.3). */
+/* The state of the register at chip 0, for CM and CL, each for PRN 1 to 63 and 159 to 210
+ * (IS-GPS-200, tables 3-IIa and 3-IIb, section 6.3). */
 static const uint32_t start[2][N_LOW + N_PRN - FIRST_HIGH + 1] = {
     {0742417664, 0756014035, 0002747144, 0066265724, 0601403471, 0703232733, 0124510070, 0617316361,
      0047541621, 0733031046, 0713512145, 0024437606, 0021264003, 0230655351, 0001314400, 0222021506,

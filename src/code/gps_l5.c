@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The codes of GPS L5, which SBAS and QZSS share: sums of two registers. XA restarts after 8190
- * chips; XB begins with an advance, which is different for each satellite. */
+/* The codes of GPS L5, and of SBAS and QZSS. Each is the sum of two registers. XA restarts after
+ * 8190 chips. XB begins with an advance that depends on the satellite. */
 #include "code/registers.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 enum { N_CHIPS = 10230, XA_PERIOD = 8190, N_PRN = 210 };
 
-/* The advance of XB in chips, by component (I5, Q5) and PRN (IS-GPS-705, tables 3-Ia and 3-Ib,
- * section 6.3). */
+/* The advance of XB in chips, for I5 and Q5, by PRN (IS-GPS-705, tables 3-Ia and 3-Ib, section
+ * 6.3). */
 static const uint16_t xb_advance[2][N_PRN] = {
     {266,  365,  804,  1138, 1509, 1559, 1756, 2084, 2170, 2303, 2527, 2687, 2930, 3471, 3940,
      4132, 4332, 4924, 5343, 5443, 5641, 5816, 5898, 5918, 5955, 6243, 6345, 6477, 6518, 6875,

@@ -7,7 +7,7 @@
 
 #define TAP(t) (1UL << ((t)-1))
 
-/* a * b modulo the characteristic polynomial, over GF(2). */
+/* Returns a * b modulo the characteristic polynomial, over GF(2). */
 static unsigned long multiply_mod(unsigned long a, unsigned long b, unsigned long modulus,
                                   unsigned degree)
 {
@@ -47,8 +47,8 @@ bool pnr_polynomial_is_primitive(pnr_polynomial polynomial)
         if (polynomial.taps & TAP(t))
             modulus |= 1UL << (degree - t);
     }
-    /* No reducible polynomial of degree n gives an order as great as 2^n - 1, so no separate test
-     * of irreducibility is needed. */
+    /* x has an order of 2^n - 1 only modulo an irreducible polynomial of degree n, so no separate
+     * test of irreducibility is needed. */
     if (power_of_x(period, modulus, degree) != 1)
         return false;
     for (unsigned long p = 2; left > 1; p++) {
@@ -64,8 +64,8 @@ bool pnr_polynomial_is_primitive(pnr_polynomial polynomial)
     return true;
 }
 
-/* Returns a primitive polynomial with the fewest taps: two, or else four. Of these polynomials it
- * is the one whose `taps` are the smallest number. */
+/* Returns a primitive polynomial with the fewest taps, two or four. Of several such polynomials,
+ * returns the one with the smallest number `taps`. */
 static pnr_polynomial smallest_primitive(unsigned degree)
 {
     pnr_polynomial polynomial = {.degree = degree};
@@ -101,12 +101,12 @@ void pnr_polynomial_extend(pnr_polynomial polynomial, uint8_t *bits, size_t n_bi
     }
 }
 
-/* The period of the sequence that starts with all ones. A register step is invertible, so the
- * sequence returns to its start after at most 2^degree - 1 steps. */
+/* Returns the period of the sequence that starts with all ones. A step of the register is
+ * invertible, so the sequence returns to its start after at most 2^degree - 1 steps. */
 static unsigned long period_from_ones(pnr_polynomial polynomial)
 {
     const unsigned long ones = (1UL << polynomial.degree) - 1;
-    unsigned long state = ones; /* bit t-1: the output t steps ago */
+    unsigned long state = ones; /* bit t - 1 is the output t steps ago */
     unsigned long period = 0;
 
     do {

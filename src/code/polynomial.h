@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Feedback polynomials of shift registers: their choice, a test, and their sequences. */
+/* Feedback polynomials of shift registers: their choice, a test for primitive polynomials, and
+ * their sequences. */
 #ifndef PNR_CODE_POLYNOMIAL_H
 #define PNR_CODE_POLYNOMIAL_H
 
@@ -12,27 +13,27 @@
 
 enum { PNR_DEGREE_MIN = 2, PNR_DEGREE_MAX = 24, PNR_TAPS_LEN = 80 };
 
-/* The recurrence bit[i + degree] = xor over taps t of bit[i + degree - t]. Its characteristic
- * polynomial is x^degree + sum x^(degree - t). */
+/* The recurrence: bit[i + degree] is the xor of bit[i + degree - t] over the taps t. Its
+ * characteristic polynomial is x^degree + sum x^(degree - t) over the taps t. */
 typedef struct pnr_polynomial {
     unsigned degree;
-    unsigned long taps; /* bit t-1 set for tap t; the largest tap is the degree */
+    unsigned long taps; /* bit t - 1 is set for tap t; the largest tap is the degree */
 } pnr_polynomial;
 
 /* Makes the polynomial from code.degree and code.taps. Empty taps mean a primitive polynomial with
- * the fewest taps, 2 or 4: the one whose `taps` are the smallest number. PNR_OK, or PNR_ECONFIG
- * with the reason; taps that are not primitive are refused with their period. */
+ * the fewest taps, 2 or 4. Of several such polynomials, it is the one with the smallest number
+ * `taps`. Returns PNR_OK, or PNR_ECONFIG with the reason: for taps that are not primitive, their
+ * period. */
 int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_error *error);
 
-/* True when the order of x modulo the characteristic polynomial is 2^degree - 1. Computes
- * x^(2^degree - 1), which must be 1, and x^((2^degree - 1) / p) for each prime factor p of
- * 2^degree - 1, which must not be 1. */
+/* True if the order of x modulo the characteristic polynomial is 2^degree - 1. x^(2^degree - 1)
+ * must be 1. For each prime factor p of 2^degree - 1, x^((2^degree - 1) / p) must not be 1. */
 bool pnr_polynomial_is_primitive(pnr_polynomial polynomial);
 
-/* Continues a sequence to n_bits bits. The first `degree` bits are given; n_bits >= degree. */
+/* Continues a sequence to n_bits bits. The first `degree` bits are the input; n_bits >= degree. */
 void pnr_polynomial_extend(pnr_polynomial polynomial, uint8_t *bits, size_t n_bits);
 
-/* Writes the taps as "13,4,3,1"; returns out. */
+/* Writes the taps, as "13,4,3,1". Returns out. */
 char *pnr_polynomial_format(pnr_polynomial polynomial, char out[PNR_TAPS_LEN]);
 
 #endif

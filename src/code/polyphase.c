@@ -17,7 +17,8 @@ static size_t common_divisor(size_t a, size_t b)
     return a;
 }
 
-/* exp(-i pi root k (k + 1) / N) for odd N, exp(-i pi root k^2 / N) for even N (D. C. Chu, 1972). */
+/* Chip k is exp(-i pi root k (k + 1) / N) for odd N, exp(-i pi root k^2 / N) for even N (D. C. Chu,
+ * 1972). N is the length. */
 int pnr_code_build_zadoff_chu(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const size_t length = config->code.length;
@@ -53,7 +54,7 @@ int pnr_code_build_frank(const pnr_config *config, pnr_code *code, pnr_error *er
     return PNR_OK;
 }
 
-/* exp(i pi (k^2 / N - k)) (F. F. Kretschmer and B. L. Lewis, 1983). */
+/* Chip k is exp(i pi (k^2 / N - k)), N is the length (F. F. Kretschmer and B. L. Lewis, 1983). */
 int pnr_code_build_p4(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const size_t length = config->code.length;

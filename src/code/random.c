@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random-phase codes from a seed, as coded continuous-wave ionosondes make them with numpy. */
+/* Random-phase codes from a seed. Coded continuous-wave ionosondes make the same codes with
+ * numpy. */
 #include "code/family.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ int pnr_code_build_random(const pnr_config *config, pnr_code *code, pnr_error *e
                           (unsigned long)UINT32_MAX);
     twister_seed(&mt, (uint32_t)seed);
     for (size_t k = 0; k < length; k++) {
-        /* 2 pi is rounded first, as in numpy, so that the phases have the same bits. */
+        /* The product 2 pi is rounded first, as in numpy, so that the phases have the same bits. */
         double phase = 2 * M_PI * twister_uniform(&mt);
 
         code->chips[k][0] = cos(phase);

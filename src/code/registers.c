@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums of shift registers: runs each one and adds its output to the bits of the code. */
+/* Codes that are sums of shift registers. Runs each register and adds its output to the bits of the
+ * code. */
 #include "code/registers.h"
 
 #include "config/keys.h"
@@ -7,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Adds the output of a register to bits. The bit in stage k reaches the last stage after degree - k
- * more steps. */
+/* Adds the output of a register to `bits`, modulo 2. A bit in stage k reaches the last stage after
+ * degree - k more steps. */
 static int add_output(const pnr_register *r, uint8_t *bits, size_t n_chips)
 {
     const unsigned degree = r->polynomial.degree;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the N samples of one period: each chip is held for whole samples, or excites a pulse. */
+/* Makes the N samples of one period. Each chip is held for whole samples, or excites a pulse. */
 #include "base/complex.h"
 #include "base/transform.h"
 #include "code/family.h"
@@ -13,7 +13,7 @@ static int explain_no_memory(pnr_error *error, size_t n_samples)
     return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu code samples", n_samples);
 }
 
-/* Sample n carries chip floor(n L / N), computed in integers. */
+/* Sample n is chip floor(n L / N) of L chips, computed in integers. */
 static void hold_chips(const pnr_code *code, size_t n_samples, double (*samples)[2])
 {
     size_t chip = 0;
@@ -30,10 +30,10 @@ static void hold_chips(const pnr_code *code, size_t n_samples, double (*samples)
 }
 
 /*
- * Writes the samples of s(t) = sum_k chip[k] p(t - k N / L). In harmonic m of the period, the delay
- * k N / L is the factor exp(-2 pi i m k / L). So S[m] = P[m] C[m mod L], where P is the spectrum of
- * the pulse and C the L-point transform of the chips. The Nyquist harmonic is a cosine, the mean of
- * both signs of m.
+ * Writes the samples of s(t) = sum_k chip[k] p(t - k N / L), for L chips and N samples. For
+ * harmonic m of the period, the delay k N / L is the factor exp(-2 pi i m k / L). So S[m] = P[m]
+ * C[m mod L], where P is the spectrum of the pulse and C the L-point transform of the chips. The
+ * Nyquist harmonic is a cosine: its value is the mean of the values for both signs of m.
  */
 static void shape_pulse(const double complex *chips, size_t n_chips, double complex *pulse,
                         size_t n_samples)
@@ -56,7 +56,7 @@ static double mean_power(const double complex *samples, size_t n_samples)
     return sum / (double)n_samples;
 }
 
-/* Reads a pulse from a file and computes its spectrum. *power: the sum of |p|^2 over the samples p
+/* Reads a pulse from a file and computes its spectrum. *power: the sum of |p|^2 over all samples p
  * of the pulse. */
 static int read_pulse(const char *path, size_t n_samples, double (*spectrum)[2], double *power,
                       pnr_error *error)
@@ -78,14 +78,14 @@ static int read_pulse(const char *path, size_t n_samples, double (*spectrum)[2],
     return rc == PNR_OK ? rc : explain_no_memory(error, n_samples);
 }
 
-/* The spectrum of a rectangular pulse from t = 0 to 1, at f cycles a chip. */
+/* Returns the spectrum of a rectangular pulse from t = 0 to 1 chip, at f cycles per chip. */
 static double complex rectangle_at(double f)
 {
     return f == 0 ? 1 : sin(M_PI * f) / (M_PI * f) * pnr_cis(-M_PI * f);
 }
 
-/* The spectrum of the root-raised-cosine pulse with its centre at t = 0 (J. G. Proakis, Digital
- * Communications, section 9.2). */
+/* Returns the spectrum of the root-raised-cosine pulse with its centre at t = 0, at f cycles per
+ * chip (J. G. Proakis, Digital Communications, section 9.2). */
 static double root_raised_cosine_at(double f, double rolloff)
 {
     const double beyond = fabs(f) - (1 - rolloff) / 2;
@@ -94,7 +94,7 @@ static double root_raised_cosine_at(double f, double rolloff)
 }
 
 /* Computes the spectrum of a pulse from its formula. The spectrum is 0 from half of the sample rate
- * on (filtered: from code.cutoff_hz on), as after an ideal filter. */
+ * on, as after an ideal filter. For a filtered pulse it is 0 from code.cutoff_hz on. */
 static void compute_pulse(const pnr_config *config, size_t n_chips, size_t n_samples,
                           double (*spectrum)[2])
 {
@@ -158,8 +158,8 @@ static int excite_pulses(const pnr_code *code, const pnr_config *config, size_t 
     return PNR_OK;
 }
 
-/* Turns the samples by k whole cycles a period, k = tune_hz N / rate_hz. The tuned samples still
- * repeat after N. */
+/* Rotates the samples by k whole cycles in a period, k = tune_hz N / rate_hz. The period of the
+ * tuned samples is therefore still N. */
 static int tune_samples(const pnr_config *config, size_t n_samples, double (*samples)[2],
                         pnr_error *error)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Binary codes from one shift register: m-sequences, Gold codes, the small set of Kasami codes. */
+/* Binary codes from one shift register: m-sequences, Gold codes, and the small set of Kasami
+ * codes. */
 #include "code/family.h"
 #include "code/polynomial.h"
 #include "config/keys.h"
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The terms of u[i] xor u[decimation ((i + shift) mod period)]; the register generates u. */
+/* The terms of u[i] xor u[decimation ((i + shift) mod period)]. The register generates u.
+ * has_first, has_second: whether the code contains the first and the second term. */
 typedef struct terms {
     bool has_first, has_second;
     size_t decimation, shift, period;
@@ -16,9 +18,9 @@ typedef struct terms {
 
 /*
  * u is the m-sequence of degree n and period N = 2^n - 1. The preferred pair (R. Gold, 1967) is u
- * and its decimation v[i] = u[q i mod N], q = 2^k + 1. Their cross-correlation has three values, -1
- * and -1 +- 2^((n+e)/2), where e = gcd(n, k) and n / e is odd. k = 1 for odd n and k = 2 for n = 2
- * mod 4 give the least e. There is no such pair for n = 0 mod 4.
+ * and its decimation v[i] = u[q i mod N], q = 2^k + 1. With e = gcd(n, k) and odd n / e, their
+ * cross-correlation has the three values -1 and -1 +- 2^((n+e)/2). The least e is reached by k = 1
+ * for odd n, and by k = 2 for n = 2 mod 4. There is no such pair for n = 0 mod 4.
  */
 static int choose_gold(unsigned degree, size_t index, terms *t, size_t *most, pnr_error *error)
 {
@@ -35,9 +37,9 @@ static int choose_gold(unsigned degree, size_t index, terms *t, size_t *most, pn
     return PNR_OK;
 }
 
-/* The small set of degree n (T. Kasami, 1966) is u and all u[i] xor w[i + s]. Here w[i] =
- * u[(2^(n/2) + 1) i] has the period 2^(n/2) - 1. The correlations are -1 and -1 +- 2^(n/2). w is
- * not all zero, because w[0] = u[0] = 1. */
+/* The small set of degree n (T. Kasami, 1966) is u and all u[i] xor w[i + s]. w[i] = u[(2^(n/2) +
+ * 1) i] has the period 2^(n/2) - 1. The correlations are -1 and -1 +- 2^(n/2). w is not all zero,
+ * because w[0] = u[0] = 1. */
 static int choose_kasami(unsigned degree, size_t index, terms *t, size_t *most, pnr_error *error)
 {
     if (degree < 4 || degree % 2 != 0)
@@ -49,7 +51,7 @@ static int choose_kasami(unsigned degree, size_t index, terms *t, size_t *most, 
     return PNR_OK;
 }
 
-/* Sets the first `degree` bits: to code.state for an m-sequence that has one, otherwise to ones. */
+/* Sets the first `degree` bits: to code.state if it is set for an m-sequence, else to ones. */
 static int set_start(const pnr_config *config, unsigned degree, uint8_t *bits, pnr_error *error)
 {
     const char *state = config->code.type == PNR_CODE_M_SEQUENCE ? config->code.state : "";
@@ -65,7 +67,8 @@ static int set_start(const pnr_config *config, unsigned degree, uint8_t *bits, p
     return PNR_OK;
 }
 
-/* Builds the code. Its name says family, degree, the index or the state (if any), and the taps. */
+/* Builds the code. Its name has the family, the degree, the index or the state (if any), and the
+ * taps. */
 int pnr_code_build_sequence(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const int type = config->code.type;

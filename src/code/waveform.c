@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The continuous periodic waveform of a code: spectrum, table of values, moments. */
+/* The continuous periodic waveform of a code: its spectrum, a table of its values, its moments. */
 #include "code/waveform.h"
 
 #include "base/complex.h"
@@ -18,13 +18,12 @@
 
 enum {
     OVERSAMPLE = 4,
-    HALF = 10,              /* Lagrange nodes on either side; 20 in all */
-    GUARD_BELOW = HALF - 1, /* guard entries before the table's first entry */
-    GUARD_ABOVE = HALF + 1  /* guard entries after the last entry of the table; one of them is for a
-                             * t that is rounded up to N */
+    HALF = 10,              /* Lagrange nodes on each side, 20 in all */
+    GUARD_BELOW = HALF - 1, /* guard entries before the first entry of the table */
+    GUARD_ABOVE = HALF + 1  /* guard entries after the last entry, with one for t = N */
 };
 
-/* The table entries of one sample: re, im, re, im, ... */
+/* The table entries of one sample: re, im, re, im and so on. */
 typedef double entries __attribute__((vector_size(2 * OVERSAMPLE * sizeof(double))));
 typedef double half_entries __attribute__((vector_size(OVERSAMPLE * sizeof(double))));
 typedef double entry __attribute__((vector_size(2 * sizeof(double))));
@@ -32,9 +31,9 @@ _Static_assert(2 * HALF % OVERSAMPLE == 0, "the nodes are whole vectors of entri
 
 struct pnr_waveform {
     size_t n;
-    double complex *samples;  /* [n]; NULL: the table holds them */
+    double complex *samples;  /* [n]; NULL: copy them from the table */
     double complex *spectrum; /* [n] */
-    double complex *table;    /* [GUARD_BELOW + 4 n + GUARD_ABOVE] a(i / 4) from i = -GUARD_BELOW */
+    double complex *table;    /* [GUARD_BELOW + 4 n + GUARD_ABOVE] a(i / 4), i >= -GUARD_BELOW */
     bool is_hermitian;        /* a(-t) = conj(a(t)) */
     double energy;
     double bandwidth, kurtosis, nyquist;
@@ -54,7 +53,7 @@ static const double pair_scale[HALF] = {
     8.22063524662433e-18,
 };
 
-/* f(x) = sum_j weight[j] f[j] */
+/* Computes the weights of f(x) = sum_j weight[j] f[j]. */
 static inline void lagrange_weights(double x, double weight[2 * HALF])
 {
     const double u = x - 0.5;
@@ -94,7 +93,7 @@ static double sum_powers(const double complex *values, size_t n)
     return sum;
 }
 
-/* Sums over the spectrum. */
+/* Computes bandwidth, kurtosis and nyquist from the spectrum. */
 static void sum_moments(pnr_waveform *waveform)
 {
     const size_t n = waveform->n;
@@ -112,7 +111,7 @@ static void sum_moments(pnr_waveform *waveform)
     if (!(total > 0))
         return;
     waveform->bandwidth = second / total - (first / total) * (first / total);
-    for (size_t bin = 0; bin < n; bin++) { /* the fourth moment about the mean */
+    for (size_t bin = 0; bin < n; bin++) { /* the fourth central moment */
         double harmonic = 2 * bin <= n ? (double)bin : -(double)(n - bin);
         double w = 2 * M_PI * harmonic / (double)n - (2 * bin == n ? 0 : first / total);
 
@@ -129,7 +128,7 @@ static double complex *allocate_values(size_t n)
     return pnr_memory_large(n * sizeof(double complex));
 }
 
-/* Allocates a waveform with a spectrum that has no values yet. NULL: out of memory. */
+/* Allocates a waveform and its spectrum, which is not computed. NULL: out of memory. */
 static pnr_waveform *allocate_waveform(size_t n)
 {
     pnr_waveform *waveform = n > SIZE_MAX / 256 ? NULL : calloc(1, sizeof *waveform);
@@ -176,7 +175,7 @@ void pnr_waveform_destroy(pnr_waveform *waveform)
     free(waveform);
 }
 
-/* --- passes over all values, which all processors share where there are many --- */
+/* --- passes over all values; all processors share a long pass --- */
 
 enum { PART = 1 << 14 };
 
@@ -184,7 +183,7 @@ typedef struct pass {
     const pnr_waveform *waveform, *other;
     double fraction;
     double complex *values; /* [n] */
-    double complex *table;  /* its entry 0 */
+    double complex *table;  /* entry 0 of the table */
     size_t quarter;
 } pass;
 
@@ -196,15 +195,15 @@ static void run_pass(pnr_parallel_work *work, size_t n, const pass *of)
     pnr_parallel_run(n_parts, pnr_parallel_threads(n_parts), work, &p);
 }
 
-/* Returns the end of a part of n values. */
+/* Returns the index after the last value of a part of n values. */
 static size_t end_of(size_t part, size_t n)
 {
     return (part + 1) * PART < n ? (part + 1) * PART : n;
 }
 
-/* Turns the harmonics m of a part: harmonic m turns by -m fraction / N cycles. Its turn is the
- * product of the turn of its block and the turn within the block, because sin and cos take longer
- * than a product. */
+/* Rotates the harmonics of a part: harmonic m by -m fraction / N cycles. The rotation is a product
+ * of two factors, the rotation of a block of harmonics and the rotation within the block, because
+ * sin and cos take longer than a product. */
 static void turn_harmonics(void *context, size_t part, size_t thread)
 {
     enum { BLOCK = 64 };
@@ -223,7 +222,7 @@ static void turn_harmonics(void *context, size_t part, size_t thread)
 
         const double complex turn = whole * within[m % BLOCK];
 
-        if (2 * m == n) { /* the mean of the turns of m and -m */
+        if (2 * m == n) { /* the mean of the rotations of m and -m */
             p->values[m] = spectrum[m] * creal(turn);
             continue;
         }
@@ -233,7 +232,7 @@ static void turn_harmonics(void *context, size_t part, size_t thread)
     }
 }
 
-/* out[k] = a(k - fraction), |fraction| <= 1/2 */
+/* Computes out[k] = a(k - fraction), |fraction| <= 1/2. */
 static int shift_fraction(const pnr_waveform *waveform, double fraction, double complex *out)
 {
     const size_t n = waveform->n;
@@ -243,7 +242,7 @@ static int shift_fraction(const pnr_waveform *waveform, double fraction, double 
     return pnr_transform_inverse((double(*)[2])out, n);
 }
 
-/* out[k] = a(k), of a waveform that has samples or a table */
+/* Writes out[k] = a(k). The waveform has samples or a table. */
 static void copy_samples(const pnr_waveform *waveform, double complex *out)
 {
     const size_t n = waveform->n;
@@ -276,8 +275,8 @@ static void rotate_samples(double complex *data, size_t n, size_t steps)
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out)
 {
     const size_t n = waveform->n;
-    /* The whole samples of a shift are a rotation. Only the fraction needs the phase ramp, so the
-     * ramp stays small and exact. */
+    /* A shift by whole samples is a rotation. Only the fraction needs the phase ramp, so the ramp
+     * stays small and exact. */
     double wrapped = fmod(shift, (double)n);
     double whole = nearbyint(wrapped);
     double fraction = wrapped - whole;
@@ -297,7 +296,7 @@ int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double comple
     return PNR_OK;
 }
 
-/* table(k + quarter / 4) = values[k] */
+/* Sets entry k + quarter / 4 to values[k]. */
 static void put_quarter(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
@@ -308,7 +307,8 @@ static void put_quarter(void *context, size_t part, size_t thread)
         p->table[OVERSAMPLE * k + p->quarter] = p->values[k];
 }
 
-/* As put_quarter; table(k + 1 - quarter / 4) = conj(a(-k - 1 + quarter / 4)) */
+/* Calls put_quarter. Also sets entry N - k - quarter / 4 to conj(values[k]), because a(-t) =
+ * conj(a(t)). */
 static void put_two_quarters(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
@@ -319,8 +319,8 @@ static void put_two_quarters(void *context, size_t part, size_t thread)
         p->table[OVERSAMPLE * (n - k) - p->quarter] = conj(p->values[k]);
 }
 
-/* Takes a(k) and a(k + 1/2) of a Hermitian waveform of odd length apart. values[k] is
- * a(k) + i a(N/2 + k), and both are conjugate at -k. */
+/* Separates a(k) and a(k + 1/2) of a Hermitian waveform of odd length. values[k] is a(k) + i a(N/2
+ * + k). Each of the two terms is Hermitian too. */
 static void put_halves(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
@@ -337,8 +337,8 @@ static void put_halves(void *context, size_t part, size_t thread)
     }
 }
 
-/* Fills the spectrum of values[k] = a(k) + i a(N/2 + k), odd N. Harmonic m of the second term is
- * (-1)^m that of the first one. */
+/* Computes the spectrum of values[k] = a(k) + i a(N/2 + k) for odd N. Harmonic m of a(N/2 + k) is
+ * (-1)^m times harmonic m of a(k). */
 static void add_opposite(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
@@ -352,7 +352,7 @@ static void add_opposite(void *context, size_t part, size_t thread)
     }
 }
 
-/* Fills the entries of whole and half samples of a Hermitian waveform of odd length with one
+/* Computes the entries of whole and half samples of a Hermitian waveform of odd length with one
  * transform. */
 static int fill_halves(const pass *p)
 {
@@ -365,7 +365,7 @@ static int fill_halves(const pass *p)
     return rc;
 }
 
-/* Fills the entries k + quarter / 4. */
+/* Computes the entries k + quarter / 4. */
 static int fill_quarter(pass *p, size_t quarter, pnr_parallel_work *put)
 {
     const int rc = pnr_waveform_shift(p->waveform, -(double)quarter / OVERSAMPLE, p->values);
@@ -376,8 +376,8 @@ static int fill_quarter(pass *p, size_t quarter, pnr_parallel_work *put)
     return rc;
 }
 
-/* Fills all entries but the guards. A Hermitian waveform needs no transform for the last quarter,
- * and one of odd length, one for whole and half samples. */
+/* Computes all entries except the guard entries. A Hermitian waveform needs no transform for the
+ * last quarter. If its length is odd, whole and half samples need only one transform. */
 static int fill_table(pass *p)
 {
     const bool is_hermitian = p->waveform->is_hermitian;
@@ -412,7 +412,7 @@ int pnr_waveform_prepare(pnr_waveform *waveform)
         free(table);
         return rc;
     }
-    /* Fills the guard entries periodically; the period may be shorter than a guard. */
+    /* Copies the guard entries periodically; a guard may be longer than the period. */
     for (size_t i = 0; i < GUARD_ABOVE; i++)
         table[GUARD_BELOW + n_table + i] = table[GUARD_BELOW + i % n_table];
     for (size_t i = 1; i <= GUARD_BELOW; i++)
@@ -435,15 +435,15 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
         if (isnan(t))
             return CMPLX(NAN, NAN);
     }
-    position = OVERSAMPLE * t; /* exact; at most 4 N, which the guards cover */
+    position = OVERSAMPLE * t; /* exact; at most 4 N, which the guard entries allow */
     below = floor(position);
     if (below == position)
         return waveform->table[GUARD_BELOW + (size_t)below];
     return sum_nodes(waveform->table + (size_t)below, position - below);
 }
 
-/* Fills out[i] = sum_j weight[j] f[OVERSAMPLE i + j]. The next output uses the same nodes except
- * OVERSAMPLE of them, so the nodes are still in the cache. */
+/* Computes out[i] = sum_j weight[j] f[OVERSAMPLE i + j]. Consecutive outputs share all nodes except
+ * OVERSAMPLE, so the nodes are still in the cache. */
 PNR_MULTIVERSION static void interpolate_run(const double complex *f, const double weight[2 * HALF],
                                              size_t n_out, double complex *out)
 {
@@ -473,8 +473,8 @@ PNR_MULTIVERSION static void interpolate_run(const double complex *f, const doub
     }
 }
 
-/* Does the same as interpolate_run, from table entry `first` on. After the end of the table,
- * continues at its begin. */
+/* Does the same as interpolate_run, from table entry `first` on. Continues at the beginning of the
+ * table after its end. */
 static void interpolate_all(const pnr_waveform *waveform, size_t first,
                             const double weight[2 * HALF], size_t n_out, double complex *out)
 {
@@ -522,7 +522,7 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
     interpolate_all(waveform, first, (const double *)weight, n_out, slope);
 }
 
-/* The spectrum of the correlation. */
+/* Computes the spectrum of the correlation. */
 static void multiply_spectra(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
