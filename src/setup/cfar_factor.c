@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR factors: the density of the statistic of the training cells, Pfa as an integral over it, and
- * the inverse of Pfa. */
+/* Computes CFAR factors. The statistic of the training cells has a density, and Pfa is an integral
+ * over this density. Newton's method inverts Pfa. */
 #include "setup/cfar_factor.h"
 
 #include "engine/plan.h"
@@ -11,18 +11,18 @@
 
 enum { HALF = 4096, EXACT_LOOKS = 32, MAX_STEPS = 100 };
 
-/* The statistic Z of one neighbourhood. Its density is computed at the nodes z = n_looks exp(i
- * step), and for each node only when the node is first used. */
+/* The statistic Z of the training cells of one cell. Its density is computed at the nodes z =
+ * n_looks exp(i step), for each node at its first use. */
 typedef struct statistic {
     pnr_cfar_kind kind;
-    double n_looks; /* number of looks in a cell; also the mean power of a cell of noise */
+    double n_looks; /* looks in a cell; also the mean power of a cell of noise */
     double before, after;
     double step;
     double log_density[2 * HALF + 1]; /* log density of log z; NAN: not computed yet */
 } statistic;
 
-/* Returns the log of the density of Z = z for GO and SO. The mean of one side is z; the mean of the
- * other side is at most (GO) or at least (SO) z. */
+/* Returns the log of the density of Z at z for GO and SO: the mean of one side is z, and the mean
+ * of the other side is at most (GO) or at least (SO) z. */
 static double log_density_of_sides(const statistic *s, double z)
 {
     const pnr_gamma_logs b = pnr_gamma_log(s->before * s->n_looks, s->before * z);
@@ -34,8 +34,8 @@ static double log_density_of_sides(const statistic *s, double z)
     return fmax(log_before, log_after) + log1p(exp(-fabs(log_before - log_after)));
 }
 
-/* Returns the log of the density of Z = z for OS: one of m cells is z; rank - 1 cells are below it
- * and m - rank above it. */
+/* Returns the log of the density of Z at z for OS: one of m cells is z, rank - 1 cells are below z,
+ * and m - rank cells are above z. */
 static double log_density_of_rank(const statistic *s, double z)
 {
     const double m = s->before + s->after, rank = ceil(3 * m / 4);
@@ -57,9 +57,9 @@ static double log_density(const statistic *s, double z)
 }
 
 /*
- * Sets the step. K is the gamma shape of the sum of all cells. The integrand is at least
- * 1 / sqrt(K) wide in log z. The error of the trapezoidal rule is |Gamma(K + 2 pi
- * i / step) / Gamma(K)| < 1e-12.
+ * Sets the step. K is the gamma shape of the sum of all cells. The integrand is at least 1 /
+ * sqrt(K) wide in log z. The trapezoidal rule then has an error of |Gamma(K + 2 pi i / step) /
+ * Gamma(K)| < 1e-12.
  */
 static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, size_t before,
                             size_t after)
@@ -75,8 +75,8 @@ static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, si
         s->log_density[i] = NAN;
 }
 
-/* The logarithms, at one node, of two integrands over log z: that of Pfa, and that of -d Pfa / d
- * log f. */
+/* The logarithms of two integrands over log z at one node. log_value is for Pfa, and log_slope is
+ * for -d Pfa / d log f. */
 typedef struct node {
     double log_value, log_slope;
 } node;
@@ -92,8 +92,8 @@ static node node_at(statistic *s, double log_factor, int i)
                   .log_slope = s->log_density[HALF + i] + cell.density};
 }
 
-/* Returns log Pfa. *slope: its derivative with respect to log f. Adds terms from the peak of the
- * integrand outwards until they are below the rounding error. */
+/* Returns log Pfa. *slope: the derivative of log Pfa with respect to log f. Adds terms from the
+ * peak of the integrand outwards, until a term is below the rounding error. */
 static double log_pfa(statistic *s, double log_factor, double *slope)
 {
     int peak = 0;
@@ -125,8 +125,8 @@ static double log_pfa(statistic *s, double log_factor, double *slope)
     return highest.log_value + log(sum * s->step);
 }
 
-/* Solves Pfa = pfa_cell by Newton's method. log Pfa is concave in log f, so that after the first
- * step f is never below the solution. */
+/* Returns log f, solved from Pfa = pfa_cell by Newton's method. log Pfa is concave in log f, so f
+ * is never below the solution after the first step. */
 static double log_factor_from(double guess, statistic *s, double pfa_cell)
 {
     double x = guess;
@@ -153,8 +153,8 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
     return exp(log_factor_from(0, &s, pfa_cell));
 }
 
-/* Returns the number of training cells on one side of a cell. `beyond` is the number of cells
- * between that cell and the end of the line. */
+/* Returns the number of training cells on one side of a cell. beyond: the number of cells between
+ * this cell and the end of the line. */
 static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
 {
     const size_t fitting = beyond > cfar->guard ? (beyond - cfar->guard - 1) / cfar->stride + 1 : 0;
@@ -162,9 +162,9 @@ static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
     return fitting < cfar->training ? fitting : cfar->training;
 }
 
-/* Fills the table for one number of looks. Takes the pairs (before, after) in the order in which
- * they occur along the line of cells, so that each factor is the initial guess of the next one. The
- * second half of the line is the mirror image of the first. */
+/* Fills the table for one number of looks. Computes the pairs (before, after) in their order along
+ * the line of cells, so that each factor is the initial guess of the next factor. The second half
+ * of the line mirrors the first half. */
 static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
                        double *factor)
 {
@@ -234,7 +234,7 @@ void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor)
 
 double pnr_cfar_loss_db(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size_t training)
 {
-    /* Known noise corresponds to a mean over infinitely many cells. */
+    /* For known noise, the mean is taken over a very large number of cells. */
     static const size_t endless = (size_t)1 << 20;
     const double snr = pnr_cfar_factor(kind, pfa_cell, n_looks, training, training) /
                            pnr_cfar_factor(kind, 0.5, n_looks, training, training) -

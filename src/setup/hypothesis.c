@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Assigns each Doppler row to a rotation, in integers. If echoes walk far in range, each row also
- * gets a stretch of the time scale. */
+/* Assigns each Doppler row to a rotation, in integers. If echoes move far in range during a look,
+ * the rows also get a stretch of the time scale. */
 #include "setup/hypothesis.h"
 
 #include "config/keys.h"
@@ -11,20 +11,20 @@
 
 enum { MAX_ROWS = 1 << 20 };
 
-static const double edge_rows = 1e-6; /* rows; a frequency this close to a row counts as that row */
-/* samples; largest difference of range walk between the rows of a hypothesis */
+static const double edge_rows = 1e-6; /* rows; a frequency so near to a row counts as the row */
+/* samples; largest difference of range walk between two rows of a hypothesis */
 static const double walk_samples = 0.5;
-static const double most_stretch = 0.1; /* engines refuse a stretch of this size or more */
+static const double most_stretch = 0.1; /* engines refuse a stretch of at least this size */
 
-/* The rows first <= j <= last. In a Doppler dwell row j lies at F = j / K bins; in other dwells j
- * counts rotations. */
+/* The rows first <= j <= last. In a Doppler dwell row j has the Doppler j / K bins. In other dwells
+ * row j is rotation j. */
 typedef struct grid {
     int64_t first, last;
     int64_t n_periods; /* K, the periods of a look */
-    int64_t quarters;  /* quarter bins from one rotation to the next */
+    int64_t quarters;  /* quarter bins between two rotations */
     bool is_doppler;
     double rows_a_hertz;    /* rows per Hz */
-    double samples_a_hertz; /* range walk in samples per Hz during a look; 0 without a carrier */
+    double samples_a_hertz; /* range walk per Hz during a look, samples; 0 without a carrier */
 } grid;
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -71,13 +71,13 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
 /* Returns the rotation of row j, in quarter bins. */
 static int64_t rotation_of(const grid *g, int64_t j)
 {
-    /* increase of 4 j from one rotation to the next */
+    /* increase of 4 j between two rotations */
     const int64_t step = g->n_periods * g->quarters;
 
     return g->is_doppler ? floor_div(8 * j + step, 2 * step) * g->quarters : j * g->quarters;
 }
 
-/* Returns how many rows from j on belong to one hypothesis. */
+/* Returns the number of rows from j on that belong to one hypothesis, at most `most`. */
 static int64_t count_rows(const grid *g, int64_t j, int64_t most)
 {
     const int64_t quarters = rotation_of(g, j);

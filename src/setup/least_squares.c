@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Inverts a Hermitian Toeplitz matrix by the recursions of N. Levinson and W. F. Trench. Estimates
- * its condition. Scales the rows of the inverse so that all have the same noise. */
+ * its condition number. Scales the rows of the inverse so that all filtered values have the same
+ * noise. */
 #include "setup/least_squares.h"
 
 #include "base/complex.h"
@@ -13,13 +14,13 @@
 enum { REACH = PNR_NEIGHBOURS / 2, POWER_STEPS = 24 };
 
 /* Engines compute in single precision. Their errors grow with the square root of the condition
- * number: at this condition they reach 1e-4 of the strongest echo. */
+ * number. At this condition number they are 1e-4 of the strongest echo. */
 static const double worst_condition = 1e6;
 
 /*
- * Levinson: finds `a` with a[0] = 1 and T a = (E, 0, .. 0), T[k][j] = r[k - j]. a / E is the first
- * column of T^-1. Returns E, the least squared error of a column that is predicted from the columns
- * after it. E is 0 or less if T is not positive definite within rounding.
+ * Levinson's recursion: computes `a` with a[0] = 1 and T a = (E, 0, .. 0), T[k][j] = r[k - j]. a /
+ * E is the first column of T^-1. Returns E, the least squared error of a prediction of one column
+ * by the columns after it. E is 0 or less if T is not positive definite within rounding.
  */
 static double predict_columns(const double complex *r, size_t n, double complex *a)
 {
@@ -35,7 +36,7 @@ static double predict_columns(const double complex *r, size_t n, double complex 
 
         const double complex k = -delta / error;
 
-        for (size_t j = 0; 2 * j <= m; j++) { /* a[j] += k conj(a[m - j]), both ends at once */
+        for (size_t j = 0; 2 * j <= m; j++) { /* a[j] += k conj(a[m - j]), for both ends at once */
             const double complex low = conj(a[j]), high = conj(a[m - j]);
 
             a[j] += k * high;
@@ -47,7 +48,7 @@ static double predict_columns(const double complex *r, size_t n, double complex 
     return error;
 }
 
-/* Trench: fills T^-1 from its first column x = a / E along the diagonals:
+/* Trench's recursion: computes B = T^-1 from its first column x = a / E along the diagonals:
  *     B[i + 1][j + 1] = B[i][j] + E (x[i + 1] conj(x[j + 1]) - conj(x[n - 1 - i]) x[n - 1 - j]). */
 static void invert_toeplitz(const double complex *a, double error, size_t n, double complex *b)
 {
@@ -69,7 +70,7 @@ static void invert_toeplitz(const double complex *a, double error, size_t n, dou
         }
 }
 
-/* y = T x with T[k][j] = r[k - j]; y = B x when b is not NULL. */
+/* Computes y = T x with T[k][j] = r[k - j], or y = B x if b is not NULL. */
 static void multiply_matrix(const double complex *r, const double complex *b, size_t n,
                             const double complex *x, double complex *y)
 {
@@ -89,8 +90,8 @@ static void multiply_matrix(const double complex *r, const double complex *b, si
     }
 }
 
-/* Returns the greatest eigenvalue of T, or of B when b is not NULL. Power iteration approaches it
- * from below. x, y: [n]. */
+/* Returns the greatest eigenvalue of T, or of B if b is not NULL. Power iteration approaches the
+ * eigenvalue from below. x, y: [n] memory for vectors. */
 static double greatest_eigenvalue(const double complex *r, const double complex *b, size_t n,
                                   double complex *x, double complex *y)
 {
@@ -113,8 +114,8 @@ static double greatest_eigenvalue(const double complex *r, const double complex 
     return length;
 }
 
-/* Divides each row of T^-1 by the square root of its diagonal element. This element is the loss of
- * the gate, because R(0) is 1. */
+/* Divides each row of T^-1 by the square root of its diagonal element. The diagonal element is the
+ * loss of the gate, because R(0) is 1. */
 static void scale_rows(pnr_least_squares *ls)
 {
     const size_t n = ls->n_gates;
@@ -133,8 +134,8 @@ static void scale_rows(pnr_least_squares *ls)
     ls->worst_loss_db = 10 * log10(worst);
 }
 
-/* Finds T^-1 and the condition of T for R(0) = 1. space: [4 n_gates]. Returns false if T is near
- * singular. */
+/* Computes T^-1 and the condition number of T for R(0) = 1. space: [4 n_gates]. Returns false if T
+ * is nearly singular. */
 static bool solve_gates(pnr_least_squares *ls, double complex *space)
 {
     const size_t n = ls->n_gates;
@@ -215,7 +216,7 @@ void pnr_least_squares_destroy(pnr_least_squares *least_squares)
     free(least_squares);
 }
 
-/* Returns the number of gate `gate` + i - REACH, or n_gates if there is no such gate. */
+/* Returns the index of the gate `gate` + i - REACH, or n_gates if there is no such gate. */
 static size_t neighbour_gate(const pnr_least_squares *ls, size_t gate, size_t i)
 {
     const size_t n = ls->n_gates;
@@ -229,7 +230,7 @@ void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t g
                                 double complex *out)
 {
     const size_t n = least_squares->n_gates;
-    const double complex *rows[PNR_NEIGHBOURS] = {NULL}; /* NULL where there is no gate */
+    const double complex *rows[PNR_NEIGHBOURS] = {NULL}; /* NULL: there is no such gate */
 
     for (size_t i = 0; i < PNR_NEIGHBOURS; i++) {
         const size_t k = neighbour_gate(least_squares, gate, i);

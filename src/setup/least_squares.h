@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The least-squares filter solves for the echoes of all range gates together, without sidelobes. */
+/* The least-squares filter estimates the echoes of all range gates together, so they have no
+ * sidelobes. */
 #ifndef PNR_LEAST_SQUARES_H
 #define PNR_LEAST_SQUARES_H
 
@@ -13,10 +14,10 @@
 enum { PNR_MAX_FILTER_GATES = 4096 }; /* a matrix of 256 MiB */
 
 /*
- * The samples are x = A h + noise; column k of A is the code delayed by gate k, and h holds the
- * amplitudes of the echoes. The best unbiased estimate is (A^H A)^-1 A^H x, where A^H x is the
- * correlation c at the gates, and T = A^H A is the Toeplitz matrix R(k - j) of the autocorrelation
- * R of the code. Each row is scaled, so that white noise of variance sigma^2 in x has the variance
+ * The samples are x = A h + noise; column k of A is the code delayed by gate k, and h[k] is the
+ * amplitude of the echo of gate k. The best unbiased estimate is (A^H A)^-1 A^H x. A^H x is the
+ * correlation c at the gates. T = A^H A is the Toeplitz matrix R(k - j) of the autocorrelation R of
+ * the code. Each row is scaled so that white noise of variance sigma^2 in x has the variance
  * R(0) sigma^2 in c', as in c:
  *     c'[k] = sum_j filter[k][j] c[j],   filter[k][j] = sqrt(R(0) / T^-1[k][k]) T^-1[k][j].
  * An echo of amplitude h at gate k gives c'[k] = h R(0) / sqrt(loss[k]), and 0 at all other gates.
@@ -25,54 +26,55 @@ enum { PNR_MAX_FILTER_GATES = 4096 }; /* a matrix of 256 MiB */
  */
 typedef struct pnr_least_squares {
     size_t n_gates;
-    bool is_cyclic;         /* the gates are all lags: the last is next to the first */
+    bool is_cyclic;         /* the gates are all lags: the last gate is next to the first one */
     double complex *filter; /* [n_gates][n_gates] */
     double *loss;           /* [n_gates] loss of SNR, a power ratio */
-    double condition;       /* condition of T: greatest / least eigenvalue, estimated from below */
+    double condition;       /* condition number of T, estimated from below */
     double mean_loss_db, worst_loss_db;
     const pnr_waveform *autocorrelation;
     double complex near[PNR_NEIGHBOURS]; /* R(u)/R(0) at u = 0 .. 16 */
 } pnr_least_squares;
 
 /*
- * autocorrelation: R(u)/R(0), prepared; the filter keeps the pointer. R is cyclic also for linear
- * windows, because the code repeats after N samples. n_gates: 1 .. PNR_MAX_FILTER_GATES. is_cyclic:
- * the gates are all N lags of a circular correlation. PNR_OK, PNR_ENOMEMORY; PNR_ECONFIG with the
- * reason: too many gates, or the code does not separate their echoes (condition above 1e6). Takes
- * n_gates^2 steps. The caller owns *out.
+ * Makes the filter. autocorrelation: R(u)/R(0), prepared; the filter keeps the pointer. R is cyclic
+ * also for linear windows, because the code repeats after N samples. n_gates: 1 ..
+ * PNR_MAX_FILTER_GATES. is_cyclic: the gates are all N lags of a circular correlation. Returns
+ * PNR_OK; PNR_ENOMEMORY; PNR_ECONFIG with the reason: too many gates, or the code does not separate
+ * their echoes (condition number above 1e6). Takes n_gates^2 steps. The caller owns *out.
  */
 int pnr_least_squares_create(const pnr_waveform *autocorrelation, size_t n_gates, bool is_cyclic,
                              pnr_least_squares **out, pnr_error *error);
 void pnr_least_squares_destroy(pnr_least_squares *least_squares);
 
 /*
- * Fills `out` with the filtered values of an echo of amplitude 1 / R(0) at the gates `gate` - 8 ..
- * + 8. The echo lies `delay` gates after `gate`; `delay` may have a fraction. Gates count from 0:
+ * Computes `out`, the filtered values of an echo of amplitude 1 / R(0) at the gates `gate` - 8 to
+ * `gate` + 8. The echo is `delay` gates after `gate`; `delay` may have a fraction. Gates count from
+ * 0:
  *     out[i] = sum_j filter[k][j] R(j - gate - delay)/R(0),   k = gate + i - 8.
- * Beyond the ends of gates that are not cyclic out[i] is 0. At delays of whole gates out is
- * 1 / sqrt(loss) at the echo and 0 around it. Takes 17 n_gates steps.
+ * If the gates are not cyclic, out[i] is 0 beyond their ends. If the delay is a whole number of
+ * gates, `out` is 1 / sqrt(loss) at the gate of the echo, and 0 at all other gates. Takes 17
+ * n_gates steps.
  */
 void pnr_least_squares_response(const pnr_least_squares *least_squares, size_t gate, double delay,
                                 double complex *out);
 
 /*
- * Fills `out` with the correlation that the echoes of the 17 gates `gate` - 8 .. `gate` + 8 would
- * give without the echoes of all other gates. Computes it from the filtered values at these 17
- * gates:
+ * Computes `out`, the correlation that the echoes of the 17 gates `gate` - 8 to `gate` + 8 would
+ * have without the echoes of all other gates. Computes it from the filtered values at these gates:
  *     out[i] = sum_j R(i - j)/R(0) sqrt(loss[j]) filtered[j].
- * The formulas of the correlation hold for `out`: an echo of amplitude h and delay d gives h
- * R(i - d), and the power of its noise is loss[gate] times that of one cell. If the delay is no
- * whole number of gates, the filtered echo reaches beyond the 17 gates. `out` then lacks about 1/20
- * of the echo, times the sidelobes of the code. For 1000 chips this is an error of a thousandth of
- * a sample.
+ * The formulas of the correlation are valid for `out`: an echo of amplitude h and delay d gives
+ * h R(i - d), and the power of its noise is loss[gate] times the noise of one cell. If the delay is
+ * not a whole number of gates, the filtered echo reaches beyond the 17 gates. `out` then lacks
+ * about 1/20 of the echo, times the sidelobes of the code. For 1000 chips this is an error of a
+ * thousandth of a sample.
  */
 void pnr_least_squares_restore(const pnr_least_squares *least_squares, size_t gate,
                                const double complex *filtered, double complex *out);
 
-/* Fills `out` with the restored response to an echo of amplitude 1 / R(0): calls
+/* Computes `out`, the restored values of an echo of amplitude 1 / R(0): calls
  * pnr_least_squares_response, then pnr_least_squares_restore. The correlation of this echo would be
- * R(i - 8 - delay)/R(0). The restored values of a candidate lack the difference R(i - 8 -
- * delay)/R(0) - out[i]. */
+ * R(i - 8 - delay)/R(0). The restored values of a candidate lack the difference
+ * R(i - 8 - delay)/R(0) - out[i]. */
 void pnr_least_squares_echo(const pnr_least_squares *least_squares, size_t gate, double delay,
                             double complex *out);
 

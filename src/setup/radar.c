@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lengths, times and ranges that follow from the configuration, before the first sample. */
+/* Computes lengths, times and ranges from the configuration, before the first sample. */
 #include "setup/radar.h"
 
 #include "base/clock.h"
@@ -13,12 +13,11 @@ typedef __int128 i128;
 
 enum {
     MAX_SAMPLES = 1 << 24, /* samples of a period: engines refuse more */
-    BESIDE = 8             /* lags added on either side of a linear gate, for the neighbours of a
-                            * candidate */
+    BESIDE = 8             /* lags added on each side of a linear gate */
 };
 
-/* A lag this close to a whole sample counts as that sample, so that rounding moves no edge by a
- * sample. */
+/* A lag within this distance of a whole sample counts as that sample, so that rounding does not
+ * move an edge by a sample. */
 static const double edge_samples = 1e-6;
 static const double direct_path_samples = 10; /* used if radar.zero_search_m is 0 */
 
@@ -43,15 +42,14 @@ static size_t wrap_index(int64_t index, size_t n)
 
 enum { RATES_LEN = 160 };
 
-/* The search for a rate at which a period has a whole number of samples. */
+/* The search for a rate that gives a whole number of samples in a period. */
 typedef struct rate_search {
-    pnr_rational given; /* the other rate */
+    pnr_rational given; /* the rate that is not searched */
     size_t n_chips;
-    bool is_chip_rate; /* true: `given` is the source rate, and the chip rate is searched; false:
-                        * the reverse */
+    bool is_chip_rate; /* true: the chip rate is searched; false: the source rate */
 } rate_search;
 
-/* Finds the rate at which a period has n samples. Returns false if n is out of range, or if the
+/* Computes the rate at which a period has n samples. Returns false if n is out of range, or if the
  * rate does not fit 64 bits. */
 static bool rate_of_length(const rate_search *s, int64_t n, pnr_rational *rate)
 {
@@ -63,7 +61,7 @@ static bool rate_of_length(const rate_search *s, int64_t n, pnr_rational *rate)
            pnr_rational_mul(*rate, s->given, rate) == PNR_OK;
 }
 
-/* True if a decimal number of 10 digits is the rate exactly. */
+/* True if a decimal number of 10 digits is exactly the rate. text: this number. */
 static bool is_decimal(pnr_rational rate, char text[32])
 {
     pnr_rational read;
@@ -73,7 +71,7 @@ static bool is_decimal(pnr_rational rate, char text[32])
            read.den == rate.den;
 }
 
-/* Adds a rate to the list. A fraction has its decimal value after it. */
+/* Adds a rate to the list. A fraction is followed by its decimal value. */
 static void add_rate(pnr_rational rate, char out[RATES_LEN])
 {
     const size_t used = strlen(out);
@@ -87,7 +85,7 @@ static void add_rate(pnr_rational rate, char out[RATES_LEN])
                  decimal);
 }
 
-/* Divides by 2 and 5 as often as possible. */
+/* Returns n without its factors 2 and 5. */
 static int64_t without_tens(int64_t n)
 {
     while (n % 2 == 0)
@@ -97,7 +95,7 @@ static int64_t without_tens(int64_t n)
     return n;
 }
 
-/* Returns the number of samples near k that is a multiple of m. */
+/* Returns the multiple of m nearest to k, at least m. */
 static int64_t nearest_multiple(int64_t k, int64_t m)
 {
     const int64_t below = k - k % m;
@@ -105,8 +103,7 @@ static int64_t nearest_multiple(int64_t k, int64_t m)
     return below > 0 && k - below < below + m - k ? below : below + m;
 }
 
-/* Returns a number of samples n near k for which p / n is a decimal number; 0: there is none near
- * k. */
+/* Returns a number n near k for which p / n is a decimal number; 0: there is none near k. */
 static int64_t nearest_divisor(int64_t k, int64_t p)
 {
     enum { MAX_STEPS = 1024 };
@@ -120,11 +117,11 @@ static int64_t nearest_divisor(int64_t k, int64_t p)
     return 0;
 }
 
-/* Returns the number of samples nearest to k for which the rate is a decimal number of 10 digits;
+/* Returns the number of samples nearest to k for which the rate is a decimal number of 10 digits.
  * 0: there is none, or it differs from k by more than half of k. */
 static int64_t nearest_decimal(const rate_search *s, int64_t k)
 {
-    pnr_rational x; /* the rate of one sample a period */
+    pnr_rational x; /* the rate for one sample in a period */
     char text[32];
     int64_t n;
 
@@ -139,8 +136,8 @@ static int64_t nearest_decimal(const rate_search *s, int64_t k)
                : 0;
 }
 
-/* Writes "2000000, 4298000000/2047 (2099658.036), 4299000000/2047 (2100146.556)": the nearest
- * decimal rate, and the rates at which a period has k and k + 1 samples. */
+/* Writes a list such as "2000000, 4298000000/2047 (2099658.036), 4299000000/2047 (2100146.556)":
+ * the nearest decimal rate, and the rates at which a period has k and k + 1 samples. */
 static void good_rates(const rate_search *s, int64_t k, char out[RATES_LEN])
 {
     const int64_t first = nearest_decimal(s, k);
@@ -156,7 +153,7 @@ static void good_rates(const rate_search *s, int64_t k, char out[RATES_LEN])
                 add_rate(rate, out);
 }
 
-/* Derives N = rate * L / chip rate exactly, or refuses the rates. */
+/* Computes N = rate * L / chip rate exactly, or refuses the rates. */
 static int derive_length(const pnr_config *config, size_t n_chips, pnr_radar *out, pnr_error *error)
 {
     const pnr_rational rate = config->source.rate_hz;
@@ -203,7 +200,7 @@ static int derive_length(const pnr_config *config, size_t n_chips, pnr_radar *ou
     return PNR_OK;
 }
 
-/* Finds the code's start: a sample, or a moment between two samples. */
+/* Computes the start of the code: a sample, or a time between two samples. */
 static int derive_epoch(const pnr_config *config, pnr_radar *out, pnr_error *error)
 {
     const pnr_epoch *epoch = &config->code.epoch;
@@ -257,7 +254,7 @@ static int derive_scales(const pnr_config *config, pnr_radar *out, pnr_error *er
     return PNR_OK;
 }
 
-/* Undoes rounding that has moved a lag away from a whole sample. */
+/* Rounds a lag that is within edge_samples of a whole sample. */
 static double snap_lag(double lag)
 {
     double whole = round(lag);
@@ -271,8 +268,8 @@ static double lag_of_delay(const pnr_radar *radar, const pnr_config *config, dou
            radar->epoch_fraction;
 }
 
-/* Places the windows and the gate in them. The gate has `count` lags from `low` on, counted from
- * the start of the code. */
+/* Computes the position of the windows, and of the gate in a window. The gate has `count` lags from
+ * `low` on, counted from the start of the code. */
 static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
 {
     const size_t n = out->n_samples;
@@ -290,8 +287,8 @@ static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
     out->first_window = (wrap_index(out->epoch_sample, n) + wrap_index(out->first_lag, n)) % n;
 }
 
-/* Widens the gate to the direct path, at delay 0. Then moves both ends outwards by zero_search_s:
- * the direct path may move that far, and the wanted ranges move with it. */
+/* Widens the gate to the direct path, at delay 0. Then moves both ends outwards by zero_search_s,
+ * because the direct path may drift so far, and the wanted ranges with it. */
 static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s, double *last_s)
 {
     const double rate_hz = pnr_rational_double(out->rate_hz), asked_m = config->radar.zero_search_m;
@@ -306,8 +303,8 @@ static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s,
     *last_s = fmax(*last_s, 0) + out->zero_search_s;
 }
 
-/* Finds the gate. It begins at the last whole lag that is not above the lag of the least delay, and
- * ends at the first whole lag that is not below the lag of the greatest delay. */
+/* Computes the gate. It begins at the last whole lag at or below the lag of the least delay. It
+ * ends at the first whole lag at or above the lag of the greatest delay. */
 static int derive_gate(const pnr_config *config, pnr_radar *out, pnr_error *error)
 {
     const double min_m = config->radar.min_range_m;
@@ -370,7 +367,7 @@ int pnr_radar_derive(const pnr_config *config, size_t n_chips, pnr_radar *out, p
 double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, double lag)
 {
     const double rate_hz = pnr_rational_double(radar->rate_hz), n = (double)radar->n_samples;
-    /* lags are in samples, in which the reduction modulo N is exact */
+    /* in samples, because their reduction modulo N is exact */
     const double low = radar->min_delay_s * rate_hz;
     double delay = lag + (double)radar->first_lag - radar->epoch_fraction -
                    config->radar.zero_delay_s * rate_hz;
@@ -378,7 +375,7 @@ double pnr_radar_delay_s(const pnr_radar *radar, const pnr_config *config, doubl
     if (radar->is_linear)
         return delay / rate_hz;
     delay -= n * floor((delay - low) / n);
-    /* Rounding must not turn an echo at the smallest delay into one at the greatest. */
+    /* Rounding must not move an echo from the least delay to the greatest one. */
     if (delay < low || delay > low + n - edge_samples)
         return radar->min_delay_s;
     return fmax(delay / rate_hz, radar->min_delay_s);

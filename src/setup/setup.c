@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the plan from a configuration: code, waveform, thresholds, batch. */
+/* Makes the plan from a configuration: codes, waveforms, thresholds, submits. */
 #include "setup/setup.h"
 
 #include "base/available.h"
@@ -21,12 +21,12 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
-/* Limits of a submit. samples_a_submit: with so many samples, the upload takes longer than the
- * launch of the kernels. power_a_submit: bytes of |c|^2. */
+/* Limits of a submit. samples_a_submit: the upload of so many samples takes longer than the launch
+ * of the kernels. power_a_submit: bytes of |c|^2. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
-/* Returns the number of looks that the threshold assumes for `used` windows. Only whole looks
- * count: a further partial look only reduces the variance of the sum. */
+/* Returns the number of looks that the threshold assumes for `used` windows. Counts only whole
+ * looks, because a further partial look only reduces the variance of the sum. */
 static size_t looks_in(const pnr_plan *plan, size_t used)
 {
     return used > plan->n_periods ? used / plan->n_periods : 1;
@@ -39,7 +39,7 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
 {
     const pnr_plan *plan = &setup->plan;
     const size_t n_looks = looks_in(plan, used);
-    /* the noise of a real sample has half a complex dimension */
+    /* the noise of a real sample counts as half a complex dimension */
     const double dimensions = pnr_format_get(plan->format)->is_complex ? 1 : 0.5;
     const double n_samples = dimensions * (double)plan->n_samples * (double)used / (double)n_looks;
     const double step = 1.0 / (double)plan->oversample;
@@ -52,9 +52,9 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
                         : pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
 }
 
-/* Fills the thresholds. They are exact for 1 to 16 whole looks of `stride` windows, for 32, 64,
- * 128, .. looks, and for the whole dwell. The others are interpolated, linear in 1/sqrt(looks),
- * with an error below 1 %. Only dwells that lost windows use them. */
+/* Fills the thresholds. They are exact for 1 to 16 whole looks of `stride` windows, for 32, 64, 128
+ * and so on, and for the whole dwell. All other thresholds are interpolated, linearly in
+ * 1/sqrt(looks), with an error below 1 %. Only dwells that lost windows use them. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
     const size_t stride = setup->plan.n_looks > 1 ? setup->plan.n_periods : 1;
@@ -84,8 +84,8 @@ static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
         setup->threshold[used - 1] = setup->threshold[used < stride ? 0 : used / stride - 1];
 }
 
-/* Filters the samples `a` of the code: keeps only the frequencies of the band `which`. Scales
- * samples of a received band to mean power 1 again. */
+/* Filters the samples `a` of the code: keeps only the frequencies of the band `which`. If `which`
+ * is a band of a receiver, scales the samples to mean power 1 again. */
 static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_radar *radar,
                      double complex *a, pnr_setup_code *to, pnr_error *error)
 {
@@ -121,12 +121,13 @@ static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_ra
     return PNR_OK;
 }
 
-/* Refuses codes whose set-up needs more memory than there is: the system would grant the memory and
+/* Refuses codes that need more memory than is available. The system would grant the memory and
  * later kill the program. */
 static int check_memory(const pnr_config *config, const pnr_radar *radar, pnr_error *error)
 {
-    /* Values for each sample of a code. KEPT: samples and spectrum of a waveform, spectrum of an
-     * autocorrelation, and its table of 4 (code/waveform.c). WORK: those that become the table. */
+    /* Numbers of values for each sample of a code. KEPT: the samples and the spectrum of a
+     * waveform, the spectrum of an autocorrelation, and 4 values of its table (code/waveform.c).
+     * WORK: values that are computed before they are copied to the table. */
     enum { VALUE = sizeof(double complex), KEPT = 2 + 1 + 4, WORK = 1 };
     const double n = (double)radar->n_samples, n_codes = (double)pnr_config_codes(config);
     const double values = n * (KEPT + (double)config->detector.oversample) + (double)radar->n_chips;
@@ -151,8 +152,8 @@ static int derive_code(const pnr_config *config, pnr_setup_code *to, pnr_radar *
     return code == PNR_OK ? pnr_radar_derive(config, to->code->n_chips, radar, error) : code;
 }
 
-/* Makes the waveform of one code. The samples of each code have mean power 1, so that all codes
- * have the energy of the first. */
+/* Makes the waveform of one code. The samples of each code have mean power 1, so all codes have the
+ * same energy. */
 static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_code *to,
                      const pnr_radar *radar, pnr_error *error)
 {
@@ -172,7 +173,7 @@ static int make_code(const pnr_config *config, pnr_code_band band, pnr_setup_cod
     return code;
 }
 
-/* Returns the next word of a name, of *length bytes. NULL: there is none. */
+/* Returns the next word of a name; *length: its bytes. NULL: there is no further word. */
 static const char *next_word(const char *at, size_t *length)
 {
     at += strspn(at, " ");
@@ -190,7 +191,7 @@ static bool has_word(const char *name, const char *word, size_t length)
     return false;
 }
 
-/* Labels each code with the words of its name that not all codes have. */
+/* Labels each code. The label consists of the words of its name that other codes lack. */
 static void label_codes(pnr_setup *setup)
 {
     char common[sizeof setup->codes[0].code->name] = "";
@@ -264,8 +265,8 @@ typedef struct reference_work {
     atomic_int code; /* PNR_OK, or the error of a code */
 } reference_work;
 
-/* Makes the references of code c: its samples and, with oversample 2, its samples half a sample
- * later. Also makes its autocorrelation. */
+/* Makes the references of code c: its samples and, with oversample 2, its samples delayed by half a
+ * sample. Also makes its autocorrelation. */
 static void make_reference(void *context, size_t c, size_t thread)
 {
     reference_work *work = context;
@@ -283,8 +284,8 @@ static void make_reference(void *context, size_t c, size_t thread)
         atomic_store(&work->code, code);
 }
 
-/* Makes the references of all codes. Several short codes are made at the same time; the transforms
- * of a long code use all processors. */
+/* Makes the references of all codes. Several short codes are processed at the same time. The
+ * transforms of a long code use all processors. */
 static int make_references(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     enum { LONG = 1 << 15 };
@@ -317,8 +318,8 @@ static size_t batch_of(const pnr_config *config, const pnr_plan *plan)
     return fitting < 1 ? 1 : fitting > MAX_BATCH ? MAX_BATCH : fitting;
 }
 
-/* Sets the number of submits and their dwells. Returned profiles and maps may fill memory quickly:
- * they limit the number of submits and of dwells, unless the user sets engine.batch. */
+/* Sets the number of submits and of dwells in a submit. Profiles and maps may fill the memory
+ * quickly. They therefore limit both numbers, unless engine.batch is set. */
 static void plan_submits(const pnr_config *config, pnr_plan *plan)
 {
     const size_t bytes = pnr_plan_profile_bytes(plan);
@@ -332,7 +333,7 @@ static void plan_submits(const pnr_config *config, pnr_plan *plan)
     }
 }
 
-/* Fills the part of the plan that says how windows make a dwell: looks, periods, rows, taper. */
+/* Fills the part of the plan that describes a dwell: looks, periods, rows, taper. */
 static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -352,8 +353,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
         return pnr_refuse(
             error, "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one result",
             plan->n_looks, plan->n_periods, MAX_WINDOWS);
-    /* Each incoherent period is a look. A single incoherent period is an ordinary window and keeps
-     * its phase. */
+    /* Each incoherent period is a look. A single incoherent period is an ordinary window, and its
+     * phase is kept. */
     if (config->dwell.combine == PNR_COMBINE_INCOHERENT) {
         plan->n_looks *= plan->n_periods;
         plan->n_periods = 1;
@@ -371,9 +372,9 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
     return PNR_OK;
 }
 
-/* Returns the least distance, in lags or rows, at which noise is not correlated. Along lags this is
- * a chip. Along rows this is the main lobe of the taper, or, if each row is a rotation, the main
- * lobe of one period. Returns 0 if there is no memory. */
+/* Returns the least distance, in lags or rows, at which the noise of two cells is not correlated.
+ * Along lags it is a chip. Along rows it is the main lobe of the taper, or the main lobe of one
+ * period if each row is a rotation. Returns 0 if there is no memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;
@@ -385,10 +386,10 @@ static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
                : (size_t)1 << config->doppler.step; /* rows in a bin */
 }
 
-/* Sets the guard, the training cells and the factors for the false-alarm probability of a cell. The
- * tested cell is not correlated with the nearest training cell. Along lags detector.cfar_guard
- * counts chips, and the guard keeps the main lobe of an echo out of the training cells. Along rows
- * the guard is at least as wide as the main lobe of the taper. */
+/* Sets the guard, the number of training cells, and the factors for the false-alarm probability of
+ * a cell. The noise of the tested cell and of the nearest training cell is not correlated. Along
+ * lags detector.cfar_guard counts chips, so the main lobe of an echo is not in the training cells.
+ * Along rows the guard is at least as wide as the main lobe of the taper. */
 static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -424,7 +425,7 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
     return PNR_OK;
 }
 
-/* Fills the part of the plan that does not depend on the dwell: samples, codes, and the options of
+/* Fills the parts of the plan that do not depend on the dwell: samples, codes, and the options of
  * the engine. */
 static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format format,
                         size_t n_channels, pnr_error *error)
@@ -432,7 +433,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     static const pnr_want want_of[] = {[PNR_PROFILE_OFF] = PNR_WANT_NONE,
                                        [PNR_PROFILE_POWER] = PNR_WANT_POWER,
                                        [PNR_PROFILE_COMPLEX] = PNR_WANT_COMPLEX};
-    /* The direct path counts as an echo, and so do the echoes between it and the wanted ranges. */
+    /* The direct path is an echo too, and there may be echoes between it and the wanted ranges. */
     const size_t echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH
                               ? 2 * config->detector.max_echoes + 8
                               : config->detector.max_echoes;
@@ -444,7 +445,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         return pnr_refuse(error,
                           "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
 
-    /* The Walsh method needs chips of q whole samples: sample n carries chip floor(n / q). */
+    /* The Walsh method needs chips of q whole samples: sample n is chip floor(n / q). */
     const pnr_code *first = setup->codes[0].code;
     const bool is_m_sequence = first->is_m_sequence && pnr_format_get(format)->is_complex &&
                                setup->radar.n_samples % first->n_chips == 0 &&
@@ -569,7 +570,7 @@ void pnr_setup_destroy(pnr_setup *setup)
     free(setup);
 }
 
-/* Returns the number of devices. One stands for all of them until they are counted. */
+/* Returns the number of devices. Returns 1 while they are not counted yet. */
 static size_t n_devices(const pnr_setup *setup)
 {
     return setup->devices.n > 0 ? setup->devices.n : 1;
@@ -588,9 +589,8 @@ size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
         return config->ring.bytes / pnr_plan_sample_bytes(plan);
     if (config->ring.seconds > 0)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz));
-    /* The ring also has memory for one more submit, which the source fills. Published maps make
-     * submits smaller. They do not make the ring smaller, because the ring bridges pauses of the
-     * system. */
+    /* The ring has space for one more submit, which the source fills. Published maps make submits
+     * smaller, but not the ring, because the ring bridges pauses of the system. */
     return (n_devices(setup) * config->engine.depth + 1) * batch_of(config, plan) *
                pnr_plan_dwell_samples(plan) +
            pnr_plan_view_samples(plan, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tapers: cosine sums, and the Dolph-Chebyshev taper from the spectrum that defines it. */
+/* Computes tapers: cosine sums, and the Dolph-Chebyshev taper from its spectrum. */
 #include "setup/taper.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 
 enum { MAX_TERMS = 4 };
 
-/* w = sum_j (-1)^j a_j cos(2 pi j (p + 1/2) / n) */
+/* The coefficients a_j of w[p] = sum_j (-1)^j a_j cos(2 pi j (p + 1/2) / n). */
 static const double terms_of[][MAX_TERMS] = {
     [PNR_TAPER_RECTANGULAR] = {1},
     [PNR_TAPER_HANN] = {0.5, 0.5},
@@ -26,7 +26,7 @@ static void fill_cosines(const double a[MAX_TERMS], size_t n, double *weights)
     }
 }
 
-/* The Chebyshev polynomial T_m(x). */
+/* Returns the Chebyshev polynomial T_m(x). */
 static double chebyshev(size_t m, double x)
 {
     const double order = (double)m;
@@ -36,8 +36,8 @@ static double chebyshev(size_t m, double x)
     return (x < 0 && m % 2 == 1 ? -1 : 1) * cosh(order * acosh(fabs(x)));
 }
 
-/* Fills the Dolph-Chebyshev taper. The spectrum of n weights about their middle is T_(n-1)(b
- * cos(pi m / n)) at bin m. b is chosen so that the main lobe is sidelobe_db above the sidelobes. */
+/* Fills the Dolph-Chebyshev taper. The spectrum of n weights about their middle is T_(n-1)(b cos(pi
+ * m / n)) at bin m. b makes the main lobe sidelobe_db higher than the sidelobes. */
 static int fill_dolph(double sidelobe_db, size_t n, double *weights)
 {
     const double b = cosh(acosh(pow(10, sidelobe_db / 20)) / (double)(n > 1 ? n - 1 : 1));
@@ -47,7 +47,7 @@ static int fill_dolph(double sidelobe_db, size_t n, double *weights)
         return PNR_ENOMEMORY;
     for (size_t m = 0; m < n; m++) {
         const double value = chebyshev(n - 1, b * cos(M_PI * (double)m / (double)n));
-        /* Turns bin m by exp(-i pi m (n - 1) / n), because the middle of the taper lies at (n - 1)
+        /* Rotates bin m by exp(-i pi m (n - 1) / n), because the middle of the taper is at (n - 1)
          * / 2. */
         double turn[2];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Computes thresholds from incomplete gamma and beta functions and from the correlation of cells.
- * Inverts these functions by bisection. */
+ * Solves for them by bisection and false position. */
 #include "setup/threshold.h"
 
 #include <float.h>
@@ -8,8 +8,9 @@
 
 enum { MAX_TERMS = 100000 };
 
-/* log(x^a exp(-x) / Gamma(a)). For large a the terms of lgamma would cancel; those of Stirling's
- * series (6.1.41) do not. Numbers in parentheses are formulas of Abramowitz and Stegun (1964). */
+/* Returns log(x^a exp(-x) / Gamma(a)). For large a uses Stirling's series (6.1.41), because the
+ * terms with lgamma would cancel. Numbers in parentheses are formulas of Abramowitz and Stegun
+ * (1964). */
 static double log_gamma_front(double a, double x)
 {
     const double a2 = a * a, from_mean = (x - a) / a;
@@ -20,8 +21,8 @@ static double log_gamma_front(double a, double x)
            (1 - (1 - (2 - 1.5 / a2) / (7 * a2)) / (30 * a2)) / (12 * a);
 }
 
-/* Returns P(a, x) divided by x^a exp(-x) / Gamma(a). Uses the series (6.5.29); best for x <
- * a + 1. */
+/* Returns P(a, x) divided by x^a exp(-x) / Gamma(a), from the series (6.5.29). Best for x < a +
+ * 1. */
 static double gamma_series(double a, double x)
 {
     double term = 1 / a, sum = term;
@@ -31,8 +32,8 @@ static double gamma_series(double a, double x)
     return sum;
 }
 
-/* Returns Q(a, x) divided by x^a exp(-x) / Gamma(a). Uses Lentz's method on the continued fraction
- * (6.5.31); best for x >= a + 1. */
+/* Returns Q(a, x) divided by x^a exp(-x) / Gamma(a), from the continued fraction (6.5.31) by
+ * Lentz's method. Best for x >= a + 1. */
 static double gamma_fraction(double a, double x)
 {
     double b = x + 1 - a, c = 1 / DBL_MIN, d = 1 / b, h = d;
@@ -72,7 +73,8 @@ double pnr_gamma_q(double a, double x)
                      : exp(log_gamma_front(a, x)) * gamma_fraction(a, x);
 }
 
-/* The continued fraction of I_x(a, b) (26.5.8), Lentz's method, for x < (a + 1)/(a + b + 2). */
+/* Returns the continued fraction of I_x(a, b) (26.5.8) by Lentz's method, for x < (a + 1)/(a + b +
+ * 2). */
 static double beta_fraction(double a, double b, double x)
 {
     double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), h = d;
@@ -93,8 +95,8 @@ static double beta_fraction(double a, double b, double x)
     return h;
 }
 
-/* Returns x^a (1-x)^b / (a B(a, b)) times the continued fraction. Logarithms keep the digits of a
- * small tail. */
+/* Returns x^a (1-x)^b / (a B(a, b)) times the continued fraction. With logarithms a small tail
+ * keeps its digits. */
 static double beta_tail(double a, double b, double x, double log_x, double log_1_x)
 {
     const double log_front =
@@ -113,8 +115,8 @@ double pnr_beta_i(double a, double b, double x)
                                      : 1 - beta_tail(b, a, 1 - x, log1p(-x), log(x));
 }
 
-/* Returns the probability that a Beta variable exceeds x. The result is accurate in the far tail,
- * where 1 - I_x(a, b) has no digits left. */
+/* Returns the probability that a variable of the distribution Beta(a, b) exceeds x. The result is
+ * accurate in the far tail, where 1 - I_x(a, b) is not. */
 static double beta_upper(double a, double b, double x)
 {
     if (x <= 0)
@@ -151,7 +153,7 @@ static double both_above(double t, double rho2, size_t n_looks)
     return sum;
 }
 
-/* Returns ln(n / wanted), with n the expected number of false alarms above t. */
+/* Returns ln(n / wanted). n is the expected number of false alarms above t. */
 static double log_excess(double t, double n_cells, double rho2, size_t n_looks, double wanted)
 {
     const double alone = pnr_gamma_q((double)n_looks, t);
@@ -164,12 +166,12 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     const double wanted = -log1p(-pfa); /* 1 - exp(-wanted) = pfa */
     const double k = (double)n_looks;
 
-    /* The difference in log_excess loses its digits if rho2 is greater than 0.9999. */
+    /* The difference in log_excess would lose its digits if rho2 were greater than 0.9999. */
     if (rho2 > 0.9999)
         rho2 = 0.9999;
     /* Above the mean the number of upcrossings falls with t, and its logarithm is nearly straight.
-     * So false position (the Illinois variant) finds t. While the number is too small for a double,
-     * the interval is bisected. */
+     * False position (the Illinois variant) therefore finds t. The interval is bisected while the
+     * number is too small for a double. */
     double low = k, high = k + 50 + 40 * sqrt(k), t = low, last = high;
     double above = log_excess(low, n_cells, rho2, n_looks, wanted), below;
 
@@ -196,7 +198,7 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     return pnr_gamma_q(k, t);
 }
 
-/* Returns the x with P(Beta(a, b) > x) = p. */
+/* Returns x for which a variable of the distribution Beta(a, b) exceeds x with probability p. */
 static double beta_quantile(double a, double b, double p)
 {
     double low = 0, high = 1;
@@ -217,7 +219,7 @@ double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples)
     const double k = (double)n_looks;
 
     if (n_samples <= 1)
-        return 1; /* one cell has all the energy, so no echo exceeds the threshold */
+        return 1; /* one cell has all the energy: no echo exceeds the threshold */
     return n_samples * beta_quantile(k, k * (n_samples - 1), pfa_cell);
 }
 

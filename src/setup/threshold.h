@@ -10,31 +10,33 @@
  * search over n_cells neighbouring cells of the grid; rho2: the squared correlation coefficient of
  * adjacent cells; n_looks: K, the number of powers that are summed. Solves for t
  *     1 - exp(-n_cells (Q(K, t) - S2(t; K, rho2))) = pfa.
- * The exponent counts the expected upcrossings of t along the grid; S2 is the probability that two
- * neighbouring cells both exceed t, by W. F. Kibble's bivariate gamma distribution (1941).
+ * The exponent is the expected number of upcrossings of t along the grid. S2 is the probability
+ * that two neighbouring cells both exceed t, by W. F. Kibble's bivariate gamma distribution (1941).
  */
 double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_looks);
 
 /*
  * Returns a ratio of the power of a cell to its mean. Noise exceeds this ratio with probability
- * pfa_cell. K is n_looks, and n is n_samples. The mean comes from the same n samples of each look,
- * so the cell's part of their energy is a Beta variable (K of K n complex dimensions):
+ * pfa_cell. K is n_looks, and n is n_samples. The mean is computed from the same n samples of
+ * each look, so the share of the cell in their energy is a Beta variable (K of K n complex
+ * dimensions):
  *     threshold = n * quantile of Beta(K, K (n - 1)),
  * scaled so that the mean of P / floor is 1. For coherent dwells K = 1, and n counts all samples.
  */
 double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples);
-/* Returns the ratio of pnr_threshold_ratio if the mean comes from other noise of K n complex
- * dimensions: n B / (1 - B), with B the quantile of Beta(K, K n). A linear correlation reads
- * samples that its floor does not count: the ratio is right for lags of N or more, and gives fewer
- * false alarms at smaller lags. */
+/* Returns the ratio of pnr_threshold_ratio if the mean is computed from other noise, of K n complex
+ * dimensions: n B / (1 - B), where B is the quantile of Beta(K, K n). A linear correlation reads
+ * samples that its floor does not count. The ratio is right for lags of N or more. At smaller lags
+ * there are fewer false alarms. */
 double pnr_threshold_ratio_apart(double pfa_cell, size_t n_looks, double n_samples);
 
-/* Regularised incomplete gamma Q(a, x) and beta I_x(a, b); relative error below 1e-12. */
+/* The regularised incomplete gamma function Q(a, x) and beta function I_x(a, b). The relative error
+ * is below 1e-12. */
 double pnr_gamma_q(double a, double x);
 double pnr_beta_i(double a, double b, double x);
 
-/* Logarithms of P(a, x), Q(a, x) and x^a exp(-x) / Gamma(a), the density of log x; x > 0. They keep
- * their digits where the values underflow. */
+/* The logarithms of P(a, x), of Q(a, x), and of x^a exp(-x) / Gamma(a), which is the density of log
+ * x; x > 0. They keep their digits if the values underflow. */
 typedef struct pnr_gamma_logs {
     double p, q, density;
 } pnr_gamma_logs;
