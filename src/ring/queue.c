@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The queue: positions of both sides, and the records with a head of 16 bytes each. A record is
- * contiguous. Where too few bytes remain before the end of the memory, a gap fills them. */
+/* The queue: the positions of both sides, and the records. Each record has a head of 16 bytes and
+ * is contiguous. If a record does not fit before the end of the memory, a gap fills the rest. */
 #include "ring/queue.h"
 
 #include "base/clock.h"
@@ -15,20 +15,19 @@
 
 enum { HEAD = 16, LINE = 64 };
 
-static const uint64_t is_gap = UINT64_MAX; /* stands in place of a size: no record from here to the
-                                            * end of the memory */
+static const uint64_t is_gap = UINT64_MAX; /* replaces the size: a gap follows */
 
-/* The members that one side writes share no cache line with those of the other side. */
+/* Members that different sides write are on different cache lines. */
 struct pnr_queue {
     size_t capacity; /* bytes of `memory`, a multiple of HEAD */
 
-    _Alignas(LINE) _Atomic uint64_t head; /* end of the committed records, counted without wrap */
-    uint64_t reserved;                    /* where the reserved record begins */
-    uint64_t seen_tail;                   /* `tail` as the writer last read it */
-    _Atomic uint64_t wanted;              /* `tail` for which the writer sleeps */
+    _Alignas(LINE) _Atomic uint64_t head; /* end of the committed records, without wrap */
+    uint64_t reserved;                    /* position of the reserved record */
+    uint64_t seen_tail;                   /* value of `tail` at the last read of the writer */
+    _Atomic uint64_t wanted;              /* value of `tail` that wakes the sleeping writer */
     _Atomic uint32_t writer_sleeps;
 
-    _Alignas(LINE) _Atomic uint64_t tail; /* begin of the oldest record */
+    _Alignas(LINE) _Atomic uint64_t tail; /* position of the oldest record */
     _Atomic uint32_t reader_sleeps;
 
     _Alignas(LINE) unsigned char memory[];
@@ -81,9 +80,9 @@ static void sleep_on(_Atomic uint32_t *is_asleep, uint64_t patience_ns)
     (void)syscall(SYS_futex, is_asleep, FUTEX_WAIT, 1, &time, NULL, 0);
 }
 
-/* Before the call, the caller stores what the sleeper waits for, and then makes a full fence. The
- * sleeper sets *is_asleep, makes a full fence, and then looks for what it waits for. So either the
- * sleeper sees the store of the caller, or this function sees *is_asleep. */
+/* Wakes a side that sleeps. Before the call, the caller stores the condition of the sleeper and
+ * makes a full fence. The sleeper sets *is_asleep, makes a full fence, and checks its condition. So
+ * either the sleeper sees the store of the caller, or this function sees *is_asleep. */
 static void wake_sleeper(_Atomic uint32_t *is_asleep)
 {
     if (atomic_load_explicit(is_asleep, memory_order_relaxed) != 0 &&
@@ -93,7 +92,7 @@ static void wake_sleeper(_Atomic uint32_t *is_asleep)
 
 /* --- the writer --- */
 
-/* Returns true if `bytes` from `at` on are free. */
+/* Returns true if `bytes` bytes from `at` on are free. */
 static bool is_free(pnr_queue *queue, uint64_t at, uint64_t bytes)
 {
     if (at + bytes <= queue->seen_tail + queue->capacity)
@@ -102,7 +101,7 @@ static bool is_free(pnr_queue *queue, uint64_t at, uint64_t bytes)
     return at + bytes <= queue->seen_tail + queue->capacity;
 }
 
-/* Commits a gap from `at` to the end of the memory. Returns the new head. */
+/* Commits a gap of `bytes` bytes from `at` to the end of the memory. Returns the new head. */
 static uint64_t commit_gap(pnr_queue *queue, uint64_t at, uint64_t bytes)
 {
     memcpy(queue->memory + at % queue->capacity, &is_gap, sizeof is_gap);
@@ -117,9 +116,9 @@ void *pnr_queue_reserve(pnr_queue *queue, size_t bytes)
     const uint64_t to_end = queue->capacity - at % queue->capacity;
 
     if (to_end < needed) {
-        /* Commits a gap only if the record fits behind it, because a gap takes space from smaller
-         * records. But in an empty queue the gap is always committed: as soon as the reader has
-         * passed the gap, a record as large as the memory fits. */
+        /* A gap takes space from smaller records. It is therefore committed only if the record fits
+         * after it, or if the queue is empty. In an empty queue, a record as large as the memory
+         * fits as soon as the reader has passed the gap. */
         if (!is_free(queue, at, to_end + needed) && queue->seen_tail != at)
             return NULL;
         at = commit_gap(queue, at, to_end);
@@ -154,7 +153,7 @@ void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns)
     const uint64_t end = head + (needed > half ? needed : half);
 
     if (end <= queue->capacity)
-        return; /* the tail is at 0 or beyond */
+        return; /* enough is free for any tail */
     atomic_store(&queue->wanted, end - queue->capacity);
     atomic_store(&queue->writer_sleeps, 1);
     atomic_thread_fence(memory_order_seq_cst);
@@ -168,20 +167,20 @@ void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns)
 static void free_until(pnr_queue *queue, uint64_t end)
 {
     atomic_store_explicit(&queue->tail, end, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst); /* `wanted` too is read after the store */
+    atomic_thread_fence(memory_order_seq_cst); /* `wanted` must be read after this store */
     if (end >= atomic_load_explicit(&queue->wanted, memory_order_relaxed))
         wake_sleeper(&queue->writer_sleeps);
 }
 
-/* True if a record of this size may stand at `at`. Another process may have written anything. */
+/* True if a record at `at` may have this size. Another process may have written any value. */
 static bool is_size(const pnr_queue *queue, uint64_t at, uint64_t head, uint64_t size)
 {
     return size > HEAD && size % HEAD == 0 && size <= head - at &&
            size <= queue->capacity - at % queue->capacity;
 }
 
-/* Returns the position of the oldest record. *size: its bytes with its head; 0: there is no record,
- * or the bytes there are no valid record. Frees the gaps before the record. */
+/* Returns the position of the oldest record. *size: bytes of the record and its head; 0: there is
+ * no record, or the bytes are no valid record. Frees the gaps before the record. */
 static uint64_t find_oldest(pnr_queue *queue, uint64_t *size)
 {
     const uint64_t head = atomic_load_explicit(&queue->head, memory_order_acquire);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of the ring: makes dwells from marks and views from dwells, and refuses dwells that
- * have lost too many samples. */
+/* The reader of the ring: builds dwells from marks and views from dwells. Refuses dwells that have
+ * lost too many samples. */
 #include "ring/state.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void clear_lost(pnr_ring *ring, uint64_t first, uint64_t end)
     }
 }
 
-/* Appends the lost run [first, end), or joins it to the previous run when the two touch or when the
+/* Appends the lost run [first, end) to a list. Joins it to the previous run if the two touch or the
  * list is full. */
 static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t first, uint64_t end)
 {
@@ -39,8 +39,8 @@ static void note_run(pnr_lost_run *runs, size_t *n_runs, size_t most, uint64_t f
         runs[(*n_runs)++] = (pnr_lost_run){first, end - first};
 }
 
-/* Gives the writer the marks that were taken and end before the next dwell. Those of the next dwell
- * are kept for pnr_ring_divide, unless they fill a quarter of the queue. */
+/* Frees the marks that have been read and that end before the next dwell. Keeps the marks of the
+ * next dwell for pnr_ring_divide, unless they fill a quarter of the queue. */
 static void free_marks(pnr_ring *ring)
 {
     uint64_t tail = atomic_load_explicit(&ring->mark_tail, memory_order_relaxed);
@@ -57,7 +57,7 @@ static void free_marks(pnr_ring *ring)
     wake_writer(ring);
 }
 
-/* Takes the marks of positions [passed, end) and adds their losses to *losses. `end` is at most
+/* Reads the marks of the positions [passed, end) and adds their losses to *losses. `end` is at most
  * head. Returns the number of lost positions. If is_view, also lists the lost runs and zeroes their
  * samples. */
 static uint64_t take_marks(pnr_ring *ring, uint64_t end, bool is_view, pnr_ring_losses *losses)
@@ -101,7 +101,7 @@ static uint64_t end_of_loss(const pnr_ring *ring)
                : at->end;
 }
 
-/* Moves the losses to the account and sets them to zero. */
+/* Adds the losses to the account and sets them to zero. */
 static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
 {
     ring->account.lost_source += losses->n[PNR_LOST_SOURCE];
@@ -109,7 +109,7 @@ static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
     *losses = (pnr_ring_losses){{0}};
 }
 
-/* Passes the positions up to `end`, which belong to no dwell. They lie before the first window or
+/* Passes the positions up to `end`. They belong to no dwell: they are before the first window or
  * after the last complete dwell. Adds the number of positions that are not lost to *skipped. */
 static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
 {
@@ -123,7 +123,7 @@ static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
     account_for(ring, &losses);
 }
 
-/* Counts the lost samples of the first n_windows windows after ring->next. */
+/* Returns the number of lost samples of the first n_windows windows after ring->next. */
 static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
 {
     uint64_t lost = 0;
@@ -133,8 +133,8 @@ static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
     return lost;
 }
 
-/* Adds to *losses, by reason, the losses of the first n_windows windows after ring->next. Only
- * losses before ring->passed are counted so far. */
+/* Adds the losses of the first n_windows windows after ring->next to *losses, by reason. Only
+ * losses before ring->passed are known. */
 static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
 {
     for (size_t p = 0; p < n_windows; p++)
@@ -142,7 +142,7 @@ static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *
             losses->n[reason] += ring->losses[p].n[reason];
 }
 
-/* Returns how many windows of the next n_dwells dwells have an entry in ring->lost. */
+/* Returns the number of windows of the next n_dwells dwells that have an entry in ring->lost. */
 static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
 {
     const uint64_t n = ring->shape.n_periods * n_dwells;
@@ -150,7 +150,7 @@ static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
     return n < ring->n_windows ? (size_t)n : ring->n_windows;
 }
 
-/* Advances `next` by n_dwells dwells and keeps the losses of the windows after these dwells. */
+/* Advances ring->next by n_dwells dwells. Keeps the losses of the windows after these dwells. */
 static void leave_dwells(pnr_ring *ring, uint64_t n_dwells)
 {
     const size_t n = windows_in(ring, n_dwells), n_left = ring->n_windows - n;
@@ -173,7 +173,7 @@ static void leave_dwells(pnr_ring *ring, uint64_t n_dwells)
     free_marks(ring);
 }
 
-/* Refuses the next n_dwells dwells, which have `lost` lost positions. */
+/* Refuses the next n_dwells dwells. They have `lost` lost positions. */
 static void refuse_dwells(pnr_ring *ring, uint64_t n_dwells, uint64_t lost, pnr_ring_losses *losses)
 {
     const uint64_t windows = n_dwells * ring->shape.n_periods;
@@ -188,7 +188,7 @@ static void refuse_dwells(pnr_ring *ring, uint64_t n_dwells, uint64_t lost, pnr_
     leave_dwells(ring, n_dwells);
 }
 
-/* Refuses, in one step, all dwells that are entirely within one lost run. */
+/* Refuses all dwells that are entirely within one lost run, in one step. */
 static void refuse_lost_run(pnr_ring *ring)
 {
     const uint64_t lost_end = lesser(end_of_loss(ring), ring->shape.end);
@@ -203,8 +203,8 @@ static void refuse_lost_run(pnr_ring *ring)
     refuse_dwells(ring, n_dwells, n_dwells * ring->dwell, &losses);
 }
 
-/* Takes the marks, up to head, of the next dwell and of the n_behind samples after it. Returns true
- * if all of them are taken. */
+/* Reads the marks of the next dwell and of the n_behind samples after it, up to head. Returns true
+ * if all these marks have been read. */
 static bool build_dwell(pnr_ring *ring, uint64_t head)
 {
     const size_t n_samples = ring->shape.n_samples;
@@ -221,7 +221,7 @@ static bool build_dwell(pnr_ring *ring, uint64_t head)
     return ring->passed == end;
 }
 
-/* True when a window of the built dwell has at least half of its samples. */
+/* True if at least one window of the dwell has at least half of its samples. */
 static bool is_usable(const pnr_ring *ring)
 {
     for (size_t p = 0; p < ring->shape.n_periods; p++)
@@ -230,8 +230,8 @@ static bool is_usable(const pnr_ring *ring)
     return false;
 }
 
-/* Copies the lost runs in the n_samples positions after ring->next to the list of view v. These
- * positions begin at offset `at` of the view. */
+/* Copies the lost runs in the n_samples positions after ring->next to the list of view v. at:
+ * offset of ring->next in the view. */
 static void copy_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v, uint64_t at)
 {
     for (size_t i = 0; i < ring->n_runs && ring->runs[i].first < n_samples; i++) {
@@ -242,7 +242,7 @@ static void copy_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v
     }
 }
 
-/* Adds the built dwell to view v as dwell number d. */
+/* Adds the next dwell to view v, as dwell number d of the view. */
 static void take_dwell(pnr_ring *ring, pnr_ring_view *v, size_t d)
 {
     const size_t n_periods = ring->shape.n_periods;
@@ -260,7 +260,7 @@ static void free_memory(pnr_ring *ring)
     wake_writer(ring);
 }
 
-/* Accounts for the positions at the end of the stream that fill no dwell. */
+/* Adds the positions at the end of the stream that fill no dwell to the account. */
 static void account_for_tail(pnr_ring *ring, uint64_t head)
 {
     const uint64_t end = lesser(head, ring->shape.end);
@@ -275,12 +275,12 @@ static void account_for_tail(pnr_ring *ring, uint64_t head)
     account_for(ring, &losses);
     if (ring->passed < end)
         pass_by(ring, end, &ring->account.skipped_tail);
-    leave_dwells(ring, ring->n_windows); /* a second call has nothing left to count */
+    leave_dwells(ring, ring->n_windows); /* a second call then counts nothing */
     ring->next = head;
 }
 
-/* True when the reader owns the memory of the next dwell and may zero its lost positions. If no
- * view is lent, the reader always owns it, because free_memory moves tail to the dwell. */
+/* True if the reader owns the memory of the next dwell and may zero its lost positions. If no view
+ * is lent, the reader always owns this memory, because free_memory moves `tail` to the dwell. */
 static bool is_ours(const pnr_ring *ring, size_t n_in_view)
 {
     const uint64_t limit =
@@ -290,7 +290,7 @@ static bool is_ours(const pnr_ring *ring, size_t n_in_view)
 }
 
 /* Builds the next usable dwell from the samples that have arrived. Refuses the unusable dwells
- * before it. Returns true when the dwell is complete. */
+ * before it. Returns true if the dwell is complete. */
 static bool reach_dwell(pnr_ring *ring, uint64_t head)
 {
     while (is_ours(ring, 0)) {
@@ -298,7 +298,7 @@ static bool reach_dwell(pnr_ring *ring, uint64_t head)
         if (ring->n_views == 0)
             free_memory(ring);
         if (!is_ours(ring, 0) || !build_dwell(ring, head))
-            break; /* the memory of the dwell is lent, or some of its samples have not arrived */
+            break; /* the memory of the dwell is lent, or samples have not arrived */
         if (is_usable(ring))
             return true;
 
@@ -309,8 +309,8 @@ static bool reach_dwell(pnr_ring *ring, uint64_t head)
     return false;
 }
 
-/* Puts at most max_dwells whole dwells into v and returns how many. A view ends before a dwell that
- * is refused, and before its list of lost runs could overflow. */
+/* Adds at most max_dwells whole dwells to v and returns their number. A view ends before a refused
+ * dwell, and before its list of lost runs could overflow. */
 static size_t fill_view(pnr_ring *ring, pnr_ring_view *v, size_t max_dwells, uint64_t head)
 {
     size_t n = 0;
@@ -327,16 +327,16 @@ static size_t fill_view(pnr_ring *ring, pnr_ring_view *v, size_t max_dwells, uin
     return n;
 }
 
-/* Returns head. *is_final: the stream has ended, and head will not change. */
+/* Returns head. *is_final: the stream has ended, and head does not change any more. */
 static uint64_t read_head(pnr_ring *ring, bool *is_final)
 {
-    /* `ended` is read before head. Once `ended` is set, the writer has finished, and the reader
-     * adds the marks of the last losses. */
+    /* `ended` is read before head. If `ended` is set, the writer has finished, and the reader adds
+     * the marks of the last losses. */
     *is_final = atomic_load(&ring->ended) && pnr_ring_mark_losses(ring);
     return atomic_load(&ring->head);
 }
 
-/* Passes the positions before the first window; true when all are passed. */
+/* Passes the positions before the first window. Returns true if all of them are passed. */
 static bool align(pnr_ring *ring, uint64_t head)
 {
     if (ring->passed < ring->next) {
@@ -394,7 +394,7 @@ int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out)
     return PNR_OK;
 }
 
-/* Returns the position up to which peek has shown the next dwell. */
+/* Returns the end of the part of the next dwell that pnr_ring_peek has shown. */
 static uint64_t end_of_shown(const pnr_ring *ring)
 {
     return ring->shown > ring->next ? ring->shown : ring->next;
@@ -435,8 +435,8 @@ void pnr_ring_release(pnr_ring *ring)
     free_memory(ring);
 }
 
-/* Returns the value of head at which the reader can continue. At this value the next dwell is
- * complete, or peek has at_least new samples, or a position before the first window has arrived. */
+/* Returns the value of head at which the reader can continue: the next dwell is complete, or
+ * pnr_ring_peek has at_least new samples, or a position before the first window has arrived. */
 static uint64_t next_work(const pnr_ring *ring, size_t at_least)
 {
     const uint64_t end = ring->next + ring->reach;
@@ -454,8 +454,8 @@ int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns)
     return pnr_ring_sleep(ring, &ring->reader, pnr_ring_has_work, patience_ns);
 }
 
-/* Gives back what was taken of the next dwell, so that it can be taken in other windows. If its
- * marks are no longer kept, skips it. */
+/* Makes the positions of the next dwell unread, so that they can be read again as other windows. If
+ * their marks are not kept any more, skips these positions. */
 static void untake_dwell(pnr_ring *ring)
 {
     pnr_ring_losses losses = {{0}};

@@ -49,7 +49,7 @@ static bool allocate(pnr_ring *ring)
     ring->views = d.views;
     if (!is_good || (ring->marks = calloc(ring->n_marks, sizeof *ring->marks)) == NULL)
         return false;
-    /* Touches the pages of the marks before the first sample arrives. */
+    /* Writes to the pages of the marks now, so that no page fault occurs later. */
     memset(ring->marks, 0xff, ring->n_marks * sizeof *ring->marks);
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring between the acquisition thread and the processing thread, addressed by absolute sample
- * index. */
+/* The ring between the acquisition thread and the processing thread. It is addressed by the
+ * absolute sample index. */
 #ifndef PNR_RING_H
 #define PNR_RING_H
 
@@ -18,22 +18,22 @@ typedef struct pnr_ring pnr_ring;
 enum { PNR_RING_VIEW_RUNS = 4096 }; /* most lost runs in a view */
 
 typedef struct pnr_ring_shape {
-    void *memory;    /* capacity * sample_bytes bytes; owner: the caller */
-    size_t capacity; /* samples of the memory: at least max_dwells + 1 dwells, and n_behind more */
+    void *memory;        /* [capacity * sample_bytes] bytes; the caller owns them */
+    size_t capacity;     /* samples of the memory: at least max_dwells + 1 dwells and n_behind */
     size_t sample_bytes; /* bytes of one sample of all channels */
     size_t n_samples;    /* N: samples from one window to the next */
-    size_t n_behind;  /* samples of the next dwell which a view shows after its last dwell. A linear
-                       * window is longer than N by this number */
-    size_t n_periods; /* windows in a dwell, over all its looks */
-    size_t max_dwells;     /* most dwells in a view */
+    size_t n_behind;     /* samples that a view shows after its last dwell; a linear window has N +
+                        * n_behind samples */
+    size_t n_periods;    /* windows in a dwell, in all its looks */
+    size_t max_dwells;   /* most dwells in a view */
     uint64_t first_sample; /* sample index of the first position; at most first_window */
-    uint64_t first_window; /* sample index where the first window starts */
-    /* Positions from here on are not in the account, but a view may show up to n_behind of them.
-     * end = first_window + a number of whole dwells; 0: all positions are in the account. */
+    uint64_t first_window; /* sample index of the first window */
+    /* The account excludes positions from `end` on, but a view may show up to n_behind of them. end
+     * = first_window + a number of whole dwells; 0: the account has all positions. */
     uint64_t end;
     size_t zero_byte;   /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
     size_t depth;       /* most views lent at one time */
-    pnr_events *events; /* one event when a loss begins, and one when it ends; may be NULL */
+    pnr_events *events; /* for an event at the begin and at the end of each loss; may be NULL */
 } pnr_ring_shape;
 
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);
@@ -42,54 +42,54 @@ void pnr_ring_destroy(pnr_ring *ring);
 /*
  * --- the acquisition thread ---
  *
- * A ring holds at most 2^14 commits and losses, or four times its capacity in dwells if that number
- * is greater. The ring is full when it has no space for samples or for the next commit.
+ * A ring has space for 2^14 commits and losses, or for four times its capacity in dwells if this
+ * number is greater. The ring is full if it has no space for samples or for the next commit.
  */
 
-/* Sets *data to the memory for the next *n_samples contiguous samples, at most max_samples. PNR_OK,
- * or PNR_EAGAIN: the ring is full. */
+/* Sets *data to the memory for the next *n_samples contiguous samples, at most max_samples. Returns
+ * PNR_OK, or PNR_EAGAIN: the ring is full. */
 int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_samples);
-/* Commits the first n_samples of the reserved memory, which now hold samples. */
+/* Commits the first n_samples samples of the reserved memory. */
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples);
 /* Marks the next n_samples positions as lost. Never fails. */
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason);
-/* Waits until reserve may succeed. PNR_OK, or PNR_EAGAIN after patience_ns. */
+/* Waits until pnr_ring_reserve may succeed. Returns PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns);
 /* Ends the stream after the last position that was committed or skipped. */
 void pnr_ring_end(pnr_ring *ring);
 
 /* --- the processing thread --- */
 
-/* Lends the next view: 1..max_dwells whole dwells, in order, and n_behind samples. Lost samples are
- * zeroed, and each is counted in the window whose first N samples contain it. A dwell in which
- * every window has lost more than half of its samples is refused here and never shown. Timing
- * decides how many dwells a view has, but not which dwells are shown. PNR_OK; PNR_EAGAIN: no dwell
- * is ready; PNR_EEND: no dwell will come. */
+/* Lends the next view: 1 .. max_dwells whole dwells, in order, and n_behind samples. Lost samples
+ * are zeroed. A lost sample counts in the window that contains it in its first N samples. If every
+ * window of a dwell has lost more than half of its samples, the dwell is refused and never shown.
+ * The number of dwells in a view depends on timing, but the dwells that are shown do not. Returns
+ * PNR_OK; PNR_EAGAIN: no dwell is ready; PNR_EEND: there are no further dwells. */
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
-/* Gives the memory of the oldest view back. */
+/* Releases the memory of the oldest view. */
 void pnr_ring_release(pnr_ring *ring);
-/* True if at least half of the memory holds samples: the reader is behind. */
+/* True if at least half of the memory is in use: the reader is late. */
 bool pnr_ring_is_half_full(const pnr_ring *ring);
 
-/* Shows the part of the next view that has arrived, from the first sample on. Lends nothing.
- * out->n_dwells is 1 when the dwell is complete, else 0. The part is final: its lost samples are
+/* Shows the part of the next view that has arrived, from its first sample on. Lends nothing.
+ * out->n_dwells is 1 if the dwell is complete, else 0. The part is final: its lost samples are
  * zeroed, and it does not change until the view that begins with it is released. If the dwell later
  * loses so many samples that it is refused, the next view begins at another sample, and this memory
- * is free at once. PNR_OK; PNR_EAGAIN: fewer than at_least samples (0 means 1) are new since the
- * previous peek; PNR_EEND: no view will come. */
+ * is free at once. Returns PNR_OK; PNR_EAGAIN: fewer than at_least samples are new since the
+ * previous peek (0 means 1); PNR_EEND: there are no further views. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
-/* Waits until acquire may succeed or the stream has ended. If at_least > 0, waits for
- * peek(at_least) instead of acquire. PNR_OK, or PNR_EAGAIN after patience_ns. */
+/* Waits until pnr_ring_acquire may succeed or the stream has ended. If at_least > 0, waits until
+ * pnr_ring_peek may succeed instead. Returns PNR_OK, or PNR_EAGAIN after patience_ns. */
 int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
 
 /*
- * Divides the stream into other dwells while the acquisition goes on. prepare allocates, in any
- * thread: of `shape` it takes n_samples, n_behind, n_periods, max_dwells, depth and first_window.
- * PNR_OK; PNR_ECONFIG: the ring is too short for these dwells, or for their number; PNR_ENOMEMORY.
- * divide exchanges the memory of the ring and of *division, when no view is lent. Windows then
- * begin at first_window + i n_samples: the first one at or after the last dwell that was shown or
- * refused. *skipped samples lie between both, lost ones too. Returns the first sample of that
- * window.
+ * Divides the stream into other dwells while the acquisition continues. pnr_ring_prepare allocates
+ * the memory, in any thread. It reads n_samples, n_behind, n_periods, max_dwells, depth and
+ * first_window of `shape`. Returns PNR_OK; PNR_ECONFIG: the ring is too short for these dwells, or
+ * for their number; PNR_ENOMEMORY. pnr_ring_divide exchanges the memory of the ring and of
+ * *division, while no view is lent. Windows then begin at first_window + i n_samples. The first
+ * window is the one at or after the last dwell that was shown or refused. *skipped: the samples
+ * between this dwell and this window, also lost ones. Returns the first sample of this window.
  */
 typedef struct pnr_ring_division pnr_ring_division;
 int pnr_ring_prepare(const pnr_ring *ring, const pnr_ring_shape *shape, pnr_ring_division **out,
@@ -97,18 +97,19 @@ int pnr_ring_prepare(const pnr_ring *ring, const pnr_ring_shape *shape, pnr_ring
 uint64_t pnr_ring_divide(pnr_ring *ring, pnr_ring_division *division, uint64_t *skipped);
 void pnr_ring_division_destroy(pnr_ring_division *division);
 
-/* Adds the totals that the ring keeps to *account: alignment, refused dwells, losses in released
- * views and, after the end, the tail. The borrower of a view counts the samples that were not lost,
- * in an account of its own, before it releases the view. So the sums of account.h hold at any time
- * for the sum of the two accounts. Only the processing thread calls this function. */
+/* Adds the counts of the ring to *account: alignment, refused dwells, losses in released views and,
+ * after the end, the tail. The borrower of a view counts the samples that were not lost in an
+ * account of its own, before it releases the view. The sums of account.h are therefore valid at any
+ * time for both accounts together. Only the processing thread calls this function. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
-/* Returns the number of stream positions of the account that are committed or skipped so far. */
+/* Returns the number of positions that are committed or skipped so far, up to `end` of the
+ * shape. */
 uint64_t pnr_ring_positions(const pnr_ring *ring);
 
 /* --- any thread, but always the same one --- */
 
-/* Returns the greatest share of the memory, 0 .. 1, that was taken since the last call. Lost
- * positions take their places, too, until the reader passes them. */
+/* Returns the greatest share of the memory, 0 .. 1, that was in use since the last call. Lost
+ * positions count too, until the reader passes them. */
 double pnr_ring_fill(pnr_ring *ring);
 
 #endif

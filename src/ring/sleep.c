@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a side of the ring sleeps, and how the other side wakes it. The waker takes no lock while the
+/* Lets a side of the ring sleep, and lets the other side wake it. The waker uses no lock while the
  * other side is awake. */
 #include "ring/state.h"
 
@@ -28,8 +28,7 @@ int pnr_ring_sleep(pnr_ring *ring, pnr_ring_sleeper *sleeper,
     int timed_out = 0;
 
     pthread_mutex_lock(&sleeper->lock);
-    atomic_store(&sleeper->is_asleep, true); /* set before the check, so that a later change wakes
-                                              * this side */
+    atomic_store(&sleeper->is_asleep, true); /* set before the check */
     while (!is_ready(ring) && !timed_out)
         timed_out = pthread_cond_timedwait(&sleeper->changed, &sleeper->lock, &time);
     atomic_store(&sleeper->is_asleep, false);

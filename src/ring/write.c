@@ -25,7 +25,7 @@ static bool is_losing(const pnr_ring *ring)
     return ring->losing.n[PNR_LOST_SOURCE] + ring->losing.n[PNR_LOST_RING_FULL] > 0;
 }
 
-/* Adds lost positions to the present loss, and reports its begin. */
+/* Adds lost positions to the present loss. Posts an event if the loss begins. */
 static void add_loss(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason)
 {
     const bool begins = !is_losing(ring);
@@ -45,7 +45,7 @@ static void add_loss(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason)
     ring->losing.n[reason] += n_samples;
 }
 
-/* Reports the end of the present loss, if there is one. */
+/* Posts an event at the end of the present loss, if there is one. */
 static void end_loss(pnr_ring *ring)
 {
     const uint64_t source = ring->losing.n[PNR_LOST_SOURCE];
@@ -61,8 +61,8 @@ static void end_loss(pnr_ring *ring)
     ring->losing = (pnr_ring_losses){0};
 }
 
-/* Returns how many positions of the memory are taken. After a loss, head may be further ahead than
- * the memory is long. */
+/* Returns the number of positions of the memory that are in use. After a loss, head may be more
+ * than `capacity` beyond tail. */
 static uint64_t taken_of(const pnr_ring *ring)
 {
     const uint64_t tail = atomic_load(&ring->tail), n = atomic_load(&ring->head) - tail;
@@ -97,7 +97,7 @@ int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns)
 void pnr_ring_end(pnr_ring *ring)
 {
     end_loss(ring);
-    /* After the reader has seen `ended`, it adds the marks of the unmarked losses. */
+    /* As soon as the reader sees `ended`, it adds the marks of the unmarked losses. */
     atomic_store(&ring->ended, true);
     pnr_ring_wake(&ring->reader);
 }
