@@ -11,21 +11,20 @@
 #include <string.h>
 
 enum {
-    MANY_MARKS = 200, /* above this number the marks are small, so that the power stays visible */
-    /* in dB, below any power. Cells without power get this value, because gnuplot warns about
-     * NaN */
+    MANY_MARKS = 200, /* with more marks than this, all marks are small */
+    /* dB, below any power. Cells without power have this value, because gnuplot warns about NaN. */
     NOTHING = -999,
     TICK_EM = 5 /* least distance of two ticks along x, in heights of the text */
 };
 
-/* The scale of a quantity: (value - first) * factor is in `unit`. */
+/* The scale of a quantity. (value - first) * factor is the value in `unit`. */
 typedef struct axis {
     const char *unit;
     double factor;
     double first;
 } axis;
 
-/* A drawing in progress. low and high: the ends of the axes, in their units. */
+/* The state of a drawing. low and high: the ends of the axes, in their units. */
 typedef struct drawing {
     const pnr_picture *picture;
     const picture_run *run;
@@ -80,7 +79,7 @@ static double echo_x(const drawing *d, const spot *s)
     return axis_value(d->x, d->run->is_doppler ? s->doppler_hz : (double)s->sample + half);
 }
 
-/* Chooses the axes of a picture of power, which end at the edges of the outer cells. */
+/* Chooses the axes of a picture of power. They end at the edges of the outer cells. */
 static void choose_power_axes(drawing *d)
 {
     const picture_run *run = d->run;
@@ -100,7 +99,7 @@ static void choose_power_axes(drawing *d)
     d->high_y = axis_value(d->y, pnr_map_range_m(row, (double)row->n_gate - 0.5));
 }
 
-/* Widens an interval by a margin on both sides, so that no point is cut. */
+/* Widens an interval on both sides, so that no point is cut. */
 static void widen(double *low, double *high)
 {
     const double margin = *high > *low ? 0.03 * (*high - *low) : fmax(0.01 * fabs(*high), 0.5);
@@ -109,7 +108,7 @@ static void widen(double *low, double *high)
     *high += margin;
 }
 
-/* Chooses the axes of a picture of echoes alone. */
+/* Chooses the axes of a picture that shows only echoes. */
 static void choose_echo_axes(drawing *d)
 {
     d->low_x = d->low_y = INFINITY;
@@ -140,7 +139,7 @@ static void choose_axes(drawing *d)
     (d->has_power ? choose_power_axes : choose_echo_axes)(d);
 }
 
-/* Writes the range and the ticks of axis `name`, whose labels lie side by side. */
+/* Writes the range and the ticks of the axis `name`. The axis is horizontal. */
 static void print_ticks(const drawing *d, const char *name, double low, double high)
 {
     const double least_px = TICK_EM * d->gnuplot.font_px;
@@ -175,7 +174,7 @@ static void print_axes(const drawing *d)
 
 /* --- the title --- */
 
-/* Writes a value with its unit and a prefix, such as "2.4 Msps". */
+/* Writes a value with a prefix and its unit, such as "2.4 Msps". */
 static const char *scaled_text(double value, const char *unit, char out[48])
 {
     static const struct {
@@ -192,7 +191,8 @@ static const char *scaled_text(double value, const char *unit, char out[48])
     return out;
 }
 
-/* Writes the time of the first sample of the picture, or its number if the run has no time. */
+/* Writes the time of the first sample of the picture, or its sample index if the run has no
+ * time. */
 static const char *start_text(const drawing *d, char out[48])
 {
     const picture_run *run = d->run;
@@ -209,7 +209,7 @@ static const char *start_text(const drawing *d, char out[48])
     return out;
 }
 
-/* Writes date, code, dwell and rate, as far as the messages have them. */
+/* Writes date, code, dwell and rate, if the messages have them. */
 static void make_facts(const drawing *d, char *out, size_t size)
 {
     const picture_run *run = d->run;
@@ -259,11 +259,12 @@ static void make_title(const drawing *d, char *out, size_t size)
 
 /* --- power and marks --- */
 
-/* Writes the data block $map with one line for each range. A line has the power of each column in
- * dB over the floor. Returns the greatest power in dB. */
+/* Writes the data block $map. It has one line for each range. A line has the power of each column
+ * in dB over the floor. Returns the greatest power in dB. */
 static double print_power(const drawing *d, size_t n_columns)
 {
-    /* gnuplot's images need at least two rows and columns; the added ones are outside the axes. */
+    /* An image of gnuplot needs at least two rows and columns. Added rows and columns are outside
+     * the axes. */
     const size_t n_rows = d->run->n_rows, n_lines = n_rows > 1 ? n_rows : 2;
     double greatest_db = NOTHING;
 
@@ -284,7 +285,8 @@ static double print_power(const drawing *d, size_t n_columns)
     return greatest_db;
 }
 
-/* Writes the range of the colours; its ends are multiples of 5 dB unless range_db sets one. */
+/* Writes the range of the colours. Its ends are multiples of 5 dB, except the lower end if range_db
+ * is set. */
 static void print_colours(const drawing *d, double least_db, double greatest_db)
 {
     const double range_db = d->picture->options.range_db;
@@ -294,8 +296,8 @@ static void print_colours(const drawing *d, double least_db, double greatest_db)
             range_db > 0 ? top - range_db : fmin(5 * floor(least_db / 5), top - 5), top);
 }
 
-/* Draws the power and the marks over it. Places without power are grey. A mark is a ring of a light
- * line on a dark one. The echo stays visible inside the ring. */
+/* Draws the power, and the marks over it. Fields without power are grey. A mark is a ring of two
+ * circles, a light line over a dark line. The echo stays visible inside the ring. */
 static void draw_power(const drawing *d)
 {
     const picture_run *run = d->run;
@@ -351,7 +353,8 @@ static void draw_echoes(const drawing *d)
             0.8 * d->gnuplot.point, 0.6 * d->gnuplot.point);
 }
 
-/* Returns how far an echo may lie from its track: a few pixels, or the width of an echo. */
+/* Returns the greatest distance between an echo and its track: a few pixels, or the width of an
+ * echo. */
 static track_gate choose_gate(const drawing *d)
 {
     enum { PIXELS = 4, DWELLS = 4, PART = 20 };
@@ -451,7 +454,7 @@ int pnr_picture_finish(const pnr_picture *p, int code, pnr_error *error)
         drawn = draw(&d, to);
     if (code == PNR_OK)
         return drawn;
-    /* PNR_EDATA: nothing was drawn, because of the first error */
+    /* PNR_EDATA: there is no picture, because of the first error */
     if (drawn != PNR_OK && drawn != PNR_EDATA)
         pnr_log(PNR_LOG_WARN, "%s", own.text);
     return code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Draws pictures with gnuplot, a program on the PATH. Gnuplot reads commands from memory and writes
- * the picture to a pipe. Gnuplot gets no file name: this program writes the file. */
+ * the picture to a pipe. This program writes the file, so gnuplot does not know its name. */
 #include "picture/gnuplot.h"
 
 #include "base/file.h"
@@ -23,13 +23,13 @@ extern char **environ;
 
 enum { MIN_WIDTH = 400, MIN_HEIGHT = 300, MOST = 10000, BASE_WIDTH = 1100, BASE_HEIGHT = 620 };
 static const double base_font_px = 16, least_scale = 0.6;
-static const char option[] = "--plot"; /* named in messages about the file */
-static const double title_share = 0.9; /* greatest width of a title line / width of the sheet */
+static const char option[] = "--plot"; /* option for error messages about the file */
+static const double title_share = 0.9; /* widest title line / width of the sheet */
 
-/* signature: the first bytes of a file of this format. terminal: the terminal of gnuplot; its size
- * is in units of unit_px pixels, and its font size in units of font_unit_px pixels. line, point:
- * `lw` of a line and `ps` of a point at scale 1. grows: the terminal itself enlarges points with
- * the text. */
+/* The formats of pictures. signature: the first bytes of a file of this format. terminal: the
+ * terminal of gnuplot. Its size is in units of unit_px pixels, and its font size in units of
+ * font_unit_px pixels. line, point: `lw` of a line and `ps` of a point at scale 1. grows: the
+ * terminal enlarges points together with the text. */
 static const struct format {
     const char *extension, *signature, *terminal, *font;
     double unit_px, font_unit_px, line, point;
@@ -55,7 +55,7 @@ int pnr_gnuplot_read_size(const char *text, int *width, int *height, pnr_error *
 
 /* --- the file --- */
 
-/* Returns NULL if the extension is unknown. */
+/* Returns the format for the extension of a path. NULL: the extension is unknown. */
 static const struct format *find_format(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -66,7 +66,7 @@ static const struct format *find_format(const char *path)
     return NULL;
 }
 
-/* Writes all bytes that gnuplot sends. PNR_OK; PNR_EIO. */
+/* Writes all bytes from the pipe of gnuplot to the file. Returns PNR_OK or PNR_EIO. */
 static int copy_picture(int from, const pnr_new_file *file, size_t *n_bytes, pnr_error *error)
 {
     char bytes[1 << 16];
@@ -86,8 +86,8 @@ static int copy_picture(int from, const pnr_new_file *file, size_t *n_bytes, pnr
 
 /* --- gnuplot --- */
 
-/* Returns the environment of this program, with a UTF-8 locale: in other locales gnuplot would
- * refuse the degree sign. NULL: out of memory. The caller frees the array, but not its strings. */
+/* Returns the environment of this program with a UTF-8 locale, because in other locales gnuplot
+ * refuses the degree sign. NULL: out of memory. The caller frees the array, but not its strings. */
 static char **make_environment(void)
 {
     static char locale[] = "LC_ALL=C.UTF-8";
@@ -106,15 +106,15 @@ static char **make_environment(void)
     return kept;
 }
 
-/* Starts gnuplot without the user's settings. input, output: its standard streams. Returns 0 or an
- * errno. */
+/* Starts gnuplot without the settings of the user. input, output: its standard streams. Returns 0
+ * or an errno. */
 static int start_gnuplot(int input, int output, bool is_quiet, pid_t *out)
 {
     char name[] = "gnuplot", default_settings[] = "-d";
     char *const arguments[] = {name, default_settings, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t pipe_signal; /* SIGPIPE ends gnuplot when this program stops reading */
+    sigset_t pipe_signal; /* SIGPIPE ends gnuplot if this program stops reading */
     char **environment;
     int code;
 
@@ -173,8 +173,8 @@ static int open_commands(const char *path, FILE **out, pnr_error *error)
     return pnr_error_set(error, PNR_EIO, "--plot %s: %s", path, strerror(errno));
 }
 
-/* Starts gnuplot with the commands, and closes the file of the commands. *from: the pipe that gives
- * the picture; the caller closes this pipe. is_quiet: gnuplot's messages go to the same pipe. */
+/* Starts gnuplot with the commands, and closes the file of the commands. *from: the pipe with the
+ * picture; the caller closes it. is_quiet: gnuplot writes its messages to the same pipe. */
 static int run_commands(const char *path, FILE *commands, bool is_quiet, int *from, pid_t *process,
                         pnr_error *error)
 {
@@ -225,7 +225,8 @@ int pnr_gnuplot_check(const char *path, pnr_error *error)
 
 /* --- text --- */
 
-/* Writes at most n_characters of the text as a literal. Returns the rest of the text. */
+/* Writes at most n_characters characters of the text as a literal of gnuplot. Returns the rest of
+ * the text. */
 static const char *quote(FILE *to, const char *text, size_t n_characters)
 {
     fputc('\'', to);
@@ -249,8 +250,8 @@ void pnr_gnuplot_quote(FILE *to, const char *text)
     (void)quote(to, text, SIZE_MAX);
 }
 
-/* Returns the width of a character of n bytes, divided by the height of the text. The width is at
- * least that of DejaVu Sans, a wide font. */
+/* Returns an upper limit of the width of a character of n bytes, divided by the height of the text.
+ * The limit is the width in DejaVu Sans, a wide font. */
 static double width_em(const char *at, size_t n)
 {
     if (n > 1)
@@ -262,8 +263,8 @@ static double width_em(const char *at, size_t n)
     return *at >= 'A' && *at <= 'Z' ? 0.79 : 0.65;
 }
 
-/* Returns how many characters of `text` the next line has, if it may be most_em wide. A text that
- * is too long breaks at a space, or inside a word that is longer than the line. */
+/* Returns the number of characters of `text` in the next line. most_em: greatest width of the line.
+ * A text that is too long breaks at a space, or inside a word that is longer than the line. */
 static size_t line_length(const char *text, double most_em)
 {
     size_t n = 0, to_space = 0;
@@ -282,8 +283,8 @@ static size_t line_length(const char *text, double most_em)
     return n;
 }
 
-/* Writes the title as literals joined by dots: one for each line, and "\n" between the lines. No
- * other text has line breaks. */
+/* Writes the title as literals of gnuplot that dots join: a literal for each line, and "\n" between
+ * two lines. No other text has line breaks. */
 static void print_title(const pnr_sheet *sheet, const pnr_gnuplot *g)
 {
     const double most_em = title_share * sheet->width / g->font_px;
@@ -300,8 +301,8 @@ static void print_title(const pnr_sheet *sheet, const pnr_gnuplot *g)
     fputs(*between != '\0' ? " offset 0,0.6 noenhanced\n" : "''\n", g->to);
 }
 
-/* The colours of Okabe and Ito, without the yellow, which a white sheet hides. Lines are dashed
- * when a colour is used for the second and the third time. */
+/* Sets the line types. The colours are the colours of Okabe and Ito without yellow, which is hardly
+ * visible on white. When a colour is used again, its lines are dashed. */
 static void print_line_types(const pnr_gnuplot *g)
 {
     static const char *const colours[] = {"0072B2", "D55E00", "009E73", "CC79A7",
@@ -339,8 +340,8 @@ int pnr_gnuplot_open(const pnr_sheet *sheet, pnr_gnuplot *out, pnr_error *error)
     return PNR_OK;
 }
 
-/* Writes the picture from the pipe to a new file. If gnuplot succeeds, this file replaces the file
- * at the path. */
+/* Writes the picture from the pipe to a new file. If gnuplot succeeds, the new file replaces the
+ * file at the path. */
 static int write_picture(const char *path, int from, pid_t process, pnr_error *error)
 {
     pnr_new_file file;

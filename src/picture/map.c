@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reduces the cells of a profile or map to the resolution of a picture, and chooses the axes of the
+/* Reduces the cells of a profile or map to the resolution of a picture. Chooses the axes of the
  * picture. */
 #include "picture/map.h"
 
@@ -20,8 +20,8 @@ static float power_at(const pnr_map *p, size_t cell)
     return value[0] * value[0] + value[1] * value[1];
 }
 
-/* Sets each range bin to the greatest power of its cells in `row`, if that exceeds the present
- * value of the bin. */
+/* Sets each range bin to the greatest power of its cells in `row`, if this power exceeds the
+ * present value of the bin. */
 static void reduce_row(const pnr_map *p, size_t row, double cells_per_bin, size_t n_bins,
                        float *bins)
 {
@@ -81,11 +81,11 @@ pnr_doppler_bins pnr_doppler_bins_of(const pnr_map_info *map, size_t most_bins)
     const double row_hz = map->n_rows > 1 ? span_hz / (double)(map->n_rows - 1) : 1;
     const double step_hz = row_hz * (double)map->n_rows / (double)n;
 
-    /* The outer rows extend half a row beyond their middles. */
+    /* The outer rows extend half a row beyond their middle. */
     return (pnr_doppler_bins){first_hz + (step_hz - row_hz) / 2, step_hz, n};
 }
 
-/* Returns the first row at or above a Doppler. */
+/* Returns the first row at or above doppler_hz. */
 static size_t row_from(const pnr_map_info *map, double doppler_hz)
 {
     size_t low = 0, high = map->n_rows;
@@ -104,7 +104,7 @@ static size_t row_from(const pnr_map_info *map, double doppler_hz)
 size_t pnr_doppler_bins_rows(const pnr_doppler_bins *doppler, const pnr_map_info *map, size_t bin,
                              size_t *first_row)
 {
-    /* With this tolerance, rounding puts every row into exactly one bin. */
+    /* Because of this tolerance, every row is in exactly one bin despite rounding. */
     const double middle_hz = doppler->first_hz + (double)bin * doppler->step_hz;
     const double slack_hz = doppler->step_hz * 1e-6;
     const size_t from = row_from(map, middle_hz - doppler->step_hz / 2 - slack_hz);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reduces the cells of a profile or map to the resolution of a picture, and chooses the axes of the
+/* Reduces the cells of a profile or map to the resolution of a picture. Chooses the axes of the
  * picture. */
 #ifndef PNR_MAP_H
 #define PNR_MAP_H
@@ -8,33 +8,33 @@
 
 #include <stdbool.h>
 
-/* One profile or map. A profile is a map of one code and one row, at Doppler 0. The code that makes
- * the map owns the cells, which are valid until its next profile or map. */
+/* One profile or map. A profile is a map of one code and one row, at Doppler 0. The maker of the
+ * pnr_map owns the cells. They are valid until its next profile or map. */
 typedef struct pnr_map {
-    pnr_report head; /* the members that pnr_message_read_profile fills */
+    pnr_report head; /* the members that pnr_message_read_profile sets */
     pnr_map_info info;
-    const void *cells; /* cells as received; their address is not aligned */
+    const void *cells; /* cells in the form of the message; not aligned */
 } pnr_map;
 
-/* Fills bins[i], i < n_bins, with the greatest power of range bin i, divided by the noise floor.
+/* Sets bins[i], i < n_bins, to the greatest power of range bin i, divided by the noise floor.
  * Searches n_rows rows from first_row on. code: 1 .. n_codes, or 0: all codes. Bin i begins at cell
- * i * cells_per_bin of the gate and has at least one cell. NAN: the bin lies outside the gate. */
+ * i * cells_per_bin of the gate and has at least one cell. A bin outside the gate becomes NAN. */
 void pnr_map_reduce(const pnr_map *map, size_t code, size_t first_row, size_t n_rows,
                     double cells_per_bin, size_t n_bins, float *bins);
 
-/* Returns the range of the middle of a cell of the gate. A cell is as wide as the step. */
+/* Returns the range at the middle of a cell of the gate. A cell is as wide as the step. */
 double pnr_map_range_m(const pnr_profile_info *info, double cell);
 bool pnr_map_is_km(const pnr_profile_info *info); /* true: the ranges of the gate are shown in km */
 
-/* Equal steps of Doppler that cover all rows of a map. */
+/* Bins at equal steps of Doppler. They cover all rows of a map. */
 typedef struct pnr_doppler_bins {
-    double first_hz, step_hz; /* the middle of bin 0, and the distance of bins */
-    size_t n_bins;            /* number of bins, at most the number of rows of the map */
+    double first_hz, step_hz; /* the middle of bin 0, and the distance of two bins */
+    size_t n_bins;            /* at most the number of rows of the map */
 } pnr_doppler_bins;
 
 pnr_doppler_bins pnr_doppler_bins_of(const pnr_map_info *map, size_t most_bins);
-/* Finds the rows within half a step of the middle of a bin, else the nearest row. Returns their
- * number, from *first_row on. */
+/* Finds the rows within half a step of the middle of a bin, or the nearest row if there are none.
+ * Returns their number. *first_row: the first of them. */
 size_t pnr_doppler_bins_rows(const pnr_doppler_bins *doppler, const pnr_map_info *map, size_t bin,
                              size_t *first_row);
 

@@ -14,8 +14,8 @@ static const char default_size[] = "1800x1000";
 
 /* --- columns --- */
 
-/* Returns the column of a sample. The sample is not before t->first. If it is after column
- * n_most - 1, calls `fold`, which joins pairs of columns. n_most: even. */
+/* Returns the column of a sample. The sample is not before t->first. If it is after column n_most -
+ * 1, calls `fold`, which joins pairs of columns. n_most is even. */
 static size_t find_column(pnr_picture *p, timeline *t, size_t n_most, uint64_t sample,
                           void (*fold)(pnr_picture *p))
 {
@@ -42,8 +42,8 @@ static void fold_power(pnr_picture *p)
     memset(p->cells + n_half, 0, n_half * sizeof *p->cells);
 }
 
-/* Replaces the two echoes nearest to each other by the stronger one, so that a weak target away
- * from the others is kept. */
+/* Replaces the two nearest echoes by the stronger of the two, so that a weak target at another
+ * range is kept. */
 static void thin_echoes(column *c)
 {
     size_t nearest = 0, i;
@@ -135,7 +135,7 @@ void pnr_picture_destroy(pnr_picture *p)
 
 /* --- results and profiles --- */
 
-/* Begins a new picture if `head` begins a new run. False: `head` belongs to the previous run. */
+/* Begins a new picture if `head` begins a new run. False: `head` is of the previous run. */
 static bool is_current(pnr_picture *p, const pnr_report *head)
 {
     picture_run next = {.head = *head};
@@ -177,8 +177,8 @@ void pnr_picture_result(pnr_picture *p, const pnr_report *report)
     }
 }
 
-/* Returns an even number of places, at most n_most, for a length on the sheet. A place is at least
- * 1.5 pixels wide, so that an echo of one cell is a visible line. */
+/* Returns an even number of columns or rows, at most n_most, for a length on the sheet. A column or
+ * row is at least 1.5 pixels wide, so that an echo of one cell is a visible line. */
 static size_t count_places(double length_px, size_t n_most)
 {
     static const double least_px = 1.5;
@@ -206,9 +206,9 @@ static void begin_power(pnr_picture *p, const pnr_map *map)
     run->n_columns = run->is_doppler ? run->doppler.n_bins : n_columns;
 }
 
-/* Finds for each range the greatest power of the rows of a Doppler bin. In the picture of the mean,
- * adds this power to the cell of column c. In other pictures, sets the cell to this power if the
- * power is greater. */
+/* Finds the greatest power of the rows of a Doppler bin, for each range. In a picture of the mean,
+ * adds this power to the cell of column c. In other pictures, replaces the power of the cell if
+ * this power is greater. */
 static void add_power(pnr_picture *p, size_t c, const pnr_map *map, size_t bin)
 {
     const picture_run *run = &p->run;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Draws the picture of a run: range over time or range over Doppler. Collects profiles or maps, and
+/* Draws the picture of a run, range over time or range over Doppler. Collects profiles or maps, and
  * echoes, in bounded memory. */
 #ifndef PNR_PICTURE_H
 #define PNR_PICTURE_H
@@ -13,13 +13,13 @@ typedef struct pnr_picture pnr_picture;
 /* The options of the user. The strings must outlive the picture. */
 typedef struct pnr_picture_options {
     const char *path; /* NULL: no picture */
-    const char *map;  /* how maps are drawn, "mean" (or NULL), "last" or "time" */
-    const char *size; /* text for pnr_gnuplot_read_size; NULL: 1800x1000 */
+    const char *map;  /* the kind of picture of maps: "mean" (or NULL), "last" or "time" */
+    const char *size; /* input of pnr_gnuplot_read_size; NULL: 1800x1000 */
     size_t code;      /* 1 .. n_codes: one code; 0: the greatest power of all codes */
-    double range_db;  /* range of the colours below the greatest power, dB; 0: down to the noise */
+    double range_db;  /* range of the colours below the greatest power; 0: down to the noise */
 } pnr_picture_options;
 
-/* The rows of a table of pnr_cli_option that fill the pnr_picture_options `o`. */
+/* The rows of a table of pnr_cli_option for the members of a pnr_picture_options `o`. */
 #define PNR_PICTURE_CLI(o)                                                                         \
     {"plot", "FILE",                                                                               \
      "draw the run at its end (gnuplot) as .png, .svg or .pdf: range over time, or over Doppler "  \
@@ -40,21 +40,21 @@ typedef struct pnr_picture_options {
             .number = &(o).range_db, .min = 1, .max = 300                                          \
     }
 
-/* Checks the options, gnuplot and the folder. *out is NULL if no picture is wanted. PNR_OK;
- * PNR_EUSAGE: an unknown value, or an option without a path; PNR_ENOMEMORY; others as
+/* Checks the options, gnuplot and the folder. *out is NULL if no picture is wanted. Returns PNR_OK;
+ * PNR_EUSAGE: an unknown value, or an option without a path; PNR_ENOMEMORY; an error of
  * pnr_gnuplot_check. */
 int pnr_picture_create(const pnr_picture_options *options, pnr_picture **out, pnr_error *error);
 void pnr_picture_destroy(pnr_picture *picture);
 
-/* Adds a result. Results and profiles must come in the order of samples. A new run begins a new
+/* Adds a result. Results and profiles must arrive in the order of samples. A new run begins a new
  * picture. Never allocates. */
 void pnr_picture_result(pnr_picture *picture, const pnr_report *report);
 /* Adds a profile or map. Never allocates. */
 void pnr_picture_map(pnr_picture *picture, const pnr_map *map);
 
-/* Draws the picture of a run that ended with `code`, and logs what the picture shows. If `code` is
- * an error, returns `code` and only logs the errors of the drawing. Else PNR_OK; PNR_EDATA: there
- * is nothing to draw; others as pnr_gnuplot_close. */
+/* Draws the picture of a run that ended with `code`, and logs what it shows. If `code` is an error,
+ * returns `code` and only logs errors of the drawing. Else returns PNR_OK; PNR_EDATA: there is
+ * nothing to draw; an error of pnr_gnuplot_close. */
 int pnr_picture_finish(const pnr_picture *picture, int code, pnr_error *error);
 
 #endif

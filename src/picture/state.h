@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of a picture. picture.c collects, tracks.c joins the echoes of a target, and draw.c
- * draws. */
+/* The state of a picture. picture.c collects profiles and echoes, tracks.c joins the echoes of a
+ * target, and draw.c draws. */
 #ifndef PNR_PICTURE_STATE_H
 #define PNR_PICTURE_STATE_H
 
 #include "picture/picture.h"
 
 enum {
-    PNR_MAX_COLUMNS = 2000,     /* columns over time or Doppler; pairs are joined for more time */
-    PNR_MAX_RANGES = 1000,      /* rows of a picture, each a range */
+    PNR_MAX_COLUMNS = 2000,     /* columns; a longer run joins pairs of columns */
+    PNR_MAX_RANGES = 1000,      /* rows of a picture; a row is a range */
     PNR_MAX_COLUMN_ECHOES = 64, /* echoes that one column keeps */
     PNR_MAX_TRACKS = 4096
 };
 
-/* The least size of a plot, as a share of the sheet; a Doppler axis lies above a plot. */
+/* The least size of a plot, as a share of the sheet. A plot with a Doppler axis above it is
+ * lower. */
 #define PNR_PLOT_WIDTH 0.72
 #define PNR_PLOT_HEIGHT 0.77
 #define PNR_PLOT_HEIGHT_DOPPLER 0.7
 
-/* How maps are drawn: the mean of all maps, the last map, or range over time with the greatest
- * power of all rows. Only the first two are range-Doppler pictures. */
+/* The kind of picture of maps: the mean of all maps, the last map, or range over time with the
+ * greatest power of all rows. Only the first two kinds are range-Doppler pictures. */
 typedef enum { MAP_MEAN, MAP_LAST, MAP_TIME, N_MAPS } map_kind;
 
-/* Columns of equal width from a first sample on. They become twice as wide when a sample arrives
- * after the last column. */
+/* Columns of equal width from a first sample on. Their width is doubled when a sample arrives after
+ * the last column. */
 typedef struct timeline {
     uint64_t first, width; /* samples; width 0: no sample yet */
     size_t n;              /* columns used */
@@ -44,8 +45,8 @@ typedef struct column {
 
 /* One coloured field of the picture. */
 typedef struct cell {
-    double power;   /* power over the noise floor, or a sum of powers; 0: no power yet */
-    uint32_t n_sum; /* number of powers in the sum; 0: no sum, but the greatest power */
+    double power;   /* power divided by the noise floor, or a sum of such powers; 0: none */
+    uint32_t n_sum; /* powers in the sum; 0: `power` is the greatest power */
 } cell;
 
 /* The data of one run. A new run replaces it as a whole. */
@@ -73,24 +74,24 @@ struct pnr_picture {
     column *columns; /* [PNR_MAX_COLUMNS] */
 };
 
-/* A target that several dwells show. */
+/* The echoes of a target in several dwells. */
 typedef struct track {
     spot strongest;
     uint64_t last_sample;
-    double range_m, doppler_hz; /* filtered values at last_sample */
-    double rate;                /* change of the range, metres a sample */
+    double range_m, doppler_hz; /* filtered values at sample last_sample */
+    double rate;                /* change of the range, metres per sample */
     size_t n_echoes;
 } track;
 
-/* The greatest distance of an echo from the values that its track predicts. */
+/* The greatest distance of an echo from the prediction of its track. */
 typedef struct track_gate {
     double range_m, doppler_hz;
     uint64_t samples; /* longest time without an echo */
 } track_gate;
 
-/* Joins echoes to form tracks, in order of time, with alpha-beta filters. Starts with the dwell at
- * first_sample. An echo joins the nearest track. After PNR_MAX_TRACKS tracks no new one begins.
- * Returns the number of tracks. */
+/* Joins echoes to tracks, in order of time, with alpha-beta filters. Starts with the dwell at
+ * first_sample. An echo joins the nearest track. At most PNR_MAX_TRACKS tracks begin. Returns the
+ * number of tracks. */
 size_t pnr_tracks_find(const pnr_picture *picture, const track_gate *gate, uint64_t first_sample,
                        track tracks[PNR_MAX_TRACKS]);
 

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Gains of the alpha-beta filter. new_gate: widens the range gate of a new track, whose rate is
- * unknown. */
+/* Gains of the alpha-beta filter. new_gate: factor for the range gate of a track with one echo,
+ * because its rate is unknown. */
 static const double alpha = 0.5, beta = 0.2, new_gate = 4;
 
 static int compare_spots(const void *a, const void *b)
@@ -23,7 +23,8 @@ static double expected_m(const track *t, uint64_t sample)
     return t->range_m + t->rate * (double)(sample - t->last_sample);
 }
 
-/* Returns the distance of an echo from a track, 1 at the edge of the gate. INFINITY: outside. */
+/* Returns the distance of an echo from a track, in half widths of the gate. INFINITY: the echo is
+ * outside the gate. */
 static double distance_of(const track *t, const spot *s, const track_gate *gate)
 {
     const double wide = t->n_echoes > 1 ? 1 : new_gate;
@@ -50,8 +51,8 @@ static void add_echo(track *t, const spot *s)
         t->strongest = *s;
 }
 
-/* Adds an echo to the nearest track, or begins a track. Returns the number of tracks. Tracks before
- * *first_open have ended. */
+/* Adds an echo to the nearest track, or begins a track with it. Returns the number of tracks. The
+ * tracks before *first_open have ended. */
 static size_t take_spot(const spot *s, const track_gate *gate, track *tracks, size_t n,
                         size_t *first_open)
 {
