@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes SigMF 1.2. The samples go to the data file as they are. The metadata are small: each
- * new capture replaces the whole file by a rename, so that a killed program leaves a valid
- * recording. */
+/* Writes SigMF 1.2. The samples are written to the data file without conversion. The metadata are
+ * small: at each new capture, a rename replaces the whole file of metadata. A killed program
+ * therefore leaves a valid recording. */
 #include "recorder/recording.h"
 
 #include "base/clock.h"
@@ -19,14 +19,14 @@
 #include <unistd.h>
 
 enum {
-    CAPTURE_BYTES = 200, /* at most, of one capture in the metadata */
+    CAPTURE_BYTES = 200, /* most bytes of one capture in the metadata */
     HEAD_BYTES = 1 << 14,
     CODE_BYTES = 1200, /* most bytes of the name of one code as a JSON string */
     FLUSH_BYTES = 8 << 20
 };
 
 static const char key[] = "recorder.samples";
-static const char mark[] = "{\n  \"global\": {"; /* every file of metadata begins with it */
+static const char mark[] = "{\n  \"global\": {"; /* every file of metadata begins with this text */
 static const char end_of_meta[] = "\n  ]\n}\n";
 static const char *const ends[] = {".sigmf-meta", ".partial.sigmf-meta", ".sigmf-data",
                                    ".partial.sigmf-data"};
@@ -34,7 +34,7 @@ enum { META, PARTIAL_META, DATA, PARTIAL_DATA, N_ENDS };
 
 static char *path_of(const char *path, int end, char out[PATH_MAX])
 {
-    strcpy(stpcpy(out, path), ends[end]); /* check_free has refused a longer path */
+    strcpy(stpcpy(out, path), ends[end]); /* check_free has refused longer paths */
     return out;
 }
 
@@ -73,7 +73,7 @@ static void add_rate(pnr_text *t, pnr_rational rate_hz)
     pnr_text_string(t, pnr_rational_format(rate_hz, exact));
 }
 
-/* Writes the members that are the same in every recording of the run. */
+/* Writes the members that all recordings of a run share. */
 static void write_global(pnr_recording *r, const pnr_config *config, const pnr_setup *setup,
                          pnr_format format, size_t n_channels)
 {
@@ -108,7 +108,7 @@ static void write_global(pnr_recording *r, const pnr_config *config, const pnr_s
     r->before_captures = pnr_text_end(&t);
 }
 
-/* Appends a capture to the text. */
+/* Appends a capture to the metadata in memory. */
 static void add_capture(pnr_recording *r, uint64_t position, int64_t start_utc_ns)
 {
     char time[PNR_TIME_LEN];
@@ -136,7 +136,8 @@ static void add_capture(pnr_recording *r, uint64_t position, int64_t start_utc_n
     r->n_captures++;
 }
 
-/* Replaces the metadata by the present text. lasting: waits until they are on the disk. */
+/* Replaces the file of metadata by the metadata in memory. lasting: waits until the file is on the
+ * disk. */
 static int write_meta(const pnr_recording *r, bool lasting, pnr_error *error)
 {
     char path[PATH_MAX];
@@ -152,7 +153,8 @@ static int write_meta(const pnr_recording *r, bool lasting, pnr_error *error)
     return code;
 }
 
-/* Begins a capture: first in memory, then on the disk, before any of its samples is written. */
+/* Begins a capture: in memory, then in the file of metadata. The samples of the capture are written
+ * after that. */
 static int begin_capture(pnr_recording *r, uint64_t position, int64_t start_utc_ns,
                          pnr_error *error)
 {
@@ -211,7 +213,7 @@ void pnr_recording_destroy(pnr_recording *r)
     r->meta = NULL;
 }
 
-/* Refuses a path of which any file exists. */
+/* Refuses the path of a recording if any of its files exists. */
 static int check_free(const char *path, pnr_error *error)
 {
     struct stat status;
@@ -248,8 +250,8 @@ int pnr_recording_open(pnr_recording *r, const char *path, uint64_t first, pnr_e
     return PNR_OK;
 }
 
-/* Starts to write the bytes to the disk in small parts, so that the end of the recording need not
- * wait for many of them. */
+/* Starts to write the data to the disk in small parts, so that the end of the recording does not
+ * wait for many bytes. */
 static void flush_data(pnr_recording *r)
 {
     const uint64_t n_bytes = r->n_samples * r->sample_bytes;
@@ -261,7 +263,7 @@ static void flush_data(pnr_recording *r)
     r->flushed = n_bytes;
 }
 
-/* Writes whole samples at the end of the data file. Returns their number. */
+/* Appends whole samples to the data file. Returns the number of samples written. */
 static size_t write_samples(pnr_recording *r, const char *samples, size_t n_samples)
 {
     const size_t n_bytes = n_samples * r->sample_bytes;
@@ -277,7 +279,7 @@ static size_t write_samples(pnr_recording *r, const char *samples, size_t n_samp
             break;
         done += (size_t)n;
     }
-    if (done % r->sample_bytes != 0) { /* a part of a sample */
+    if (done % r->sample_bytes != 0) { /* removes a part of a sample */
         const int number = errno;
 
         (void)!ftruncate(r->fd, at + (off_t)(done / r->sample_bytes * r->sample_bytes));
@@ -301,7 +303,7 @@ int pnr_recording_append(pnr_recording *r, uint64_t position, int64_t start_utc_
     if (*n_written > 0) {
         r->n_samples += *n_written;
         r->next = position + *n_written;
-    } else if (begins) { /* a capture without samples */
+    } else if (begins) { /* removes the capture, which has no samples */
         r->meta_bytes = meta_bytes;
         r->n_captures--;
     }
@@ -311,9 +313,9 @@ int pnr_recording_append(pnr_recording *r, uint64_t position, int64_t start_utc_
     return PNR_OK;
 }
 
-/* First gives the data file its final name in addition to the temporary one. So the metadata have a
- * data file beside them at every moment, under the temporary name and under the final name. On file
- * systems without links, renames the file. */
+/* Renames both files to their final names. First links the data file to its final name in addition
+ * to its temporary name. The metadata therefore have a data file of their name at every moment. On
+ * file systems without links, only renames the data file. */
 static int rename_files(const pnr_recording *r, pnr_error *error)
 {
     char partial[PATH_MAX], final[PATH_MAX];
@@ -348,7 +350,7 @@ int pnr_recording_finish(pnr_recording *r, pnr_error *error)
     } else if (fdatasync(r->fd) != 0) {
         code = explain(path_of(r->path, PARTIAL_DATA, name), error);
     } else {
-        (void)write_meta(r, true, NULL); /* on a full disk the metadata there stay valid */
+        (void)write_meta(r, true, NULL); /* on a full disk the older metadata stay valid */
         code = rename_files(r, error);
     }
     if (close(r->fd) != 0 && code == PNR_OK)
@@ -362,6 +364,6 @@ int pnr_recording_check(const char *path, pnr_error *error)
     pnr_recording none = {.fd = -1};
     const int code = pnr_recording_open(&none, path, 0, error);
 
-    (void)pnr_recording_finish(&none, NULL); /* it is empty, so it disappears */
+    (void)pnr_recording_finish(&none, NULL); /* removes the recording, which is empty */
     return code;
 }

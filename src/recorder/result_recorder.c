@@ -20,11 +20,11 @@ enum { QUEUE_BYTES = 16 << 20 };
 
 static const uint64_t poll_ns = 10 * 1000 * 1000, full_ns = 1000 * 1000, sync_ns = 1000000000;
 
-/* The kinds by extension. Of a kind in a module, this table has only the name of the module and of
- * its package. */
+/* The kinds of files by extension. For a kind in a module, the table has the names of the module
+ * and of its package. */
 static const struct {
     const char *extension;
-    const pnr_result_file *file; /* NULL: in the module */
+    const pnr_result_file *file; /* NULL: the operations are in the module */
     const char *module, *package;
 } kinds[] = {
     {".jsonl", &pnr_result_file_json, NULL, NULL},
@@ -39,21 +39,21 @@ struct pnr_result_recorder {
     bool can_wait;
     const pnr_result_file *file;
     void *state;
-    pnr_queue *queue; /* of reports, each without the echoes that it does not have */
+    pnr_queue *queue; /* of reports, without the unused elements of `echoes` */
     pthread_t thread;
     bool is_running;
     _Atomic bool ended;
     _Atomic uint64_t n_refused; /* results for which the queue had no space */
     _Atomic uint64_t n_unwritten;
 
-    /* of the thread */
+    /* members of the thread */
     pnr_error error;
     uint64_t n_recorded, n_unsynced, n_missed;
     uint64_t synced_ns;
     bool is_failing;
 };
 
-/* Finds the kind of file of this path. */
+/* Finds the operations for the extension of this path. Loads their module if necessary. */
 static int find_kind(const char *path, const pnr_result_file **out, pnr_error *error)
 {
     const char *dot = strrchr(path, '.');
@@ -85,7 +85,8 @@ static int find_kind(const char *path, const pnr_result_file **out, pnr_error *e
 
 /* --- the thread --- */
 
-/* Counts results that a failed call lost. Logs only the first of several failures in sequence. */
+/* Counts results that a failed call lost. Posts an event only at the first of several failures in
+ * sequence. */
 static void miss(pnr_result_recorder *r, uint64_t n)
 {
     r->n_missed += n;
@@ -142,7 +143,7 @@ static void *record_thread(void *argument)
             record_result(r, report);
             pnr_queue_pop(r->queue);
         } else {
-            pnr_queue_wait(r->queue, poll_ns); /* nobody wakes this thread */
+            pnr_queue_wait(r->queue, poll_ns); /* no other thread wakes this thread */
         }
         if (pnr_clock_ns() >= r->synced_ns + sync_ns)
             sync_results(r);

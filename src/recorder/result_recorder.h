@@ -10,15 +10,16 @@
 typedef struct pnr_result_recorder pnr_result_recorder;
 
 /*
- * Opens recorder.results (not empty) and starts the thread. Its extension tells the kind: .jsonl,
- * .csv, .sqlite or .h5; the last two are modules. PNR_ECONFIG: another extension, or a file of
- * another program; PNR_EUNAVAILABLE: the module is missing, and the message names its package;
- * PNR_EPERMISSION, PNR_EIO, PNR_ENOMEMORY. can_wait: add waits for a slow disk. events: as for
- * samples.
+ * Opens recorder.results (not empty) and starts the thread. The extension defines the kind of file:
+ * .jsonl, .csv, .sqlite or .h5. The last two kinds are in modules. can_wait:
+ * pnr_result_recorder_add waits for a slow disk. Posts failures and their ends to events, which may
+ * be NULL. Returns PNR_OK; PNR_ECONFIG: another extension, or a file of another program;
+ * PNR_EUNAVAILABLE: the module is missing, and the message has the name of its package;
+ * PNR_EPERMISSION; PNR_EIO; PNR_ENOMEMORY.
  */
 int pnr_result_recorder_create(const pnr_config *config, bool can_wait, pnr_events *events,
                                pnr_result_recorder **out, pnr_error *error);
-/* Records what was added before and ends the thread. Logs the totals. */
+/* Records all results that were added, and ends the thread. Logs the totals. */
 void pnr_result_recorder_finish(pnr_result_recorder *recorder);
 void pnr_result_recorder_destroy(pnr_result_recorder *recorder);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorder of samples: blocks go through a queue to a thread that writes recordings. Each block
- * states its position, so that a loss of any kind is a jump, and becomes a new capture. */
+/* The recorder of samples. Blocks of samples go through a queue to a thread that writes recordings.
+ * Each block has its position. Any loss is therefore a jump of the position, and begins a new
+ * capture. */
 #include "recorder/sample_recorder.h"
 
 #include "base/clock.h"
@@ -21,7 +22,7 @@ enum {
     BLOCK_BYTES = 1 << 18, /* most bytes of samples in a block */
     MIN_QUEUE_BYTES = 1 << 22,
     EVENT_QUEUE_BYTES = 1 << 14,
-    SAME_TIME = 1000, /* most recordings whose names have the same time */
+    SAME_TIME = 1000, /* most recordings with the same time in their names */
     N_TRIGGERS = 3
 };
 
@@ -36,7 +37,7 @@ typedef struct block {
     uint64_t first;
     int64_t start_utc_ns;
     size_t n_samples;
-} block; /* the samples follow */
+} block; /* the samples follow in memory */
 
 typedef struct event {
     pnr_trigger trigger;
@@ -50,37 +51,38 @@ struct pnr_sample_recorder {
     size_t sample_bytes, block_samples;
     uint64_t part_samples;  /* most samples of a recording */
     uint64_t before, after; /* samples that are recorded around an event */
-    uint64_t kept;          /* newest samples that wait for an event */
+    uint64_t kept;          /* newest samples that late events may still need */
     pthread_t thread;
     bool is_running;
     pnr_queue *blocks;
-    pnr_queue *events[2]; /* of the publishing thread and of the acquisition thread */
+    pnr_queue *events[2]; /* events of the publishing thread, and of the acquisition thread */
     _Atomic bool ended;
-    _Atomic bool is_full;         /* the queue had no space since the thread last looked */
+    _Atomic bool is_full;         /* the queue was full since the thread last read this */
     _Atomic uint64_t newest;      /* position after the newest sample */
-    _Atomic uint64_t searched;    /* no further event will be reported before this position */
+    _Atomic uint64_t searched;    /* all events before this position have been reported */
     _Atomic uint64_t n_refused;   /* samples for which the queue had no space */
-    _Atomic uint64_t n_unwritten; /* samples that the disk did not take */
+    _Atomic uint64_t n_unwritten; /* samples that could not be written */
 
-    /* of the thread */
+    /* members of the thread */
     pnr_recording recording;
     pnr_error error;
-    event cause;          /* the event that the present recording begins with */
-    uint64_t from, until; /* positions to record; from = until: none */
-    uint64_t done;        /* position after the last one that was recorded around an event */
+    event cause;          /* the event that began the present recording */
+    uint64_t from, until; /* positions to record, from .. until - 1; from = until: none */
+    uint64_t done;        /* position after the last one recorded around an event */
     uint64_t n_recorded, n_parts;
     bool is_failing;
-    uint64_t retry_ns; /* when the next block is tried */
-    uint64_t n_missed; /* samples that are not recorded since the failure began */
-    uint64_t n_told;   /* refused samples that are logged */
+    uint64_t retry_ns; /* time of the next try */
+    uint64_t n_missed; /* samples not recorded since the failure began */
+    uint64_t n_told;   /* refused samples that have been reported */
     uint64_t told_ns;
-    uint64_t stuck_at; /* `searched` when the queue was found full, */
-    uint64_t stuck_ns; /* first at this time */
+    uint64_t stuck_at; /* value of `searched` when the queue was found full */
+    uint64_t stuck_ns; /* time at which it was first found full with this value */
 };
 
 /* --- names --- */
 
-/* Writes the path of a new recording: FOLDER/<stream>-<UTC>, and -2, -3, ... for the same time. */
+/* Writes the path of a new recording: FOLDER/<stream>-<UTC>. Recording 2 of the same time ends with
+ * -2, and so on. */
 static void name_part(const pnr_sample_recorder *r, int64_t utc_ns, unsigned number,
                       char out[PATH_MAX])
 {
@@ -97,7 +99,7 @@ static void name_part(const pnr_sample_recorder *r, int64_t utc_ns, unsigned num
              m, s, strchr(time, '.') + 1, again);
 }
 
-/* Opens the recording that begins at this position. */
+/* Opens a recording whose first sample is at this position. */
 static int open_part(pnr_sample_recorder *r, uint64_t first, int64_t start_utc_ns)
 {
     const int64_t utc_ns = start_utc_ns != PNR_RECORDING_NO_TIME
@@ -152,7 +154,7 @@ static void end_failure(pnr_sample_recorder *r, uint64_t position)
     r->n_missed = 0;
 }
 
-/* Reports how many samples the queue refused, at most once a second. */
+/* Posts an event with the number of samples that the queue has refused, at most once a second. */
 static void tell_refused(pnr_sample_recorder *r)
 {
     const uint64_t n = atomic_load(&r->n_refused), now = pnr_clock_ns();
@@ -169,7 +171,7 @@ static void tell_refused(pnr_sample_recorder *r)
 
 /* --- the thread --- */
 
-/* Records the samples of a block from `skip` on, n_samples of them. */
+/* Records n_samples samples of a block, from sample `skip` of the block on. */
 static void record_samples(pnr_sample_recorder *r, const block *b, size_t skip, size_t n_samples)
 {
     const uint64_t position = b->first + skip;
@@ -204,8 +206,8 @@ static pnr_queue *earliest_event(const pnr_sample_recorder *r)
     return r->events[b != NULL && (a == NULL || b->position < a->position)];
 }
 
-/* Takes the events in order, as long as their ranges touch the present range, and widens the
- * present range. If the present range is empty, the next event begins it. */
+/* Reads the waiting events in order, as long as their ranges touch the present range, and widens
+ * the present range. If the present range is empty, the next event begins it. */
 static void take_events(pnr_sample_recorder *r)
 {
     pnr_queue *queue;
@@ -220,7 +222,7 @@ static void take_events(pnr_sample_recorder *r)
             r->from = from;
             r->until = until;
         } else if (from > r->until) {
-            return; /* it begins another recording */
+            return; /* this event begins another recording */
         } else {    /* an echo is reported later than a loss at the same time */
             r->from = from < r->from ? from : r->from;
             r->until = until > r->until ? until : r->until;
@@ -229,8 +231,8 @@ static void take_events(pnr_sample_recorder *r)
     }
 }
 
-/* True if the source of a file waits for the queue, and the queue stays full because the windows in
- * it give no results. */
+/* True if the queue has been full for stuck_patience_ns without new results. The source of a file
+ * then waits for the queue, and the windows in the queue give no results. */
 static bool is_stuck(pnr_sample_recorder *r, uint64_t searched)
 {
     if (!atomic_exchange(&r->is_full, false))
@@ -242,8 +244,8 @@ static bool is_stuck(pnr_sample_recorder *r, uint64_t searched)
     return pnr_clock_ns() - r->stuck_ns > stuck_patience_ns;
 }
 
-/* True if no event needs the samples before `end` any more. The samples of a live stream wait for a
- * fixed time; those of a file wait for the results. */
+/* True if no later event can need the samples before `end`. The samples of a live stream wait for a
+ * fixed time. The samples of a file wait for their results. */
 static bool is_past(pnr_sample_recorder *r, uint64_t end)
 {
     const uint64_t searched = atomic_load(&r->searched);
@@ -253,7 +255,7 @@ static bool is_past(pnr_sample_recorder *r, uint64_t end)
     return end + r->kept <= atomic_load(&r->newest) || atomic_exchange(&r->is_full, false);
 }
 
-/* Records what lies around events in the oldest block. True: the block is done. */
+/* Records the samples around events in the oldest block. True: the block is not needed any more. */
 static bool follow_events(pnr_sample_recorder *r, const block *b, bool is_over)
 {
     const uint64_t end = b->first + b->n_samples;
@@ -338,7 +340,7 @@ void pnr_sample_recorder_trigger(pnr_sample_recorder *r, pnr_trigger trigger, ui
     pnr_queue *queue = r->events[trigger == PNR_TRIGGER_LOSS];
     event *e = r->is_triggered ? pnr_queue_reserve(queue, sizeof *e) : NULL;
 
-    if (e == NULL) /* so many events wait that their ranges are recorded */
+    if (e == NULL) /* events fill the queue, so their ranges are recorded anyway */
         return;
     *e = (event){trigger, trigger == PNR_TRIGGER_SIGNAL ? atomic_load(&r->newest) : position};
     pnr_queue_commit(queue, sizeof *e);
@@ -363,8 +365,8 @@ static bool is_folder(const char *path)
     return path[strlen(path) - 1] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 
-/* Creates an empty recording and removes it, to show before a long run whether it can be
- * written. */
+/* Checks before a long run that a recording can be written: creates an empty recording and removes
+ * it. */
 static int check_path(const pnr_sample_recorder *r, pnr_error *error)
 {
     const pnr_config *config = r->config;
@@ -411,7 +413,7 @@ static size_t measure(pnr_sample_recorder *r, const pnr_setup *setup)
     r->is_triggered = pre_s > 0;
     r->before = samples_of(r, pre_s);
     r->after = samples_of(r, config->recorder.post_trigger_s);
-    r->kept = samples_of(r, pre_s + buffer_s / 2); /* an event may be reported so late */
+    r->kept = samples_of(r, pre_s + buffer_s / 2); /* an event may be reported with this delay */
     bytes += 0.01 * bytes + 2 * BLOCK_BYTES;       /* the heads of the blocks */
     return bytes < MIN_QUEUE_BYTES ? MIN_QUEUE_BYTES : (size_t)fmin(bytes, 0x1p62);
 }

@@ -13,8 +13,8 @@
 
 typedef struct pnr_sample_recorder pnr_sample_recorder;
 
-/* Events around which samples are recorded if recorder.pre_trigger_s is above 0, as words in the
- * metadata. */
+/* The events around which samples are recorded if recorder.pre_trigger_s is above 0, with their
+ * words in the metadata. */
 #define PNR_TRIGGERS(X) X(ECHO, "echo") X(SIGNAL, "signal") X(LOSS, "loss")
 typedef enum {
 #define PNR_TRIGGER_VALUE(name, word) PNR_TRIGGER_##name,
@@ -23,33 +23,33 @@ typedef enum {
 } pnr_trigger;
 
 /*
- * Starts the thread, which records to recorder.samples (not empty): a folder gets recordings named
- * by stream and time, another name is that of the only recording. format, n_channels: of the
- * samples in memory. can_wait: the source waits for a slow disk; else samples for which there is no
- * space are not recorded. Posts failures and their ends to events, which may be NULL. Keeps
- * pointers to config, setup and events. PNR_OK; PNR_ECONFIG: the recording exists, or the parts of
- * a rotation need a folder; PNR_EPERMISSION, PNR_EIO: a recording cannot be created; PNR_ENOMEMORY:
- * no space for recorder.buffer_s.
+ * Starts the thread, which records to recorder.samples (not empty). If it is a folder, the
+ * recordings in it have the stream and the time in their names. Another name is the name of the
+ * only recording. format, n_channels: of the samples in memory. can_wait: the source waits for a
+ * slow disk. Otherwise samples that find the queue full are not recorded. Posts failures and their
+ * ends to events, which may be NULL. Keeps pointers to config, setup and events. Returns PNR_OK;
+ * PNR_ECONFIG: the recording exists, or several recordings need a folder; PNR_EPERMISSION or
+ * PNR_EIO: a recording cannot be created; PNR_ENOMEMORY: no memory for recorder.buffer_s.
  */
 int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup, pnr_format format,
                                size_t n_channels, bool can_wait, pnr_events *events,
                                pnr_sample_recorder **out, pnr_error *error);
-/* Records what was added before, gives the last recording its name, and ends the thread. Logs the
- * totals. No other thread may use the recorder then. */
+/* Records all samples that were added, renames the last recording, and ends the thread. Logs the
+ * totals. No other thread may use the recorder during this call. */
 void pnr_sample_recorder_finish(pnr_sample_recorder *recorder);
 void pnr_sample_recorder_destroy(pnr_sample_recorder *recorder);
 
-/* Adds samples from `position` on. Positions only grow; one that is left out is a gap.
+/* Adds samples from `position` on. Positions only rise. Positions that are left out become a gap.
  * start_utc_ns: time of position 0, or PNR_RECORDING_NO_TIME. The acquisition thread calls this
  * function. */
 void pnr_sample_recorder_add(pnr_sample_recorder *recorder, uint64_t position, int64_t start_utc_ns,
                              const void *samples, size_t n_samples);
-/* Reports an event at a position, or at the newest one with PNR_TRIGGER_SIGNAL. The acquisition
- * thread reports a loss, and the publishing thread reports the others. */
+/* Reports an event at a position. For PNR_TRIGGER_SIGNAL the position is the newest one. The
+ * acquisition thread reports losses, and the publishing thread reports other events. */
 void pnr_sample_recorder_trigger(pnr_sample_recorder *recorder, pnr_trigger trigger,
                                  uint64_t position);
-/* Tells that all events before a position are reported. The publishing thread calls this after each
- * result. */
+/* Sets the position before which all events have been reported. The publishing thread calls it
+ * after each result. */
 void pnr_sample_recorder_search(pnr_sample_recorder *recorder, uint64_t position);
 /* Returns the number of samples so far that this recorder should have recorded but has not. Any
  * thread may call it. */

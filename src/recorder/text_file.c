@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results as JSON lines or CSV, appended to a file. Each result is one write of whole lines. */
+/* Appends results to a file as JSON lines or CSV. Each result is one write of whole lines. */
 #include "base/text.h"
 #include "publisher/report.h"
 #include "recorder/result_file.h"
@@ -19,9 +19,9 @@ static const char key[] = "recorder.results";
 typedef struct text_file {
     int fd;
     const char *path;
-    off_t n_bytes; /* of whole lines */
+    off_t n_bytes; /* bytes of the whole lines in the file */
     pnr_printer printer;
-    FILE *memory; /* the printer writes to lines */
+    FILE *memory; /* the stream of the printer; its memory is `lines` */
     char lines[LINES_BYTES];
 } text_file;
 
@@ -32,7 +32,7 @@ static int explain(const text_file *f, pnr_error *error)
     return pnr_error_file(error, is_denied ? PNR_EPERMISSION : PNR_EIO, key, f->path, errno);
 }
 
-/* Appends the printed text. After an error the file has the same end as before. */
+/* Appends the printed text. After an error the file is unchanged. */
 static int append_lines(text_file *f, size_t length, pnr_error *error)
 {
     size_t done = 0;
@@ -55,7 +55,8 @@ static int append_lines(text_file *f, size_t length, pnr_error *error)
     return PNR_OK;
 }
 
-/* Prints to f->lines. report: NULL prints the header of CSV, or nothing. Returns the length. */
+/* Prints a result to f->lines. If `report` is NULL, prints the header of CSV, or nothing for JSON.
+ * Returns the length. */
 static size_t print_lines(text_file *f, const pnr_report *report)
 {
     rewind(f->memory);
@@ -66,7 +67,7 @@ static size_t print_lines(text_file *f, const pnr_report *report)
     return fflush(f->memory) == 0 ? (size_t)ftell(f->memory) : 0;
 }
 
-/* Checks that an existing file begins as this kind does. */
+/* Checks that an existing file begins with `head`, as files of its kind do. */
 static int check_head(text_file *f, const char *head, size_t length, pnr_error *error)
 {
     char *there = malloc(length + 1);
@@ -81,7 +82,7 @@ static int check_head(text_file *f, const char *head, size_t length, pnr_error *
                                 key, f->path, head);
 }
 
-/* Removes a last line without an end, which a killed program left. */
+/* Removes a last line without a line end, which a killed program may leave. */
 static int cut_last_line(text_file *f, pnr_error *error)
 {
     char last[LAST_BYTES];

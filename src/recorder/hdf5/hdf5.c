@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Results as records of an HDF5 file, in the fields of packed messages. The file of a run gets its
- * name when it is complete; a killed program leaves PATH.partial, readable up to the last block. */
+/* Writes results as records of an HDF5 file, with the fields of packed messages. The file of a run
+ * has its final name only when it is complete. A killed program leaves PATH.partial, which is
+ * readable up to the last block. */
 #include "base/text.h"
 #include "recorder/result_file.h"
 
@@ -22,7 +23,7 @@ typedef struct table {
     char partial[PATH_MAX];
     hid_t file, type, data;
     hsize_t n_written;
-    size_t n_waiting; /* records in `records` */
+    size_t n_waiting; /* records in `records` that are not written */
     bool has_run;
     pnr_record records[BLOCK_RECORDS];
 } table;
@@ -33,13 +34,13 @@ static int explain(const table *t, const char *what, pnr_error *error)
                          errno != 0 ? strerror(errno) : "HDF5 failed");
 }
 
-/* HDF5 prints no error in this thread: the recorder reports it. */
+/* Stops HDF5 from printing errors in this thread, because the recorder reports them. */
 static void be_quiet(void)
 {
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
-/* Makes the type of a field from its name in numpy: "<u8", "<i8", "<f4", "|S16". */
+/* Makes the type of a field from its name in numpy, such as "<u8", "<i8", "<f4" or "|S16". */
 static hid_t type_of(const char *numpy)
 {
     const size_t size = (size_t)atoi(numpy + 2);
@@ -84,7 +85,7 @@ static void add_text(const table *t, const char *name, const char *text)
     H5Tclose(type);
 }
 
-/* Writes the attributes of the run once, when its first result is known. */
+/* Writes the attributes of the run once, at its first result. */
 static void add_run(table *t, const pnr_report *report)
 {
     const hid_t space = H5Screate(H5S_SCALAR);
@@ -149,8 +150,8 @@ static int table_open(const char *path, void **state, pnr_error *error)
     return t->file >= 0 ? create_data(t, error) : explain(t, "create", error);
 }
 
-/* Writes the records that wait, and flushes the file, so that all of them are readable. After an
- * error the file has only the records that were written before. */
+/* Writes the waiting records and flushes the file, so that all of them are readable. After an error
+ * the file has only the records that were written before. */
 static int write_block(table *t, pnr_error *error)
 {
     const hsize_t n = t->n_waiting, end = t->n_written + n;

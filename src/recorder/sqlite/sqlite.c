@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Results as rows of an SQLite database, in the columns of CSV. Other programs read it while it
- * grows: the journal is a write-ahead log, and each sync ends a transaction. */
+/* Writes results as rows of an SQLite database, with the columns of CSV. Other programs can read
+ * the database while it grows: the journal is a write-ahead log, and each sync ends a
+ * transaction. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "recorder/result_file.h"
@@ -36,7 +37,7 @@ typedef struct database {
     sqlite3 *db;
     sqlite3_stmt *insert;
     const char *path;
-    bool is_open; /* a transaction */
+    bool is_open; /* a transaction is open */
 } database;
 
 static int explain(const database *d, pnr_error *error)
@@ -49,7 +50,7 @@ static int run(const database *d, const char *sql, pnr_error *error)
     return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK ? PNR_OK : explain(d, error);
 }
 
-/* Returns the number that a statement gives, -1 if it fails. */
+/* Returns the integer in the first row of a statement, or -1 if the statement fails. */
 static int number_of(const database *d, const char *sql)
 {
     sqlite3_stmt *statement = NULL;
@@ -122,7 +123,7 @@ static int database_open(const char *path, void **state, pnr_error *error)
 
 typedef struct row {
     sqlite3_stmt *to;
-    int column; /* last one bound, from 1 */
+    int column; /* last column bound, from 1 */
 } row;
 
 static void bind_text(row *r, const char *text)
@@ -135,7 +136,7 @@ static void bind_count(row *r, uint64_t value)
     (void)sqlite3_bind_int64(r->to, ++r->column, (sqlite3_int64)value);
 }
 
-/* A NaN becomes NULL; so does an infinity. */
+/* Binds a number. A NaN or an infinity becomes NULL. */
 static void bind_real(row *r, double value)
 {
     (void)sqlite3_bind_double(r->to, ++r->column, isfinite(value) ? value : (double)NAN);
@@ -185,7 +186,7 @@ static void bind_dwell(row *r, const pnr_report *report)
 #define SKIP_ONE(from, name) r->column++;
 #define SKIP_TWO(from, name) r->column += 2;
 
-/* Binds echo i, or NULLs if the dwell has no echo, and the zero delay. */
+/* Binds echo i, or NULLs if the dwell has no echo. Also binds the zero delay and the engine. */
 static void bind_echo(row *r, const pnr_report *report, size_t i)
 {
     if (i < report->detection.n_echoes) {
@@ -203,7 +204,7 @@ static void bind_echo(row *r, const pnr_report *report, size_t i)
     bind_text(r, report->engine);
 }
 
-/* Ends the transaction without its rows. */
+/* Cancels the transaction: its rows are lost. */
 static int undo(database *d, pnr_error *error)
 {
     const int code = explain(d, error);
