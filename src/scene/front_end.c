@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The receiver between antenna and ADC. A part that the configuration leaves ideal changes no
- * bit. */
+/* The receiver between antenna and ADC. A part that is ideal in the configuration changes no bit of
+ * the samples. */
 #include "scene/front_end.h"
 
 #include "base/complex.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The receiver of the scene between antenna and ADC: oscillator, noise, IQ imbalance, offset. */
+/* The receiver of the scene between antenna and ADC: phase of the oscillator, noise, IQ imbalance,
+ * offset. */
 #ifndef PNR_FRONT_END_H
 #define PNR_FRONT_END_H
 
@@ -21,15 +22,17 @@ typedef struct pnr_front_end {
     double complex offset;
 } pnr_front_end;
 
-/* rate_hz: the sample rate; centre: the centre of the noise filter, in cycles a sample. */
+/* Initialises *out. rate_hz: the sample rate; centre: the centre of the noise filter, in cycles per
+ * sample. */
 void pnr_front_end_init(const pnr_config *config, double rate_hz, double centre,
                         pnr_front_end *out);
 
-/* Turns samples block + from .. block + to - 1 by the phase of the oscillator. block: a multiple of
- * PNR_NOISE_WALK; to: at most PNR_NOISE_WALK. */
+/* Rotates the samples block + from .. block + to - 1 by the phase of the oscillator. block: a
+ * multiple of PNR_NOISE_WALK; to: at most PNR_NOISE_WALK. */
 void pnr_front_end_turn(const pnr_front_end *end, uint64_t block, size_t from, size_t to,
                         double complex *x);
-/* Adds noise, IQ imbalance and the offset. n_samples: at most PNR_NOISE_WALK. */
+/* Adds noise, IQ imbalance and the offset to x, samples first .. first + n_samples - 1. n_samples:
+ * at most PNR_NOISE_WALK. */
 void pnr_front_end_receive(const pnr_front_end *end, size_t channel, uint64_t first,
                            size_t n_samples, double (*x)[2]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gaussian noise: Philox4x32-10 and Box-Muller, in blocks that the compiler vectorises. */
+/* Gaussian noise by Philox4x32-10 and Box-Muller, in blocks that the compiler vectorises. */
 #include "scene/noise.h"
 
 #include <math.h>
@@ -34,9 +34,9 @@ void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 }
 
 /*
- * Returns ln u for u = m 2^e with 1/sqrt 2 <= m < sqrt 2; u > 0 is not subnormal. With
- * s = (m - 1) / (m + 1), ln u = e ln 2 + 2 atanh s. As |s| < 0.172, the first neglected term of the
- * series is below 2e-17 of the sum.
+ * Returns ln u for u = m 2^e with 1/sqrt 2 <= m < sqrt 2. u > 0 is not subnormal. With s = (m - 1)
+ * / (m + 1), ln u = e ln 2 + 2 atanh s. Because |s| < 0.172, the first term of the series that is
+ * left out is below 2e-17 of the sum.
  */
 static double log_uniform(double u)
 {
@@ -59,7 +59,7 @@ static double log_uniform(double u)
     return e * ln_2 + (2 * s + 2 * s * (sum * z));
 }
 
-/* Computes exp(2 pi i f) for 0 <= f < 1: splits f into quadrant / 4 + r with |r| <= 1/8, and uses
+/* Computes exp(2 pi i f) for 0 <= f < 1. Splits f into quadrant / 4 + r with |r| <= 1/8, and uses
  * Taylor's series at x = 2 pi r. */
 static void unit_vector(double f, double value[2])
 {
@@ -86,7 +86,8 @@ static void unit_vector(double f, double value[2])
     value[1] = quadrant & 2 ? -im : im;
 }
 
-/* Fills z = sqrt(-ln u) exp(2 pi i f). |z|^2 is exponential with mean 1, and f is uniform. */
+/* Computes out[i] = sqrt(-ln u) exp(2 pi i f). |out[i]|^2 is exponential with mean 1, and f is
+ * uniform. */
 static void fill_block(const uint32_t key[2], uint32_t channel, uint64_t first, size_t n_samples,
                        double (*out)[2])
 {
@@ -142,8 +143,8 @@ void pnr_noise_filter(double bandwidth, double centre, double (*taps)[2])
     }
 }
 
-/* Makes filtered noise. The filter also reads noise before sample 0. The numbers of these samples
- * wrap to the greatest 64-bit numbers. */
+/* Computes filtered noise. The filter also reads noise before sample 0. The indices of these
+ * samples wrap to the greatest 64-bit numbers. */
 void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel, uint64_t first,
                         size_t n_samples, double (*out)[2])
 {
@@ -170,8 +171,8 @@ void pnr_noise_walk(uint64_t seed, uint64_t block, double walk[PNR_NOISE_WALK])
     double z[PNR_NOISE_WALK][2], above, length = 0x1p63;
     uint64_t first = 0;
 
-    /* Each part of a complex sample has variance 1/2. The midpoint of an interval is the mean of
-     * its ends plus a random step of variance length / 4. */
+    /* Real and imaginary part of z have variance 1/2 each. The midpoint of an interval is the mean
+     * of its ends plus a random step of variance length / 4. */
     pnr_noise_gaussian(seed, PNR_NOISE_FIRST_INNER, UINT64_C(1) << 63, 1, z);
     walk[0] = 0;
     above = sqrt(2 * length) * z[0][0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gaussian noise by counter, white or filtered, and random walks: sample n of a seed is always the
- * same. */
+/* Gaussian noise, white or filtered, and random walks. A counter generates them, so sample n of a
+ * seed is always the same. */
 #ifndef PNR_NOISE_H
 #define PNR_NOISE_H
 
@@ -11,28 +11,28 @@
 void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
 
 /*
- * out[i] is sample first + i of channel `channel`: complex, circular, Gaussian, E|z|^2 = 1 (each
- * part has variance 1/2), by Box-Muller from 2 x 53 bits. The function only adds, multiplies,
- * divides and takes square roots: every compiler and C library that follows IEEE 754 gives the same
- * bits.
+ * Computes out[i], sample first + i of channel `channel`: complex, circular, Gaussian, E|z|^2 = 1
+ * (variance 1/2 in each part), by Box-Muller from 2 x 53 bits. The function only adds, multiplies,
+ * divides and takes square roots. Every compiler and C library that follows IEEE 754 therefore
+ * gives the same bits.
  */
 void pnr_noise_gaussian(uint64_t seed, uint32_t channel, uint64_t first, size_t n_samples,
                         double (*out)[2]);
 
-/* The channels from PNR_NOISE_FIRST_INNER on make random walks and data bits. */
+/* Channels from PNR_NOISE_FIRST_INNER on are for random walks and data bits. */
 enum { PNR_NOISE_FIRST_INNER = 0x10000, PNR_NOISE_TAPS = 101 };
 
-/* Fills taps[PNR_NOISE_TAPS] with a low-pass filter of linear phase, a sinc in a Hamming window,
- * that is moved to the frequency `centre`. centre and bandwidth (0..1) are in cycles a sample.
- * White noise keeps its power: sum |taps|^2 = 1. */
+/* Computes taps[PNR_NOISE_TAPS], a low-pass filter of linear phase around the frequency `centre`: a
+ * sinc in a Hamming window. centre and bandwidth (0 .. 1) are in cycles per sample. White noise
+ * keeps its power: sum |taps|^2 = 1. */
 void pnr_noise_filter(double bandwidth, double centre, double (*taps)[2]);
-/* Makes the noise of pnr_noise_gaussian after it has passed the filter `taps`. */
+/* Computes the noise of pnr_noise_gaussian after the filter `taps`. */
 void pnr_noise_filtered(const double (*taps)[2], uint64_t seed, uint32_t channel, uint64_t first,
                         size_t n_samples, double (*out)[2]);
 
-/* A Wiener process: walk[j] = W(block + j), W(0) = 0, E(W(n) - W(m))^2 = |n - m|. It is refined by
- * midpoints (P. Levy, 1948), so the cost is the same for every block. block: a multiple of
- * PNR_NOISE_WALK. */
+/* Computes a part of a Wiener process: walk[j] = W(block + j), W(0) = 0, E(W(n) - W(m))^2 = |n -
+ * m|. Refines it by midpoints (P. Levy, 1948), so the cost is the same for every block. block: a
+ * multiple of PNR_NOISE_WALK. */
 enum { PNR_NOISE_WALK = 256 };
 void pnr_noise_walk(uint64_t seed, uint64_t block, double walk[PNR_NOISE_WALK]);
 

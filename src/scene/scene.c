@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the synthetic scene. One table has the sum of all echoes at rest. The samples of moving
+/* Makes the synthetic scene. A table has the sum of all echoes at rest. The samples of moving
  * echoes are computed one by one. */
 #include "scene/scene.h"
 
@@ -16,10 +16,11 @@
 enum { BLOCK = PNR_NOISE_WALK };
 
 static const double turn = 6.283185307179586476925;
-/* samples; added to the time of a data bit, so that rounding does not select the previous bit */
+/* samples; added to the code time of a data bit, so that rounding does not select the previous
+ * bit */
 static const double edge = 1e-9;
 
-/* A rotation by `turns` cycles in each sample, and its first BLOCK steps. */
+/* A rotation by `turns` cycles per sample, and its first BLOCK steps. */
 typedef struct rotation {
     long double turns;
     double complex *steps; /* [BLOCK] exp(2 pi i turns j); NULL: no rotation */
@@ -28,13 +29,13 @@ typedef struct rotation {
 /* An echo. Its code time at sample n is n + drift n + start. */
 typedef struct echo {
     long double start; /* samples, 0 <= start < N */
-    long double drift; /* samples per sample; the stretch plus the error of the clock */
+    long double drift; /* samples per sample: the stretch and the error of the clock */
     double amplitude;
     double complex value; /* amplitude exp(i phase) */
     size_t code;          /* index of the code, from 0 */
-    double bit_samples;   /* samples of the code's time in a data bit; 0: no data */
-    uint32_t bits;        /* channel of the noise (noise.h) that makes the data bits */
-    bool moves;           /* false: it is part of the table of echoes at rest */
+    double bit_samples;   /* samples of code time in a data bit; 0: no data */
+    uint32_t bits;        /* channel of the noise (noise.h) that defines the data bits */
+    bool moves;           /* false: the echo is at rest and in the table `still` */
     rotation doppler;
 } echo;
 
@@ -71,7 +72,7 @@ static int rotation_init(rotation *r, long double turns)
     return PNR_OK;
 }
 
-/* exp(2 pi i turns n) */
+/* Returns exp(2 pi i turns n). */
 static double complex rotation_at(const rotation *r, uint64_t n)
 {
     long double angle = r->turns * (long double)n;
@@ -99,8 +100,8 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
 
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
-    /* The band of real samples on a carrier ends at 0 and at half of the rate. The part of the
-     * pulse outside this band would be folded back, which no analogue receiver does. */
+    /* The band of real samples on a carrier ends at 0 and at half of the rate. Frequencies of the
+     * pulse outside this band would be folded back, which an analogue receiver does not do. */
     const pnr_format format = scene->config->source.format;
     const bool is_shown = scene->config->source.tune_hz.num != 0 && format != PNR_FORMAT_NONE &&
                           !pnr_format_get(format)->is_complex;
@@ -122,7 +123,7 @@ static int aim_target(pnr_scene *scene, const pnr_target *target, size_t number,
     long double speed = config->radar.speed_mps, velocity = target->velocity_mps;
     long double ways = config->radar.path == PNR_PATH_TWO_WAY ? 2 : 1;
 
-    /* -d tau / d t: the rate at which the delay decreases. */
+    /* -d tau / d t: the decrease of the delay per second */
     long double gain = ways * velocity / (speed - velocity);
     long double delay = ways * target->range_m / (speed - velocity) + config->radar.zero_delay_s;
 
@@ -168,8 +169,8 @@ static int create_echoes(pnr_scene *scene, pnr_error *error)
     return rc;
 }
 
-/* Sets still[m] to the sum of e.value * a(m + e.start) over the echoes e at rest; a is the waveform
- * of the echo's code. Prepares the waveforms of moving echoes. */
+/* Sets still[m] to the sum of e.value * a(m + e.start) over the echoes e at rest, where a is the
+ * waveform of the echo's code. Prepares the waveforms of moving echoes. */
 static int create_still(pnr_scene *scene, pnr_error *error)
 {
     double complex *shifted = NULL;
@@ -324,7 +325,7 @@ static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t t
         *out += scene->cw_amplitude * (value * scene->cw.steps[j]);
 }
 
-/* Turns the samples by the tune. The phase at the start of each block is exact. */
+/* Rotates the samples by the tune. The phase at the start of each block is exact. */
 static void tune_samples(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
                          double complex *out)
 {
@@ -352,8 +353,8 @@ static void signal_block(const pnr_scene *scene, uint64_t block, size_t from, si
             out[i] = conj(out[i]);
 }
 
-/* Returns the index, in the scene, of a sample of the recording. *run: samples from there to the
- * next slip. */
+/* Returns the index in the scene of sample `position` of the recording. *run: samples from this
+ * sample to the next slip. */
 static uint64_t skip_slips(const pnr_scene *scene, uint64_t position, uint64_t *run)
 {
     *run = UINT64_MAX;
@@ -404,12 +405,12 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     long double time = centre / (scene->rate * scene->clock);
     long double speed = config->radar.speed_mps, velocity = t->velocity_mps;
 
-    /* The receiver does not know of slips. Its window starts where it expects the code to start:
-     * lag = n - (first + slip) - u(n), mod N, where u(n) is the code time at n. */
+    /* The receiver does not know the slips. Its window starts at the expected start of the code:
+     * lag = n - (first + slip) - u(n), mod N, where u(n) is the code time at sample n. */
     double lag = (double)wrap_time(-e->drift * centre - e->start - first - slip, n);
 
     if (scene->setup->radar.is_linear && lag < (double)scene->setup->radar.gate_first)
-        /* the gate begins after this lag, so the echo is found one period later */
+        /* the gate begins after this lag: the echo is found one period later */
         lag += (double)n;
     out->delay_s = pnr_radar_delay_s(&scene->setup->radar, config, lag);
     out->delay_samples = out->delay_s * scene->rate;

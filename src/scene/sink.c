@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks: quantise samples as an ADC does, encode them, and write raw bytes or sound files. */
+/* Sinks quantise samples as an ADC does, encode them, and write raw bytes or sound files. */
 #include "scene/sink.h"
 
 #include "base/file.h"
@@ -27,8 +27,8 @@ enum {
  * little-endian host both orders are the same. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "sound files need a little-endian host");
 
-/* The kinds of sound file, by extension. eight: the 8-bit subtype of libsndfile; wide: the file can
- * have floats; short_size: the sizes in its header have 32 bits. */
+/* A kind of sound file, by extension. eight: the 8-bit subtype of libsndfile; wide: the file can
+ * contain floats; short_size: the sizes in its header have 32 bits. */
 typedef struct container {
     const char *extension;
     int type;
@@ -45,7 +45,8 @@ static const container containers[] = {
     {".flac", SF_FORMAT_FLAC, SF_FORMAT_PCM_S8, false, false},
 };
 
-/* The encoding in a sound file for each source.format. */
+/* The encoding in a sound file for a real and a complex source.format. read_real and read_complex:
+ * the formats in which a source reads them. */
 typedef struct sound_format {
     pnr_format real, complex;
     int subtype; /* 0: the 8-bit subtype of the container */
@@ -64,11 +65,11 @@ struct pnr_sink {
     char path[PNR_PATH_LEN];
     const volatile int *stop;
     int fd;            /* -1: not open */
-    pnr_new_file file; /* new file of a regular output; fd is its descriptor */
+    pnr_new_file file; /* new file of a regular output; fd is its descriptor too */
     bool is_stdout;
     bool is_pipe;
     SNDFILE *sound;    /* NULL: the output is raw */
-    pnr_error failure; /* the first write of libsndfile that failed */
+    pnr_error failure; /* error of the first write of libsndfile that failed */
     pnr_format format; /* format of the encoded samples */
     size_t bits;
     unsigned char *bytes; /* [CHUNK][n_channels] encoded samples */
@@ -99,8 +100,8 @@ static int explain_open(const char *path, pnr_error *error)
     return pnr_error_file(error, code, "cannot write", path, errno);
 }
 
-/* Opens a FIFO. Without a reader, open fails with ENXIO and is tried again. The descriptor stays
- * non-blocking, see write_bytes. */
+/* Opens a FIFO. Without a reader, open fails with ENXIO, and the function tries again. The
+ * descriptor stays non-blocking, see write_bytes. */
 static int open_fifo(pnr_sink *sink, pnr_error *error)
 {
     for (;;) {
@@ -115,7 +116,7 @@ static int open_fifo(pnr_sink *sink, pnr_error *error)
     }
 }
 
-/* Refuses all that it can before a file is created or truncated, and before any wait. */
+/* Makes all checks that are possible before a file is created or truncated, and before any wait. */
 static int check_output(pnr_sink *sink, bool is_sound, bool is_endless, pnr_error *error)
 {
     struct stat st;
@@ -188,7 +189,8 @@ static int choose_raw(pnr_sink *sink, const pnr_config *config, pnr_error *error
     return PNR_OK;
 }
 
-/* Returns the encoding for source.format in a sound file; without a format, 16-bit integers. */
+/* Returns the encoding for source.format in a sound file. Without a format, it is 16-bit
+ * integers. */
 static const sound_format *find_sound_format(pnr_format wanted)
 {
     for (size_t i = 0; i < sizeof sound_formats / sizeof *sound_formats; i++)
@@ -197,7 +199,7 @@ static const sound_format *find_sound_format(pnr_format wanted)
     return &sound_formats[wanted == PNR_FORMAT_U8 || wanted == PNR_FORMAT_CU8];
 }
 
-/* Refuses a layout, format or rate that the container cannot hold. */
+/* Refuses a layout, format or rate that this kind of sound file cannot have. */
 static int check_sound(const pnr_config *config, const container *box, const sound_format *f,
                        pnr_error *error)
 {
@@ -248,8 +250,7 @@ static int choose_sound(pnr_sink *sink, const pnr_config *config, const containe
     return PNR_OK;
 }
 
-/* --- libsndfile's way to the file, because sf_close does not report a failed write of the head
- * --- */
+/* --- file operations for libsndfile: sf_close does not report a failed write of the header --- */
 
 static sf_count_t sound_length(void *context)
 {
@@ -283,7 +284,7 @@ static sf_count_t sound_write(const void *from, sf_count_t n, void *context)
                : 0;
 }
 
-/* Reports the first write of libsndfile that failed. */
+/* Returns the error of the first write of libsndfile that failed, or PNR_OK. */
 static int check_writes(const pnr_sink *sink, pnr_error *error)
 {
     return sink->failure.code == PNR_OK
@@ -302,7 +303,8 @@ static int open_sound(pnr_sink *sink, SF_INFO *sf, pnr_error *error)
         return pnr_error_set(
             error, PNR_EIO, "libsndfile cannot write '%.200s': %s Take another format: .wav, .rf64",
             sink->path, sf_strerror(NULL));
-    /* The PEAK chunk contains the time of day, so two equal runs would give different files. */
+    /* The PEAK chunk contains the time of day. With it two equal runs would give different
+     * files. */
     sf_command(sink->sound, SFC_SET_ADD_PEAK_CHUNK, NULL, SF_FALSE);
     return PNR_OK;
 }
@@ -366,7 +368,7 @@ const pnr_sink_info *pnr_sink_get_info(const pnr_sink *sink)
 
 /* --- writing --- */
 
-/* Quantises one part like an ADC of `bits` bits; returns true if the value was limited. */
+/* Quantises I or Q like an ADC of `bits` bits. Returns true if the value was limited. */
 static bool quantise_part(double *value, size_t bits)
 {
     if (bits == 1) {
@@ -399,7 +401,8 @@ static void encode_chunk(pnr_sink *sink, const double (*samples)[2], size_t coun
     }
 }
 
-/* Writes to a pipe only what it accepts without blocking, so that the stop flag is always seen. */
+/* Writes the encoded samples. Writes to a pipe only as many bytes as it accepts without blocking,
+ * so that the stop flag is checked often. */
 static int write_bytes(pnr_sink *sink, size_t n_bytes, pnr_error *error)
 {
     const unsigned char *from = sink->bytes;
@@ -429,7 +432,7 @@ static int write_bytes(pnr_sink *sink, size_t n_bytes, pnr_error *error)
     return PNR_OK;
 }
 
-/* Writes 8-bit values, which libsndfile expects in the upper bytes of shorts. */
+/* Writes 8-bit values. libsndfile expects them in the upper bytes of shorts. */
 static sf_count_t write_eight(pnr_sink *sink, sf_count_t n_items)
 {
     for (sf_count_t i = 0; i < n_items; i++)
