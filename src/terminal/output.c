@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream whose writes wait in poll. The stop flag ends this wait. */
+/* A stream. Its writes wait in poll, and the stop flag ends this wait. */
 #include "terminal/output.h"
 
 #include "base/clock.h"
@@ -17,7 +17,8 @@ static bool is_stopped(const pnr_output *output)
     return output->stop != NULL && __atomic_load_n(output->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* Waits until a write of PIPE_BUF bytes does not wait. Returns false when the time is over. */
+/* Waits until PIPE_BUF bytes can be written without blocking. Returns false grace_s after
+ * *stop is set. */
 static bool wait_for_reader(const pnr_output *output)
 {
     struct pollfd fd = {.fd = output->fd, .events = POLLOUT};
@@ -36,7 +37,7 @@ static bool wait_for_reader(const pnr_output *output)
     return true;
 }
 
-/* Returns the number of bytes that were written, or 0 after a failure, as fopencookie wants it. */
+/* Writes the bytes. Returns their number, or 0 after a failure, as fopencookie requires. */
 static ssize_t write_all(void *cookie, const char *data, size_t n_bytes)
 {
     pnr_output *output = cookie;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One line on the terminal of standard error: how far a recording has been processed. */
+/* One line on the terminal of standard error: the share of a recording that has been processed. */
 #include "terminal/progress.h"
 
 #include "base/log.h"
@@ -58,8 +58,8 @@ void pnr_progress_hide(pnr_progress_line *line)
     line->is_shown = false;
 }
 
-/* Cuts the line to the width of the terminal: a wrapped line could not be cleared. Writes nothing
- * to a stopped terminal, where the write would wait. */
+/* Cuts the line to the width of the terminal, because a wrapped line could not be cleared. Writes
+ * nothing to a stopped terminal, because the write would wait. */
 void pnr_progress_show(pnr_progress_line *line)
 {
     struct winsize size = {0};

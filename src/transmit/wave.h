@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The waveform of the transmitter: the first code, repeated without end, with the tune of the
- * stream. */
+/* The waveform of the transmitter: the first code, repeated without end and tuned as the stream
+ * is. */
 #ifndef PNR_WAVE_H
 #define PNR_WAVE_H
 
@@ -21,17 +21,18 @@
  */
 typedef struct pnr_wave pnr_wave;
 
-/* is_real: the samples are real, and only the real part is transmitted. PNR_ECONFIG (the reasons of
- * radar.h and code.h), PNR_ENOMEMORY. Borrows nothing. The caller owns *out. */
+/* Makes the waveform. is_real: the samples are real, and only the real part is transmitted. Returns
+ * PNR_OK, PNR_ECONFIG (the reasons of radar.h and code.h) or PNR_ENOMEMORY. Borrows nothing. The
+ * caller owns *out. */
 int pnr_wave_create(const pnr_config *config, bool is_real, pnr_wave **out, pnr_error *error);
 void pnr_wave_destroy(pnr_wave *wave);
 
-/* Fills out[n_samples][2] with I and Q of samples first .. first + n_samples - 1. The code has mean
- * power 1. Sample n has the same bits in every call that contains it. Allocates nothing. */
+/* Computes out[n_samples][2], I and Q of the samples first .. first + n_samples - 1. The code has
+ * mean power 1. Sample n has the same bits in every call that contains it. Allocates nothing. */
 void pnr_wave_generate(const pnr_wave *wave, uint64_t first, size_t n_samples, double (*out)[2]);
 
 const pnr_radar *pnr_wave_radar(const pnr_wave *wave);
-/* The largest magnitude of a sample. */
+/* Returns the largest magnitude of a sample. */
 double pnr_wave_peak(const pnr_wave *wave);
 
 #endif
