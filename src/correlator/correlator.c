@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlator: an engine on each device, and the queue of the jobs in flight. Jobs go to the
- * devices in turn, so their results come back in turn. When a device is lost, the jobs of all
- * devices are taken back and dealt out again in order: so each engine's own order stays that of the
- * queue. */
+/* The correlator: an engine on each device, and the queue of the jobs in flight. The devices get
+ * jobs in turn, so they return results in turn. When a device is lost, the jobs of all devices are
+ * submitted again in the order of the queue. The jobs of each engine are therefore always in this
+ * order. */
 #include "correlator/correlator.h"
 
 #include "base/clock.h"
@@ -12,22 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FAILED = 16 }; /* failures in a row after which a device is given up */
+enum { MOST_FAILED = 16 }; /* failures in sequence after which a device counts as lost */
 
 typedef struct member {
     pnr_engine *engine;
     size_t device;
     bool is_lost;
     size_t n_in_flight;
-    unsigned n_failed; /* failures in a row */
+    unsigned n_failed; /* failures in sequence */
 } member;
 
 typedef struct job {
     pnr_windows windows;
     uint64_t tag;
-    member *of;    /* the device that has it */
-    int code;      /* of its submit */
-    bool is_again; /* it has failed on another device */
+    member *of;    /* the device of the job */
+    int code;      /* code of its submit */
+    bool is_again; /* the job has failed on another device */
 } job;
 
 struct pnr_correlator {
@@ -36,13 +36,13 @@ struct pnr_correlator {
     size_t depth; /* most submits in flight on a device */
     member members[PNR_MAX_DEVICES];
     size_t n_members, n_left;
-    size_t next;                  /* the member that gets the next job, unless it is lost */
-    member *last;                 /* gave the last result */
-    pnr_devices lost;             /* devices */
-    char reason[160];             /* why the last one of them was lost */
+    size_t next;                  /* index of the next member to get a job */
+    member *last;                 /* the member that returned the last result */
+    pnr_devices lost;             /* lost devices */
+    char reason[160];             /* the reason of the last loss */
     job queue[PNR_MAX_IN_FLIGHT]; /* the oldest is queue[first] */
     size_t first, n_queued;
-    size_t n_dealt; /* the first so many have been given to a device */
+    size_t n_dealt; /* the first n_dealt jobs are submitted */
     uint64_t next_tag;
 };
 
@@ -64,7 +64,8 @@ static void mark_lost(pnr_correlator *c, member *m, const char *why)
                 m->device, why, c->n_left);
 }
 
-/* Returns PNR_ELOST for a code that no engine may return. Writes why a device is lost. */
+/* Returns `code`, or PNR_ELOST for a code that engines must not return. why: the reason, if the
+ * device is lost. */
 static int check_code(int code, char why[64])
 {
     if (code <= PNR_OK && strcmp(pnr_error_name(code), "EUNKNOWN") != 0) {
@@ -75,7 +76,8 @@ static int check_code(int code, char why[64])
     return PNR_ELOST;
 }
 
-/* Takes all jobs back: devices that are left first finish theirs, for nothing. */
+/* Takes all jobs back from the devices. The remaining devices first finish their jobs, and the
+ * results are ignored. */
 static void take_back(pnr_correlator *c)
 {
     for (member *m = c->members; m < c->members + c->n_members; m++)
@@ -99,7 +101,7 @@ static void lose_device(pnr_correlator *c, member *m, const char *why)
 
 /* --- jobs to devices --- */
 
-/* Returns the device whose turn it is. NULL: all are lost. */
+/* Returns the device for the next job. NULL: all devices are lost. */
 static member *next_member(pnr_correlator *c)
 {
     if (c->n_left == 0)
@@ -109,7 +111,7 @@ static member *next_member(pnr_correlator *c)
     return &c->members[c->next];
 }
 
-/* Gives the next jobs of the queue to devices that have room. PNR_OK, PNR_ELOST. */
+/* Submits the next jobs of the queue, until a device is full. Returns PNR_OK or PNR_ELOST. */
 static int deal_jobs(pnr_correlator *c)
 {
     while (c->n_dealt < c->n_queued) {
@@ -131,7 +133,7 @@ static int deal_jobs(pnr_correlator *c)
             lose_device(c, m, why);
             continue;
         }
-        if (j->code == PNR_EAGAIN) /* it had room */
+        if (j->code == PNR_EAGAIN) /* an engine with room must not return PNR_EAGAIN */
             j->code = PNR_EENGINE;
         m->n_in_flight += j->code == PNR_OK;
         c->n_dealt++;
@@ -177,7 +179,7 @@ int pnr_correlator_upload_ahead(pnr_correlator *c, const pnr_windows *windows)
 
 /* --- results --- */
 
-/* Asks the device of a job for its result. PNR_EAGAIN: not ready. */
+/* Collects the result of a job from its device. Returns PNR_EAGAIN if it is not ready. */
 static int collect_job(pnr_correlator *c, job *j, bool wait, pnr_result *result)
 {
     member *m = j->of;
@@ -199,7 +201,8 @@ static int collect_job(pnr_correlator *c, job *j, bool wait, pnr_result *result)
     return code;
 }
 
-/* Counts the failure of a job. True: the job is done again, or no device is left for it. */
+/* Counts the failure of a job. True: the job was taken back, and is submitted again if a device
+ * remains. */
 static bool is_taken_back(pnr_correlator *c, job *j, int code)
 {
     member *m = j->of;
@@ -257,7 +260,7 @@ int pnr_correlator_search_without(pnr_correlator *c, const pnr_windows *windows,
 
     if (c->ops->search_without == NULL)
         return PNR_EUNSUPPORTED;
-    do { /* any device can do this: it has the samples */
+    do { /* any device can do this, because it gets the samples again */
         if (m == NULL || m->is_lost)
             m = next_member(c);
         if (m == NULL)
@@ -295,7 +298,8 @@ const char *pnr_correlator_reason(const pnr_correlator *c)
 
 /* --- create and destroy --- */
 
-/* Creates the engine of each device. A device without one is lost, unless each must work. */
+/* Creates the engine of each device. A device without an engine counts as lost. must: every device
+ * must have an engine. */
 static int create_engines(pnr_correlator *c, const pnr_plan *plan, const pnr_devices *devices,
                           bool must, pnr_error *error)
 {

@@ -17,7 +17,7 @@ const char *const *pnr_engine_names(void)
     return names;
 }
 
-/* Loads the module of an engine, and asks for no device. */
+/* Loads the module of an engine. Does not check its devices. */
 static int load_engine(const char *name, const pnr_engine_ops **ops, pnr_error *error)
 {
     *ops = NULL;
@@ -36,8 +36,7 @@ static int load_engine(const char *name, const pnr_engine_ops **ops, pnr_error *
 
     pnr_engine_module_fn get;
 
-    *(void **)&get = dlsym(module, PNR_ENGINE_SYMBOL); /* the cast that POSIX gives for function
-                                                        * pointers */
+    *(void **)&get = dlsym(module, PNR_ENGINE_SYMBOL); /* POSIX defines this cast */
     const pnr_engine_ops *found = get != NULL ? get() : NULL;
 
     if (found == NULL || found->abi != PNR_ENGINE_ABI)
@@ -61,7 +60,7 @@ int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops,
 
 /* --- several devices --- */
 
-/* Tells whether two texts of `probe` name the same model. */
+/* True if two texts of `probe` are of the same model. */
 static bool is_same_model(const char *a, const char *b)
 {
     const size_t n = strcspn(a, ",");
@@ -69,8 +68,8 @@ static bool is_same_model(const char *a, const char *b)
     return strcspn(b, ",") == n && strncmp(a, b, n) == 0;
 }
 
-/* Moves the devices that work, and are of the model of the first one, from `wanted` to `devices`.
- * The others go to `lost`; if it is NULL, one of them is an error. */
+/* Adds a device of `wanted` to `devices` if it works and is of the model of the first such device.
+ * Adds any other device to `lost`. If `lost` is NULL, such a device is an error. */
 static int sort_devices(const pnr_engine_ops *ops, const pnr_devices *wanted, pnr_devices *devices,
                         pnr_devices *lost, pnr_error *error)
 {
@@ -96,7 +95,7 @@ static int sort_devices(const pnr_engine_ops *ops, const pnr_devices *wanted, pn
     return PNR_OK;
 }
 
-/* Finds an engine that has devices; *ops is NULL if it has none. "auto" means cuda. */
+/* Finds an engine that has devices. *ops is NULL if the engine has none. "auto" means cuda. */
 static int find_with_devices(const char *name, const pnr_engine_ops **ops, pnr_error *error)
 {
     const bool is_auto = strcmp(name, "auto") == 0;
@@ -128,7 +127,7 @@ int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices 
         pnr_devices_add(&wanted, d);
     code = sort_devices(ops, &wanted, &works, is_all ? &left_out : lost, error);
     if (works.n == 0)
-        works.n = 1; /* device 0, for the reason */
+        works.n = 1; /* device 0, for which pnr_engine_choose explains the error */
     if (code == PNR_OK)
         *devices = works;
     return code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Engines by name: the built-in reference, and modules that are loaded at run time. */
+/* Finds engines by name: the built-in reference, and modules that are loaded at run time. */
 #ifndef PNR_ENGINES_H
 #define PNR_ENGINES_H
 
@@ -8,29 +8,30 @@
 #include "engine/engine.h"
 
 /*
- * Finds an engine. "reference" is built in; others are modules <name>.so in $PNR_MODULE_PATH
- * (colon-separated), else in ../lib/pnradar from the folder of the program, else in the installed
- * folder. PNR_OK, or PNR_EUNAVAILABLE with the reason (no such module, missing library, wrong ABI,
- * or the text of `probe`). Modules stay loaded until exit.
+ * Finds an engine. "reference" is built in. Other engines are modules <name>.so in the folders of
+ * $PNR_MODULE_PATH, which colons separate; else in <folder of the program>/../lib/pnradar; else in
+ * the installed folder. Returns PNR_OK, or PNR_EUNAVAILABLE with the reason (no such module,
+ * missing library, wrong ABI, or the text of `probe`). Modules stay loaded until exit.
  */
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
 
-/* Leaves in the list the devices that work and are of the model of the first of these. An empty
- * list stands for all devices of the engine, of which the others are logged. Of a list that names
- * devices, the others are appended to `lost`; if `lost` is NULL, they are an error. The name "auto"
- * means cuda. Where the engine ignores devices or none works, the list becomes one device, for
- * which pnr_engine_choose gives the reason. PNR_OK; PNR_EUNAVAILABLE. */
+/* Keeps in `devices` only devices that work and are of the model of the first such device. An empty
+ * list means all devices of the engine, and the function logs each device that it does not keep. If
+ * `devices` was not empty, the function adds these devices to `lost`, or returns an error if `lost`
+ * is NULL. The name "auto" means cuda. If the engine ignores devices or none works, the list
+ * becomes one device, for which pnr_engine_choose returns the reason. Returns PNR_OK or
+ * PNR_EUNAVAILABLE. */
 int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices *lost,
                             pnr_error *error);
 
-/* Finds the engine for a plan, and fills *choice with the `describe` function of that engine. The
+/* Finds the engine for a plan, and fills *choice with the `describe` function of this engine. The
  * name "auto" means "cuda", or "cpu" if "cuda" does not work for the plan. It never means
- * "reference". The choice is logged, with the reason why each other engine was refused. An engine
- * that is named is never replaced. */
+ * "reference". Logs the choice of "auto", and the reason why another engine was refused. An engine
+ * that is chosen by its name is never replaced. */
 int pnr_engine_choose(const char *name, const pnr_plan *plan, const pnr_engine_ops **ops,
                       pnr_engine_choice *choice, pnr_error *error);
 
-/* The names that --list-engines shows, best first. The list ends with NULL. */
+/* Returns the names of all engines, best first. The list ends with NULL. */
 const char *const *pnr_engine_names(void);
 
 /* Returns the benchmark table of an engine that pnr_engine_find has found. NULL: no table. */
