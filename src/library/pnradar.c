@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the pipeline in a thread. pnradar_push writes to the ring of the pipeline. The tap of the
- * pipeline fills a queue of results. */
+ * pipeline adds results to a queue. */
 #include "library/pnradar.h"
 
 #include "base/clock.h"
@@ -25,10 +25,10 @@ struct pnradar {
     pnr_config config;
     size_t sample_bytes;
     pthread_t thread;
-    bool is_running;   /* `thread` was created */
+    bool is_running;   /* `thread` has been created */
     volatile int stop; /* also set by the pipeline when the engine is lost */
 
-    pthread_mutex_t mutex; /* protects all members below */
+    pthread_mutex_t mutex; /* protects all members after it */
     pthread_cond_t changed;
     pnr_ring *ring;   /* NULL before the pipeline opens and after it ends */
     bool is_pushing;  /* pnradar_push uses the ring */
@@ -46,7 +46,7 @@ static bool is_stopped(const pnradar *radar)
     return __atomic_load_n(&radar->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* Waits for a change, at most until CLOCK_MONOTONIC reads until_ns. The caller holds the mutex. */
+/* Waits for a change, at most until until_ns of CLOCK_MONOTONIC. The caller holds the mutex. */
 static void wait_for_change(pnradar *radar, uint64_t until_ns)
 {
     const struct timespec until = {.tv_sec = (time_t)(until_ns / PNR_NS_PER_S),
@@ -68,7 +68,7 @@ static void copy_echo(const pnr_echo *from, pnradar_echo *to)
     memcpy(to->code_name, &from->code_name, sizeof to->code_name);
 }
 
-/* Flags are the same bits here and on the wire. */
+/* A flag is the same bit here and on the wire. */
 #define PNR_SAME_FLAG(name, word)                                                                  \
     _Static_assert((int)PNRADAR_##name == (int)PNR_FLAG_##name, "bits of flags");
 PNR_FLAGS(PNR_SAME_FLAG)
@@ -89,8 +89,8 @@ static void fill_entry(const pnr_report *report, entry *out)
         copy_echo(&detection->echoes[i], &out->echoes[i]);
 }
 
-/* Adds a result to the queue. Waits while the queue is full; pnradar_push makes the queue larger
- * before it waits itself. */
+/* Adds a result to the queue. Waits while the queue is full. If pnradar_push finds the ring full,
+ * it makes a full queue larger before it waits. */
 static void keep_result(void *context, const pnr_report *report)
 {
     pnradar *radar = context;
@@ -229,8 +229,7 @@ void pnradar_destroy(pnradar *radar)
 
 /* --- push --- */
 
-/* Doubles the room of a full queue, since nobody gets results while the caller is in
- * pnradar_push. */
+/* Doubles a full queue, because no results are read while the caller is in pnradar_push. */
 static int make_room(pnradar *radar)
 {
     entry *more = NULL;
@@ -254,7 +253,7 @@ static int make_room(pnradar *radar)
     return code;
 }
 
-/* Copies samples into the lent ring. PNR_EEND: the pipeline has stopped. */
+/* Copies samples to the lent ring. PNR_EEND: the pipeline has stopped. */
 static int push_samples(pnradar *radar, const char *from, size_t n)
 {
     const bool waits = radar->config.source.pace != PNR_PACE_REAL_TIME;

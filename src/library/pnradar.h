@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* libpnradar: the radar of pnradar(1) inside another program. It takes samples and gives echoes.
+/* libpnradar: the radar of pnradar(1) inside another program. Samples are its input, and echoes
+ * its output.
  *
- * One thread pushes samples; the same thread or another one gets the results. Other calls of one
- * radar must not overlap. Several radars may run at once. The work is done by threads of the
- * library. Events are logged to standard error; with PNR_LOG=quiet in the environment, only errors.
+ * One thread pushes samples. The same thread or another one gets the results. Other calls of one
+ * radar must not overlap. Several radars may run at the same time. Threads of the library do the
+ * work. Events are logged to standard error; with PNR_LOG=quiet in the environment, only errors.
  */
 #ifndef PNRADAR_H
 #define PNRADAR_H
@@ -25,7 +26,7 @@ typedef struct pnradar pnradar;
 
 enum { PNRADAR_CODE_NAME = 16 }; /* bytes of a name such as "prn 29" or "seed 3", with the NUL */
 
-/* NAN: not estimated. Each sigma is a standard deviation. */
+/* An echo. A value that is not estimated is NAN. Each sigma is a standard deviation. */
 typedef struct pnradar_echo {
     uint32_t code; /* number of the code, from 1: n of the section [code.n] */
     char code_name[PNRADAR_CODE_NAME];
@@ -37,7 +38,7 @@ typedef struct pnradar_echo {
     double range_sigma_m;
     double snr_db;  /* SNR of one look after correlation, at least -30 */
     uint32_t looks; /* number of looks whose powers were added */
-    /* power that is compared with the threshold, divided by its mean in noise */
+    /* power that the threshold is compared with, divided by its mean in noise */
     double statistic_db;
     double cn0_dbhz;  /* carrier power / noise density */
     double amplitude; /* full scale = 1 */
@@ -74,45 +75,45 @@ typedef struct pnradar_result {
     uint64_t lost;   /* samples of the dwell that were lost or are not finite */
     /* samples lost between the previous dwell and this one */
     uint64_t lost_before;
-    /* samples that the source lost without reporting them, found in this dwell; 0: none */
+    /* samples of a slip found in this dwell: lost and not reported; 0: none */
     uint32_t slip;
     uint32_t periods;   /* periods of the code that were used */
     uint32_t flags;     /* bits PNRADAR_LOST and following */
     double noise_power; /* noise in the band of the code, mean |x|^2, full scale = 1 */
     size_t n_echoes;
-    const pnradar_echo *echoes; /* [n_echoes], strongest first; valid until the next pnradar_get or
-                                 * pnradar_destroy */
+    const pnradar_echo *echoes; /* [n_echoes], strongest first; valid until the next pnradar_get */
 } pnradar_result;
 
 /*
- * Creates a radar from the text of a configuration, as pnradar.conf(5) describes it. Needed are
- * source.rate_hz, source.format and a code. source.input is not read. Nothing is published unless
- * the text sets publisher.endpoint. Returns once the radar accepts samples. The caller destroys it.
- * Returns NULL on failure; `why` (`size` bytes, may be NULL) then has one line with the reason.
+ * Creates a radar from the text of a configuration, as pnradar.conf(5) describes it. The text must
+ * have source.rate_hz, source.format and a code. source.input is ignored. Nothing is published
+ * unless the text sets publisher.endpoint. Returns as soon as the radar accepts samples. The caller
+ * frees it with pnradar_destroy. Returns NULL on failure; `why` (`size` bytes, may be NULL) then
+ * has one line with the reason.
  */
 PNRADAR_API pnradar *pnradar_create(const char *configuration, char *why, size_t size);
-/* Ends the radar and forgets results that nobody got. NULL is fine. */
+/* Ends the radar and discards the results that were not read. radar: may be NULL. */
 PNRADAR_API void pnradar_destroy(pnradar *radar);
 
 /*
  * Copies n samples in source.format, of all source.channels, as the next samples of the stream.
- * Waits for space. With source.pace = real-time the call never waits: samples without space are
- * lost, and the next result counts them. Results are kept until pnradar_get; many kept results need
- * more memory. Returns 0. Returns -1 if the radar has failed or pnradar_finish was called;
- * pnradar_error has the reason.
+ * Waits for space. With source.pace = real-time the call never waits: samples that find no space
+ * are lost, and the next result counts them. Results are kept until pnradar_get reads them, so the
+ * memory grows with their number. Returns 0. Returns -1 if the radar has failed or pnradar_finish
+ * was called; pnradar_error has the reason.
  */
 PNRADAR_API int pnradar_push(pnradar *radar, const void *samples, size_t n);
-/* Says that no more samples come. All dwells that are complete still give their results. */
+/* Ends the stream. All complete dwells still give results. */
 PNRADAR_API void pnradar_finish(pnradar *radar);
 
 /*
- * Gets the oldest result. Waits for it at most patience_s (0: not at all; INFINITY: as long as it
- * takes). Returns 1 if *result is filled, and -1 if the radar has failed. Returns 0 if there is no
- * result yet or, after pnradar_finish, no further result.
+ * Reads the oldest result. Waits for it at most patience_s (0: does not wait; INFINITY: no limit).
+ * Returns 1 if *result is set, and -1 if the radar has failed. Returns 0 if there is no result yet
+ * or, after pnradar_finish, no further result.
  */
 PNRADAR_API int pnradar_get(pnradar *radar, double patience_s, pnradar_result *result);
 
-/* Returns one line about the failure; "" if there is none. Owner: the radar. */
+/* Returns one line about the failure, or "" if there is none. The radar owns the text. */
 PNRADAR_API const char *pnradar_error(const pnradar *radar);
 /* Returns the version, such as "0.1.0". */
 PNRADAR_API const char *pnradar_version(void);
