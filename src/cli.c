@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line that all five programs share: options, help, settings, signals. */
+/* The command line that all programs share: options, help, settings, signals. */
 #include "cli.h"
 
 #include "base/log.h"
@@ -26,7 +26,7 @@ volatile int pnr_stop, pnr_trigger_signal, pnr_reload_signal;
 
 enum { N_COMMON = 6 };
 
-/* The state while the command line is read. */
+/* The state of the reading of the command line. */
 typedef struct reading {
     pnr_cli *cli;
     int argc;
@@ -36,11 +36,12 @@ typedef struct reading {
     const char **settings; /* [n_settings] arguments of -s, in order */
     int n_files, n_settings;
     bool prints, helps, tells_version;
-    pnr_cli_option common[N_COMMON]; /* the first two fill files and settings */
+    pnr_cli_option common[N_COMMON]; /* the first two store their arguments in files and settings */
     pnr_error *error;
 } reading;
 
-/* Returns option i of the program's options and the common ones after them. NULL: no option i. */
+/* Returns option i. The common options follow the options of the program. NULL: there is no option
+ * i. */
 static const pnr_cli_option *get_option(const reading *r, int i)
 {
     for (const pnr_cli_option *o = r->cli->options; o && o->name; o++)
@@ -65,7 +66,7 @@ static int refuse_unknown(reading *r, const char *argument)
             least = distance;
         }
     }
-    /* A name that differs in more than a third of its characters is no typing error. */
+    /* A name that differs in more than a third of its characters is not a typing error. */
     if (best == NULL || 3 * least > strlen(wrong))
         return pnr_error_set(r->error, PNR_EUSAGE, "unknown option '%s'", argument);
     return pnr_error_set(r->error, PNR_EUSAGE, "unknown option '%s': the nearest is '--%s'",
@@ -107,7 +108,8 @@ size_t pnr_cli_read_count(const char *text, const char **end)
     return value;
 }
 
-/* Returns the seconds in a unit of time, such as 1e-3 for "ms". NAN: the unit is unknown. */
+/* Returns the length of a unit of time in seconds, such as 1e-3 for "ms". NAN: the unit is
+ * unknown. */
 static double seconds_of(const char *unit)
 {
     static const struct {
@@ -121,7 +123,8 @@ static double seconds_of(const char *unit)
     return NAN;
 }
 
-/* Reads the number that is the argument of an option. NAN: the text is not such a number. */
+/* Reads and stores the number that is the argument of an option. Returns it. NAN: the text is not
+ * such a number. */
 static double read_number(const pnr_cli_option *o, const char *text)
 {
     const size_t length = strspn(text, "0123456789.");
@@ -157,8 +160,8 @@ static int take_number(const pnr_cli_option *o, const char *text, pnr_error *err
 
 /* --- words --- */
 
-/* Stores an option. attached: the text after '=' or after the letter. If attached is NULL, an
- * option with an argument takes the next word. */
+/* Stores an option. attached: the text after '=' or after the letter. If `attached` is NULL, the
+ * argument of the option is the next word. */
 static int take_option(reading *r, const pnr_cli_option *o, const char *attached)
 {
     const char *argument = attached;
@@ -185,8 +188,8 @@ static int take_option(reading *r, const pnr_cli_option *o, const char *attached
     return PNR_OK;
 }
 
-/* Reads "--name", "--name=ARGUMENT", "-h", "-c FILE" or "-cFILE". One-letter options cannot be
- * joined: "-hV" is an error. */
+/* Reads an option: "--name", "--name=ARGUMENT", "-h", "-c FILE" or "-cFILE". One-letter options
+ * cannot be joined: "-hV" is an error. */
 static int read_option(reading *r, const char *word)
 {
     const bool is_long = word[1] == '-';
@@ -239,8 +242,8 @@ static int read_words(reading *r)
 
 /* --- help --- */
 
-/* Prints the words of a text from column `at` on, in lines of at most TEXT_WIDTH characters that
- * begin at column `indent`. A word longer than a line stays whole. Returns the column after the
+/* Prints the words of a text from column `at` on. Lines have at most TEXT_WIDTH characters, and
+ * begin at column `indent`. A word longer than a line is not broken. Returns the column after the
  * last word. */
 static size_t print_words(const char *text, size_t at, size_t indent)
 {
@@ -262,7 +265,7 @@ static size_t print_words(const char *text, size_t at, size_t indent)
     }
 }
 
-/* Prints a text whose lines all begin at this column. */
+/* Prints a text. All its lines begin at this column. */
 static void print_text(const char *text, size_t column)
 {
     print_words(text, column, column);
@@ -300,7 +303,8 @@ static void print_options(const reading *r)
     }
 }
 
-/* Prints a section: the line " [dwell] How many periods make one result." and below it the keys. */
+/* Prints a section: its name and its sentence in a line such as " [dwell] The combination of
+ * periods into one result.", then its keys. */
 static void print_section(const pnr_section *section)
 {
     const size_t column = 14;
@@ -342,7 +346,7 @@ static void print_help(const reading *r)
 
 /* --- parse --- */
 
-/* Returns PNR_EEND, or PNR_EIO when the output could not be written (the disk may be full). */
+/* Returns PNR_EEND, or PNR_EIO if the output could not be written, as on a full disk. */
 static int finish_printing(pnr_error *error)
 {
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -430,12 +434,13 @@ void pnr_cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = note_signal}, before;
 
-    /* Without SA_RESTART a signal ends a read that waits. The caller of that read then checks
+    /* Without SA_RESTART a signal ends a read that waits. The caller of this read then checks
      * pnr_stop. */
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    /* The terminal has gone, unless nohup says that this is no reason to end. */
+    /* SIGHUP means that the terminal is closed. nohup sets SIG_IGN, so that the program
+     * continues. */
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
     action.sa_handler = SIG_IGN;
@@ -457,7 +462,7 @@ void pnr_cli_catch_trigger(void)
     sigaction(SIGUSR1, &action, NULL);
 }
 
-/* True if this process has a terminal, which sends SIGHUP when it goes. */
+/* True if this process has a terminal. A terminal sends SIGHUP when it is closed. */
 static bool has_terminal(void)
 {
     const int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -467,7 +472,7 @@ static bool has_terminal(void)
     return fd >= 0;
 }
 
-static bool had_terminal; /* set before the handler */
+static bool had_terminal; /* set before the handler is installed */
 
 static void note_reload(int number)
 {

@@ -20,7 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Prints the method that the engine chooses for this configuration, or why it refuses. */
+/* Prints the method that the engine chooses for this configuration, or the reason for its
+ * refusal. */
 static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
 {
     pnr_engine_choice choice = {0};
@@ -32,7 +33,7 @@ static void print_choice(const pnr_engine_ops *ops, const pnr_setup *setup)
         printf("%-10s would not   %s\n", ops->name, error.text);
 }
 
-/* Prints the devices of an engine that has several. */
+/* Prints the devices of an engine, if it has several. */
 static void print_devices(const pnr_engine_ops *ops)
 {
     const size_t n = ops->count != NULL ? ops->count() : 1;
@@ -43,9 +44,9 @@ static void print_devices(const pnr_engine_ops *ops)
                ops->probe(d, text, sizeof text) == PNR_OK ? "" : "does not work: ", text);
 }
 
-/* Prints which engines work here, best first, and why the others do not. With a configuration, also
- * prints the method that each engine chooses. The sample format is ci16 if neither source.format
- * nor the extension of the input gives one. */
+/* Prints the engines that work here, best first, and the reason why another engine does not work.
+ * With a configuration, also prints the method that each engine chooses. The sample format is ci16
+ * if neither source.format nor the extension of the input defines it. */
 static int list_engines(const pnr_config *config, pnr_error *error)
 {
     pnr_setup *setup = NULL;
@@ -81,7 +82,7 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* How the results are printed on stdout: as --print says, or as a table if stdout is a terminal. */
+/* The printing of results on stdout: as --print selects, or as a table if stdout is a terminal. */
 typedef struct printing {
     pnr_printer printer;
     pnr_output output;
@@ -89,19 +90,20 @@ typedef struct printing {
     pnr_progress_line progress;
     bool is_published; /* the publisher has an endpoint */
     bool is_left;      /* the reader has closed the pipe, and the run ends */
-    int code;          /* code of the first print that failed */
-    bool is_live;      /* as the last report says */
+    int code;          /* code of the first failed print */
+    bool is_live;      /* pnr_report.is_live of the last report */
 } printing;
 
-/* Returns the reason of the first failed write. */
+/* Returns the reason why the first write failed. */
 static const char *write_reason(const printing *to)
 {
     return to->output.failure == ETIMEDOUT ? "the reader has stopped"
                                            : strerror(to->output.failure);
 }
 
-/* EPIPE, as with `| head`, ends the run and is no error. Another failure ends it with this error. A
- * live radar that publishes goes on: its subscribers need not suffer from a full disk. */
+/* Handles a failed write. EPIPE, as with `| head`, ends the run and is no error. Another failure
+ * ends the run with its error. A live radar with a publisher continues: a full disk must not stop
+ * its subscribers. */
 static void note_write(printing *to, int code, bool is_live)
 {
     const bool goes_on = is_live && to->is_published;
@@ -125,7 +127,7 @@ static void print_report(printing *to, const pnr_report *report)
     note_write(to, pnr_printer_print(&to->printer, report, NULL), report->is_live);
 }
 
-/* The ways to see results besides the publisher. */
+/* All outputs of results except the publisher. */
 typedef struct outputs {
     printing printing;
     pnr_picture *picture; /* NULL: none */
@@ -160,7 +162,7 @@ static void take_cells(void *context, const pnr_report *report, const pnr_map_in
         pnr_stop = 1;
 }
 
-/* Results appear as soon as no other one waits to be printed. */
+/* Flushes printed results when no further result waits to be printed. */
 static void flush_results(void *context)
 {
     printing *to = &((outputs *)context)->printing;
@@ -195,7 +197,7 @@ static int take_end(void *context, const pnr_status *status, int code, pnr_error
                                                : pnr_error_set(error, written, "%s", failure.text);
 }
 
-/* Finishes the printed results and the array. Returns the first error. */
+/* Finishes the printed results and the numpy array. Returns the first error. */
 static int finish(void *context, int code, pnr_error *error)
 {
     outputs *to = context;
@@ -235,7 +237,7 @@ static int open_printing(const pnr_config *config, const char *print, printing *
     return PNR_OK;
 }
 
-/* The files that options name; NULL: none. */
+/* The paths in options; NULL: not given. */
 typedef struct output_paths {
     const char *cells, *end;
 } output_paths;
@@ -256,8 +258,8 @@ static int open_paths(const output_paths *paths, outputs *to, pnr_error *error)
                : code;
 }
 
-/* Chooses the table if neither --print nor --quiet is given and stdout is a terminal. If *print
- * stays NULL, nothing is printed. */
+/* Chooses the table if neither --print nor --quiet is given and stdout is a terminal. If *print is
+ * still NULL, nothing is printed. */
 static int choose_print(const char **print, bool is_quiet, pnr_error *error)
 {
     if (is_quiet && *print != NULL)
@@ -269,7 +271,7 @@ static int choose_print(const char **print, bool is_quiet, pnr_error *error)
     return PNR_OK;
 }
 
-/* Takes the operand INPUT. */
+/* Sets source.input to the operand INPUT. */
 static int set_input(pnr_config *config, const char *input, pnr_error *error)
 {
     const size_t size = sizeof config->source.input;
@@ -279,7 +281,7 @@ static int set_input(pnr_config *config, const char *input, pnr_error *error)
     return PNR_OK;
 }
 
-/* The command line as it is given. */
+/* The arguments and the options of the command line. */
 typedef struct command {
     int argc;
     char **argv;
@@ -289,7 +291,7 @@ typedef struct command {
     pnr_picture_options picture;
 } command;
 
-/* Reads the command line and the files that it names, and completes the configuration from the
+/* Reads the command line and the configuration files in it. Completes the configuration from the
  * input. */
 static int read_command(command *c, pnr_config *config, pnr_error *error)
 {
