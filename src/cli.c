@@ -26,7 +26,7 @@ volatile int pnr_stop, pnr_trigger_signal, pnr_reload_signal;
 
 enum { N_COMMON = 6 };
 
-/* The state of the reading of the command line. */
+/* The state of the parser of the command line. */
 typedef struct reading {
     pnr_cli *cli;
     int argc;

@@ -82,7 +82,8 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* The printing of results on stdout: as --print selects, or as a table if stdout is a terminal. */
+/* The state of the printing of results on stdout, in the form of --print, or as a table if stdout
+ * is a terminal. */
 typedef struct printing {
     pnr_printer printer;
     pnr_output output;
@@ -237,7 +238,7 @@ static int open_printing(const pnr_config *config, const char *print, printing *
     return PNR_OK;
 }
 
-/* The paths in options; NULL: not given. */
+/* Paths from the command line; NULL: not given. */
 typedef struct output_paths {
     const char *cells, *end;
 } output_paths;

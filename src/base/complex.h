@@ -13,19 +13,19 @@
 #define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
 #endif
 
-/* |z|^2 */
+/* Returns |z|^2. */
 static inline double pnr_power(double complex z)
 {
     return creal(z) * creal(z) + cimag(z) * cimag(z);
 }
 
-/* exp(i angle), angle in rad. */
+/* Returns exp(i angle), angle in rad. */
 static inline double complex pnr_cis(double angle)
 {
     return CMPLX(cos(angle), sin(angle));
 }
 
-/* exp(2 pi i j / n) for any j, with the accuracy of pnr_transform_root. */
+/* Returns exp(2 pi i j / n) for any j, with the accuracy of pnr_transform_root. */
 static inline double complex pnr_root(int64_t j, size_t n)
 {
     const int64_t rest = j % (int64_t)n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compiles one loop for several vector widths; the loader chooses one. */
+/* Compiles one loop for several vector widths. The loader chooses the width. */
 #ifndef PNR_MULTIVERSION_H
 #define PNR_MULTIVERSION_H
 

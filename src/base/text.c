@@ -89,7 +89,7 @@ static int log10_below(double x)
 
     memcpy(&bits, &x, sizeof bits);
     binary = (int)(bits >> 52) - 1022;
-    if (binary == -1022) /* subnormal */
+    if (binary == -1022) /* x is subnormal */
         frexp(x, &binary);
     /* 2^(binary-1) <= x; 78913 / 2^18 approximates log10(2) well enough for all exponents */
     return (binary - 1) * 78913 >> 18;

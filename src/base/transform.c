@@ -44,7 +44,8 @@ typedef struct plan {
 
 void pnr_transform_root(size_t j, size_t n, double value[2])
 {
-    /* The angle is reduced to one octant in integers, so that sin and cos get at most pi/4. */
+    /* The angle is reduced to one octant in integers, so the argument of sin and cos is at most
+     * pi/4. */
     size_t eighths = 8 * j / n;
     size_t quarter = (eighths + 1) / 2 % 4;
     double rest = ((double)(int64_t)(4 * j - (eighths + 1) / 2 * n)) / (double)n;
@@ -285,7 +286,7 @@ static void fill_filter(plan *p, wide *work)
         p->filter[k] = CMPLX(work[k].re[0], work[k].im[0]);
 }
 
-/* The caller closes *p, also after an error. */
+/* Makes the tables for length n. The caller closes *p, also after an error. */
 static int plan_open(plan *p, size_t n)
 {
     const bool is_direct = is_smooth(n);
@@ -535,7 +536,8 @@ static int transform_any(double complex *data, size_t n, bool is_inverse)
 double pnr_transform_bytes(size_t n)
 {
     const double values =
-        (double)n + (columns_of(n) > 0 ? 0 : 3 * (double)convolution_length(n)); /* a, b, between */
+        (double)n + (columns_of(n) > 0 ? 0 : 3 * (double)convolution_length(n)); /* plus a, b and
+                                                                                  * between */
 
     return values * sizeof(double complex);
 }

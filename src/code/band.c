@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Removes from the spectrum of a code what is not correlated. */
+/* Removes the frequencies that are not correlated from the spectrum of a code. */
 #include "code/band.h"
 
 #include "base/complex.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file of chips that is open, and the readers of text and of numpy arrays. */
+/* An open file of chips, and functions that read chips from text and from numpy arrays. */
 #ifndef PNR_CODE_CHIP_FILE_H
 #define PNR_CODE_CHIP_FILE_H
 

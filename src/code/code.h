@@ -22,8 +22,7 @@ typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
     char name[96]; /* name for logs, as "m-sequence n=13 taps=13,4,3,1" */
-    size_t bits;   /* periods between two possible changes of the sign: of a data bit, or of a chip
-                    * of a secondary code; 0: the sign never changes */
+    size_t bits;   /* periods in a bit of data or secondary code; 0: the sign never changes */
     /* If is_m_sequence is set, chip i is 1 - 2 bit[i], and bit[i + degree] is the xor of bit[i +
      * degree - t] over the taps t. The largest tap is the degree. The Walsh method needs this
      * recurrence. */

@@ -12,8 +12,8 @@
  * + 1, and the sum of the stages in polynomial.taps to stage 1. */
 typedef struct pnr_register {
     pnr_polynomial polynomial;
-    unsigned long start;  /* stages before the first step, PNR_STAGE(k) for each one; 0: all ones */
-    unsigned long output; /* the output is the sum of these stages; 0: of the last stage */
+    unsigned long start;  /* stages that are 1 before the first step; 0: all stages are 1 */
+    unsigned long output; /* the output is the sum of these stages; 0: the last stage */
     size_t advance;       /* steps before chip 0 */
     size_t period;        /* chips until the state of chip 0 is restored; 0: it never is */
 } pnr_register;

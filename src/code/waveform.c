@@ -128,7 +128,7 @@ static double complex *allocate_values(size_t n)
     return pnr_memory_large(n * sizeof(double complex));
 }
 
-/* Allocates a waveform and its spectrum, which is not computed. NULL: out of memory. */
+/* Allocates a waveform, and memory for its spectrum. NULL: out of memory. */
 static pnr_waveform *allocate_waveform(size_t n)
 {
     pnr_waveform *waveform = n > SIZE_MAX / 256 ? NULL : calloc(1, sizeof *waveform);
@@ -329,7 +329,7 @@ static void put_halves(void *context, size_t part, size_t thread)
     (void)thread;
     for (size_t k = part * PART; k < end_of(part, n); k++) {
         const double complex z = p->values[k], opposite = conj(p->values[k > 0 ? n - k : 0]);
-        const size_t later = (k + n / 2) % n; /* N/2 + k is later + 1/2 */
+        const size_t later = (k + n / 2) % n; /* N/2 + k = later + 1/2 */
         const double complex twice = z - opposite;
 
         p->table[OVERSAMPLE * k] = (z + opposite) / 2;
@@ -443,7 +443,7 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
 }
 
 /* Computes out[i] = sum_j weight[j] f[OVERSAMPLE i + j]. Consecutive outputs share all nodes except
- * OVERSAMPLE, so the nodes are still in the cache. */
+ * OVERSAMPLE of them, so the nodes are still in the cache. */
 PNR_MULTIVERSION static void interpolate_run(const double complex *f, const double weight[2 * HALF],
                                              size_t n_out, double complex *out)
 {

@@ -249,7 +249,7 @@ typedef struct pnr_config {
         bool expose;                 /* true: other machines may connect without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
         char curve_clients[PNR_PATH_LEN]; /* folder of public keys; "": any key may subscribe */
-        size_t max_subscribers;           /* connections */
+        size_t max_subscribers;           /* most connections at a time */
         size_t pack;
         int profile;                 /* pnr_profile */
         char gnuradio[PNR_TEXT_LEN]; /* endpoint of profiles and maps for GNU Radio; "": none */
@@ -267,7 +267,7 @@ typedef struct pnr_config {
         double post_trigger_s;      /* time recorded after an event */
         double trigger_snr_db; /* least SNR of an echo that is an event, if has_trigger_snr_db */
         bool has_trigger_snr_db;
-        bool trigger_loss; /* a loss is an event */
+        bool trigger_loss; /* true: a loss is an event */
     } recorder;
     struct {
         size_t seed;

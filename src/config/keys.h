@@ -99,8 +99,8 @@ char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_
  * Writes "" if all values are allowed. Returns out. */
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 
-/* The optimal string alignment distance: insertions, deletions, replacements and swaps of
- * neighbouring letters. Only the first 63 bytes of a name count. */
+/* Returns the optimal string alignment distance of two names: insertions, deletions, replacements
+ * and swaps of neighbouring letters. Only the first 63 bytes of a name count. */
 size_t pnr_name_distance(const char *a, const char *b);
 /* Returns the name in pnradar for a word of other programs or of textbooks: "m-sequence" for the
  * value "mls" of code.type, "rate_hz" for the key "fs" of [source]. key: NULL if the word is a key.

@@ -38,7 +38,8 @@ typedef struct pnradar_echo {
     double range_sigma_m;
     double snr_db;  /* SNR of one look after correlation, at least -30 */
     uint32_t looks; /* number of looks whose powers were added */
-    /* power that the threshold is compared with, divided by its mean in noise */
+    /* power that the detector compares with the threshold, divided by the mean of this power in
+     * noise */
     double statistic_db;
     double cn0_dbhz;  /* carrier power / noise density */
     double amplitude; /* full scale = 1 */

@@ -7,7 +7,7 @@
 #include "picture/picture.h"
 
 enum {
-    PNR_MAX_COLUMNS = 2000,     /* columns; a longer run joins pairs of columns */
+    PNR_MAX_COLUMNS = 2000,     /* most columns; a longer run joins pairs */
     PNR_MAX_RANGES = 1000,      /* rows of a picture; a row is a range */
     PNR_MAX_COLUMN_ECHOES = 64, /* echoes that one column keeps */
     PNR_MAX_TRACKS = 4096

@@ -200,7 +200,7 @@ static int bind_private(void *socket, const char *bind)
     return code;
 }
 
-/* The peers that may subscribe, in rising order of their number. */
+/* The groups of peers that may subscribe, the widest group last. */
 typedef enum { ACCESS_NOBODY, ACCESS_LOCAL, ACCESS_KEYS, ACCESS_EVERYONE } access_kind;
 
 /* clients: the value of publisher.curve_clients. */

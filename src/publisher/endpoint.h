@@ -32,9 +32,9 @@ typedef enum {
     PNR_BIND_GNURADIO /* publisher.gnuradio: without CURVE, which GNU Radio does not have */
 } pnr_bind;
 /* Returns a word for the peers that may subscribe: "nobody" (no endpoint), "local" (programs of
- * this machine), "keys" (those of publisher.curve_clients) or "everyone". If publisher.endpoint and
- * publisher.gnuradio admit different peers, returns the word for the endpoint that admits more of
- * them. */
+ * this machine), "keys" (peers with a key in publisher.curve_clients) or "everyone". If
+ * publisher.endpoint and publisher.gnuradio admit different peers, returns the word for the
+ * endpoint that admits more of them. */
 const char *pnr_endpoint_access(const pnr_config *config);
 
 /*
@@ -50,9 +50,9 @@ const char *pnr_endpoint_access(const pnr_config *config);
 int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
                       char bound[PNR_ENDPOINT_LEN], pnr_error *error);
 
-/* Checks that n file descriptors are free. If not, first sets the highest limit that the system
- * permits. PNR_OK, or PNR_EUNAVAILABLE: fewer are free even then. libzmq aborts the process if no
- * descriptor is left when it opens a socket. */
+/* Checks that n file descriptors are free. If not, raises the limit of the process as far as the
+ * system permits, and checks again. Returns PNR_OK, or PNR_EUNAVAILABLE: fewer are free even then.
+ * libzmq aborts the process if it finds no free descriptor when it opens a socket. */
 int pnr_endpoint_enough_files(size_t n, pnr_error *error);
 
 /* Descriptors that ZeroMQ and the publisher need in addition to the descriptors of connections. */

@@ -278,8 +278,9 @@ static void accept_peer(pnr_guard *g, int handle)
                    new.address, g->config->publisher.max_subscribers);
 }
 
-/* Handles a connection that libzmq has closed. Posts no event for an ipc connection, nor if the
- * peer closed first, nor if its key was refused: the refusal has posted an event. */
+/* Handles a connection that libzmq has closed. Posts an event, except in three cases: the
+ * connection is an ipc connection; the peer closed it first; its key was refused, and this refusal
+ * has posted an event. */
 static void end_connection(pnr_guard *g, connection *c)
 {
     struct tcp_info info = {0};

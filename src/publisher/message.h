@@ -222,9 +222,9 @@ typedef struct pnr_status {
     uint64_t source_dropped;       /* datagrams that the kernel has dropped so far */
     const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
     uint64_t slips;                /* slips so far (slip.h) */
-    const pnr_events *events;      /* the message has the counts of events; NULL: all 0 */
+    const pnr_events *events;      /* source of the counts of events; NULL: all 0 */
     pnr_device_state devices;      /* devices used and lost; empty: one device */
-    bool has_worker;               /* the engine runs in a worker; else ignore the next two */
+    bool has_worker;               /* the engine runs in a worker; else the next two are unused */
     uint64_t worker_deaths;        /* deaths of workers so far */
     bool is_degraded;              /* the engine cpu replaces the wanted engine */
 } pnr_status;

@@ -218,7 +218,7 @@ int pnr_publisher_send_cells(pnr_publisher *p, const pnr_report *report, const p
     const size_t bytes = pnr_map_bytes(info);
     pnr_buffer *buffer;
 
-    if (p->gnuradio != NULL) /* the numbers of its vectors show a refusal */
+    if (p->gnuradio != NULL) /* a gap in the numbers of the vectors shows a refusal */
         (void)pnr_gnuradio_send(p->gnuradio, report, info, cells);
     if (p->socket == NULL)
         return PNR_OK;

@@ -43,7 +43,7 @@ int pnr_publisher_send_cells(pnr_publisher *publisher, const pnr_report *report,
                              const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);
 /* Sends an event. If the socket refuses the event, subscribers see a gap in seq. The next status
- * counts the event all the same. */
+ * counts the event in both cases. */
 int pnr_publisher_send_event(pnr_publisher *publisher, const pnr_event *event);
 /* Sends the results that are kept for a pack. PNR_OK, or PNR_EAGAIN: the socket refused them. If
  * the last flush fails, the caller counts pnr_publisher_waiting() results as unsent. */

@@ -55,7 +55,7 @@ static char *flag_list(unsigned flags, char between, char *out)
 
 enum {
     TABLE_WIDTH = 80,
-    PLAIN_WIDTH = 66, /* the columns of the last two ranks end here; flags need the rest */
+    PLAIN_WIDTH = 66, /* columns of the last two ranks must end here, to leave space for flags */
     ECHO_WIDTH = 4,
     CODE_WIDTH = 4, /* smallest width */
     MOST_DECIMALS = 6

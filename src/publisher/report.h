@@ -32,8 +32,8 @@ typedef struct pnr_printer {
     bool with_truth;
     bool has_begun;
     char date[PNR_DATE_LEN]; /* UTC date in the header line; "": times are seconds since sample 0 */
-    unsigned columns;        /* columns of the table in addition to those of every table */
-    unsigned shown;          /* columns for which there is space */
+    unsigned columns;        /* bits of the optional columns of the table */
+    unsigned shown;          /* bits of the columns that are printed */
     unsigned code_width;
 } pnr_printer;
 

@@ -26,7 +26,7 @@ typedef struct pnr_recording {
     uint64_t first;      /* position of the first sample */
     uint64_t n_samples;  /* samples in the data file */
     uint64_t next;       /* position after the last sample */
-    uint64_t flushed;    /* bytes whose writing to the disk has started */
+    uint64_t flushed;    /* bytes for which a write to the disk has started */
     size_t n_captures;
     char *meta; /* metadata: the members before the captures, and the captures */
     size_t before_captures, meta_bytes, meta_room;

@@ -39,14 +39,14 @@ struct pnr_result_recorder {
     bool can_wait;
     const pnr_result_file *file;
     void *state;
-    pnr_queue *queue; /* of reports, without the unused elements of `echoes` */
+    pnr_queue *queue; /* queue of reports, without the unused elements of `echoes` */
     pthread_t thread;
     bool is_running;
     _Atomic bool ended;
     _Atomic uint64_t n_refused; /* results for which the queue had no space */
     _Atomic uint64_t n_unwritten;
 
-    /* members of the thread */
+    /* members that only the thread uses */
     pnr_error error;
     uint64_t n_recorded, n_unsynced, n_missed;
     uint64_t synced_ns;

@@ -51,7 +51,7 @@ struct pnr_sample_recorder {
     size_t sample_bytes, block_samples;
     uint64_t part_samples;  /* most samples of a recording */
     uint64_t before, after; /* samples that are recorded around an event */
-    uint64_t kept;          /* newest samples that late events may still need */
+    uint64_t kept;          /* number of the newest samples, which are kept for late events */
     pthread_t thread;
     bool is_running;
     pnr_queue *blocks;
@@ -63,12 +63,12 @@ struct pnr_sample_recorder {
     _Atomic uint64_t n_refused;   /* samples for which the queue had no space */
     _Atomic uint64_t n_unwritten; /* samples that could not be written */
 
-    /* members of the thread */
+    /* members that only the thread uses */
     pnr_recording recording;
     pnr_error error;
     event cause;          /* the event that began the present recording */
     uint64_t from, until; /* positions to record, from .. until - 1; from = until: none */
-    uint64_t done;        /* position after the last one recorded around an event */
+    uint64_t done;        /* position after the last sample recorded around an event */
     uint64_t n_recorded, n_parts;
     bool is_failing;
     uint64_t retry_ns; /* time of the next try */
@@ -76,7 +76,7 @@ struct pnr_sample_recorder {
     uint64_t n_told;   /* refused samples that have been reported */
     uint64_t told_ns;
     uint64_t stuck_at; /* value of `searched` when the queue was found full */
-    uint64_t stuck_ns; /* time at which it was first found full with this value */
+    uint64_t stuck_ns; /* time at which the queue was first full with this value */
 };
 
 /* --- names --- */

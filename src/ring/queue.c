@@ -80,9 +80,9 @@ static void sleep_on(_Atomic uint32_t *is_asleep, uint64_t patience_ns)
     (void)syscall(SYS_futex, is_asleep, FUTEX_WAIT, 1, &time, NULL, 0);
 }
 
-/* Wakes a side that sleeps. Before the call, the caller stores the condition of the sleeper and
- * makes a full fence. The sleeper sets *is_asleep, makes a full fence, and checks its condition. So
- * either the sleeper sees the store of the caller, or this function sees *is_asleep. */
+/* Wakes a side that sleeps. Before the call, the caller stores the value that the sleeper waits
+ * for, and makes a full fence. The sleeper sets *is_asleep, makes a full fence, and reads this
+ * value. So either the sleeper sees the store of the caller, or this function sees *is_asleep. */
 static void wake_sleeper(_Atomic uint32_t *is_asleep)
 {
     if (atomic_load_explicit(is_asleep, memory_order_relaxed) != 0 &&
@@ -148,12 +148,12 @@ void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns)
     const uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
     const uint64_t to_end = queue->capacity - head % queue->capacity;
     const uint64_t record = HEAD + round_up(bytes), half = queue->capacity / 2;
-    const uint64_t whole = to_end < record ? to_end + record : record; /* with a gap */
+    const uint64_t whole = to_end < record ? to_end + record : record; /* with the gap before it */
     const uint64_t needed = whole < queue->capacity ? whole : queue->capacity;
     const uint64_t end = head + (needed > half ? needed : half);
 
     if (end <= queue->capacity)
-        return; /* enough is free for any tail */
+        return; /* there is enough space for any value of tail */
     atomic_store(&queue->wanted, end - queue->capacity);
     atomic_store(&queue->writer_sleeps, 1);
     atomic_thread_fence(memory_order_seq_cst);

@@ -33,7 +33,7 @@ typedef struct pnr_ring_shape {
     uint64_t end;
     size_t zero_byte;   /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
     size_t depth;       /* most views lent at one time */
-    pnr_events *events; /* for an event at the begin and at the end of each loss; may be NULL */
+    pnr_events *events; /* receives an event at the begin and the end of each loss; may be NULL */
 } pnr_ring_shape;
 
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);
@@ -61,10 +61,10 @@ void pnr_ring_end(pnr_ring *ring);
 /* --- the processing thread --- */
 
 /* Lends the next view: 1 .. max_dwells whole dwells, in order, and n_behind samples. Lost samples
- * are zeroed. A lost sample counts in the window that contains it in its first N samples. If every
- * window of a dwell has lost more than half of its samples, the dwell is refused and never shown.
- * The number of dwells in a view depends on timing, but the dwells that are shown do not. Returns
- * PNR_OK; PNR_EAGAIN: no dwell is ready; PNR_EEND: there are no further dwells. */
+ * are zeroed. A lost sample counts only in the window that has it among its first N samples. If
+ * every window of a dwell has lost more than half of its samples, the dwell is refused and never
+ * shown. The number of dwells in a view depends on timing, but the dwells that are shown do not.
+ * Returns PNR_OK; PNR_EAGAIN: no dwell is ready; PNR_EEND: there are no further dwells. */
 int pnr_ring_acquire(pnr_ring *ring, size_t max_dwells, pnr_windows *out);
 /* Releases the memory of the oldest view. */
 void pnr_ring_release(pnr_ring *ring);

@@ -28,7 +28,7 @@ int pnr_ring_sleep(pnr_ring *ring, pnr_ring_sleeper *sleeper,
     int timed_out = 0;
 
     pthread_mutex_lock(&sleeper->lock);
-    atomic_store(&sleeper->is_asleep, true); /* set before the check */
+    atomic_store(&sleeper->is_asleep, true); /* set before the check, or a wake is lost */
     while (!is_ready(ring) && !timed_out)
         timed_out = pthread_cond_timedwait(&sleeper->changed, &sleeper->lock, &time);
     atomic_store(&sleeper->is_asleep, false);

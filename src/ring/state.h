@@ -45,7 +45,7 @@ typedef struct pnr_ring_sleeper {
     _Atomic bool is_asleep;
 } pnr_ring_sleeper;
 
-/* The memory for dwells of another length. first_window is the first sample of any window. */
+/* The memory for dwells of another length. shape.first_window: the first sample of any window. */
 struct pnr_ring_division {
     pnr_ring_shape shape;
     size_t n_windows;
@@ -88,7 +88,7 @@ struct pnr_ring {
     uint64_t passed;         /* end of the positions with marks that the reader has read */
     uint64_t shown;          /* end of the samples that the previous peek showed */
     uint32_t *lost;          /* [n_windows] lost positions between `next` and `passed`, by window */
-    pnr_ring_losses *losses; /* [n_windows] the same by reason; not yet in the account or a view */
+    pnr_ring_losses *losses; /* [n_windows] these losses by reason; not accounted for yet */
     size_t n_runs;
     uint64_t ready_ns; /* time of the mark that contains the position before `passed` */
     uint64_t lost_before;

@@ -11,7 +11,7 @@
 
 enum { MAX_ROWS = 1 << 20 };
 
-static const double edge_rows = 1e-6; /* rows; a frequency so near to a row counts as the row */
+static const double edge_rows = 1e-6; /* rows; a frequency nearer than this to a row is that row */
 /* samples; largest difference of range walk between two rows of a hypothesis */
 static const double walk_samples = 0.5;
 static const double most_stretch = 0.1; /* engines refuse a stretch of at least this size */

@@ -254,7 +254,7 @@ static int derive_scales(const pnr_config *config, pnr_radar *out, pnr_error *er
     return PNR_OK;
 }
 
-/* Rounds a lag that is within edge_samples of a whole sample. */
+/* Rounds a lag to a whole sample if it is within edge_samples of it. */
 static double snap_lag(double lag)
 {
     double whole = round(lag);

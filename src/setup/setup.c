@@ -191,7 +191,7 @@ static bool has_word(const char *name, const char *word, size_t length)
     return false;
 }
 
-/* Labels each code. The label consists of the words of its name that other codes lack. */
+/* Labels each code. The label consists of the words of its name that are not in all names. */
 static void label_codes(pnr_setup *setup)
 {
     char common[sizeof setup->codes[0].code->name] = "";
@@ -589,8 +589,9 @@ size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
         return config->ring.bytes / pnr_plan_sample_bytes(plan);
     if (config->ring.seconds > 0)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz));
-    /* The ring has space for one more submit, which the source fills. Published maps make submits
-     * smaller, but not the ring, because the ring bridges pauses of the system. */
+    /* The ring has space for the submits in flight and one more, which the source fills.
+     * Published maps make submits smaller, but not the ring, because the ring bridges pauses of
+     * the system. */
     return (n_devices(setup) * config->engine.depth + 1) * batch_of(config, plan) *
                pnr_plan_dwell_samples(plan) +
            pnr_plan_view_samples(plan, 0);

@@ -52,7 +52,7 @@ typedef struct pnr_setup {
     double *taper;                    /* [plan.n_periods] weights; NULL: no taper */
     double *cfar_factor;              /* [n_looks][training + 1][training + 1]; NULL: no CFAR */
     pnr_least_squares *least_squares; /* NULL: the filter is matched */
-    pnr_devices devices;              /* engine.device; the pipeline counts `all` */
+    pnr_devices devices;              /* engine.device; the pipeline replaces an empty list */
     pnr_plan plan;
 } pnr_setup;
 
