@@ -131,8 +131,8 @@ static void print_report(printing *to, const pnr_report *report)
 /* All outputs of results except the publisher. */
 typedef struct outputs {
     printing printing;
-    pnr_picture *picture; /* NULL: none */
-    pnr_cell_file *cells; /* NULL: none */
+    pnr_picture *picture; /* NULL: no picture */
+    pnr_cell_file *cells; /* NULL: no array */
     const char *end;      /* file of --end; NULL: none */
     int cells_code;       /* code of the first failed write to `cells` */
     pnr_error cells_error;

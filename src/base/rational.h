@@ -20,7 +20,7 @@ int pnr_rational_parse(const char *text, pnr_rational *out);
  * was read from a text of at most 15 digits, *out is exactly the number in the text. Returns
  * PNR_OK, or an error of pnr_rational_parse. */
 int pnr_rational_from_double(double value, pnr_rational *out);
-double pnr_rational_double(pnr_rational r); /* 0 for {0, 0} */
+double pnr_rational_double(pnr_rational r); /* returns 0 for {0, 0} */
 
 /* Compute the exact product a * b and the exact quotient a / b. Return PNR_OK, or PNR_EDATA: the
  * result does not exist or does not fit 64 bits. After an error *out is unchanged. */

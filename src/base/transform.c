@@ -535,9 +535,8 @@ static int transform_any(double complex *data, size_t n, bool is_inverse)
 
 double pnr_transform_bytes(size_t n)
 {
-    const double values =
-        (double)n + (columns_of(n) > 0 ? 0 : 3 * (double)convolution_length(n)); /* plus a, b and
-                                                                                  * between */
+    /* A convolution also needs the arrays a, b and between. */
+    const double values = (double)n + (columns_of(n) > 0 ? 0 : 3 * (double)convolution_length(n));
 
     return values * sizeof(double complex);
 }

@@ -49,7 +49,7 @@ typedef struct cell {
     uint32_t n_sum; /* powers in the sum; 0: `power` is the greatest power */
 } cell;
 
-/* The data of one run. A new run replaces it as a whole. */
+/* The data of one run. A new run replaces all of them. */
 typedef struct picture_run {
     char before[17]; /* name of the previous run */
     pnr_report head; /* the first report of the run */

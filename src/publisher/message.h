@@ -103,7 +103,7 @@ typedef struct pnr_profile_info {
     double delay_s;           /* delay of first_cell */
     double step_s;            /* delay from one cell to the next */
     double metres_per_second; /* range for a delay of 1 s */
-    uint64_t dwell_samples;   /* from the first sample of a dwell to that of the next one */
+    uint64_t dwell_samples;   /* samples from the beginning of a dwell to the next one */
     char code[96];            /* name of the code; "": several codes, or not known */
     double floor, threshold;  /* powers: the mean of the noise, and the smallest power of an echo;
                                * NAN: not known */
