@@ -50,12 +50,12 @@ peak() {
     "$python" "$work/peak.py" "$work/peak" "$@"
 }
 
-# published ENGINE PROFILE: peak memory in $kib of a run; a slow subscriber listens with a picture
+# published ENGINE PROFILE: peak memory in $kib of a run; each thread of the engine needs a little more; a slow subscriber listens with a picture
 published() {
     PATH=$work/stub:$PATH PNR_LOG=info "$bin/pnradar-listen" -c "$work/radar.conf" --timeout 60 \
         --plot "$work/stub.png" >"$work/out" 2>"$work/err" </dev/null &
     listener=$!
-    peak "$pnradar" -c "$work/radar.conf" -s engine.name="$1" -s publisher.wait_s=30 -s publisher.profile="$2" \
+    peak "$pnradar" -c "$work/radar.conf" -s engine.name="$1" -s engine.threads=2 -s publisher.wait_s=30 -s publisher.profile="$2" \
         --quiet "$work/echo.ci16" 2>"$work/publisher"
     got=$?
     wait $listener || got=1
