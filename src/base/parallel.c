@@ -46,13 +46,17 @@ bool pnr_parallel_is_stopped(void)
     return stop_flag != NULL && __atomic_load_n(stop_flag, __ATOMIC_RELAXED) != 0;
 }
 
-size_t pnr_parallel_threads(size_t n_tasks)
+size_t pnr_parallel_processors(void)
 {
     cpu_set_t allowed;
-    size_t n = 1;
 
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        n = (size_t)CPU_COUNT(&allowed);
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? (size_t)CPU_COUNT(&allowed) : 1;
+}
+
+size_t pnr_parallel_threads(size_t n_tasks)
+{
+    size_t n = pnr_parallel_processors();
+
     n = n < MOST_THREADS ? n : MOST_THREADS;
     return n_tasks < n ? n_tasks : n;
 }

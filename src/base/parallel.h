@@ -10,6 +10,9 @@
  * after the other. */
 typedef void pnr_parallel_work(void *context, size_t task, size_t thread);
 
+/* Returns the number of processors that this thread may use: 1 or more, fewer than the machine has
+ * below taskset, in a container, or in a job of Slurm. */
+size_t pnr_parallel_processors(void);
 /* Returns the number of threads for n_tasks tasks. It is at most the number of processors that this
  * thread may use, and at most 16. */
 size_t pnr_parallel_threads(size_t n_tasks);

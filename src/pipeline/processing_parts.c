@@ -5,11 +5,10 @@
 
 #include "base/available.h"
 #include "base/log.h"
+#include "base/parallel.h"
 #include "detector/sign.h"
 #include "engine/plan.h"
 #include "pipeline/publishing.h"
-
-#include <unistd.h>
 
 /* The most detection threads that the program starts unless the user asks for more. */
 enum { MAX_DETECTION_THREADS = 16 };
@@ -58,10 +57,9 @@ static size_t ahead_samples(const pnr_processing *p)
 
 static int open_detector(pnr_processing *p, pnr_error *error)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const size_t wanted = p->config->detector.threads;
     int code = pnr_detector_create(p->config, p->setup, &p->detector, error);
-    size_t n = wanted > 0 ? wanted : cores > 0 ? (size_t)cores : 1;
+    size_t n = wanted > 0 ? wanted : pnr_parallel_processors();
 
     if (code != PNR_OK)
         return code;

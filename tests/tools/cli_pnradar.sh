@@ -182,6 +182,9 @@ report $? "alone and with -h: the help; with -V: the version"
 status 0 --list-engines && grep -q '^reference *works' "$work/out" &&
     grep -q '^reference *would take *method sum: ' "$work/out"
 report $? "the engines are listed, with what they would do"
+taskset -c "$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')" "$pnradar" --list-engines >"$work/out" 2>/dev/null &&
+    grep -q '^cpu *works.*, 1 core$' "$work/out"
+report $? "the processors that taskset allows are used, not those of the machine"
 "$pnradar" -c "$work/radar.conf" --print-config >"$work/a.conf" &&
     "$pnradar" -c /dev/stdin --print-config <"$work/a.conf" >"$work/b.conf" &&
     cmp -s "$work/a.conf" "$work/b.conf" &&

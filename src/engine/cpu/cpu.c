@@ -4,6 +4,7 @@
 #include "engine/engine.h"
 
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "engine/cpu/fused.h"
 #include "engine/cpu/team.h"
 #include "engine/plan.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct pnr_engine {
     pnr_plan *plan;
@@ -24,15 +24,18 @@ struct pnr_engine {
 static int probe(size_t device, char *text, size_t text_size)
 {
     (void)device;
-    snprintf(text, text_size, "%s, %ld cores", fftwf_version, sysconf(_SC_NPROCESSORS_ONLN));
+    const size_t n = pnr_parallel_processors();
+
+    snprintf(text, text_size, "%s, %zu core%s", fftwf_version, n, n == 1 ? "" : "s");
     return PNR_OK;
 }
 
 /* With plan.measure only one thread works, so that the total time is the sum of the stages. */
 static size_t threads_of(const pnr_plan *plan)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t wanted = plan->measure ? 1 : plan->threads > 0 ? plan->threads : (size_t)cores;
+    const size_t wanted = plan->measure       ? 1
+                          : plan->threads > 0 ? plan->threads
+                                              : pnr_parallel_processors();
 
     return wanted < 1 ? 1 : wanted > PNR_CPU_MAX_THREADS ? PNR_CPU_MAX_THREADS : wanted;
 }
