@@ -35,7 +35,7 @@ HAVE_CUDA := $(if $(filter release,$(VARIANT)),$(if $(NVCC),yes))
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
         -Wcast-qual -Wwrite-strings -Wvla -Wformat=2
-PKGS := libzmq jansson sndfile
+PKGS := libzmq libsodium jansson sndfile
 CPPFLAGS += -Isrc -I. -D_GNU_SOURCE -DPNR_VERSION='"$(VERSION)"' \
             -DPNR_MODULE_DIR='"$(LIBDIR)/pnradar"' $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 # A complex product is four multiplications and two additions. clang 14 does not know the option.

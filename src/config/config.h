@@ -47,6 +47,7 @@ typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
 typedef enum { PNR_UDP_SAMPLES, PNR_UDP_PACKETS } pnr_udp_count;
 typedef enum { PNR_VRT_BY_TIME, PNR_VRT_BY_COUNT } pnr_vrt_place;
+typedef enum { PNR_SHA512_CHECK, PNR_SHA512_IGNORE } pnr_sha512_use;
 typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
 typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
 typedef enum { PNR_CORRELATION_CIRCULAR, PNR_CORRELATION_LINEAR } pnr_correlation_kind;
@@ -143,6 +144,7 @@ typedef struct pnr_config {
         char start_time[PNR_TEXT_LEN];  /* UTC of sample 0; "": not known */
         int pace;                       /* pnr_pace */
         char recording[PNR_TEXT_LEN];   /* recording of a SigMF collection; "": the only one */
+        int sha512;                     /* pnr_sha512_use: what a hash of SigMF is for */
         bool follow;                    /* wait for more files at the end of a recording */
         size_t chunk;                   /* samples per read; 0: chosen by the program */
         size_t first_sample, n_samples; /* the part of a recording in which dwells begin; n_samples

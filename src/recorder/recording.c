@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sodium/utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,17 +137,22 @@ static void add_capture(pnr_recording *r, uint64_t position, int64_t start_utc_n
     r->n_captures++;
 }
 
-/* Replaces the file of metadata by the metadata in memory. lasting: waits until the file is on the
+/* Replaces the file of metadata by the metadata in memory. hash: a member to insert, or "".
+ * lasting: waits until the file is on the
  * disk. */
-static int write_meta(const pnr_recording *r, bool lasting, pnr_error *error)
+static int write_meta(const pnr_recording *r, const char *hash, bool lasting, pnr_error *error)
 {
+    const size_t before = r->before_captures;
     char path[PATH_MAX];
     pnr_new_file file;
     int code = pnr_new_file_create(key, path_of(r->path, PARTIAL_META, path), mark, &file, error);
 
     if (code != PNR_OK)
         return code;
-    if ((code = pnr_new_file_write(&file, r->meta, r->meta_bytes, error)) == PNR_OK &&
+    if ((code = pnr_new_file_write(&file, r->meta, before, error)) == PNR_OK &&
+        (code = pnr_new_file_write(&file, hash, strlen(hash), error)) == PNR_OK &&
+        (code = pnr_new_file_write(&file, r->meta + before, r->meta_bytes - before, error)) ==
+            PNR_OK &&
         (code = pnr_new_file_write(&file, end_of_meta, strlen(end_of_meta), error)) == PNR_OK)
         return pnr_new_file_finish(&file, lasting, error);
     pnr_new_file_discard(&file);
@@ -165,7 +171,7 @@ static int begin_capture(pnr_recording *r, uint64_t position, int64_t start_utc_
         return pnr_error_set(error, PNR_EDATA, "%s %.300s: it has %d captures, the most", key,
                              r->path, PNR_RECORDING_CAPTURES);
     add_capture(r, position, start_utc_ns);
-    if ((code = write_meta(r, false, error)) == PNR_OK)
+    if ((code = write_meta(r, "", false, error)) == PNR_OK)
         return PNR_OK;
     r->meta_bytes = meta_bytes;
     r->n_captures--;
@@ -247,6 +253,8 @@ int pnr_recording_open(pnr_recording *r, const char *path, uint64_t first, pnr_e
     r->n_samples = r->flushed = 0;
     r->n_captures = 0;
     r->meta_bytes = r->before_captures;
+    r->is_hashed = true;
+    crypto_hash_sha512_init(&r->hash);
     return PNR_OK;
 }
 
@@ -282,7 +290,8 @@ static size_t write_samples(pnr_recording *r, const char *samples, size_t n_samp
     if (done % r->sample_bytes != 0) { /* removes a part of a sample */
         const int number = errno;
 
-        (void)!ftruncate(r->fd, at + (off_t)(done / r->sample_bytes * r->sample_bytes));
+        if (ftruncate(r->fd, at + (off_t)(done / r->sample_bytes * r->sample_bytes)) != 0)
+            r->is_hashed = false;
         errno = number;
     }
     return done / r->sample_bytes;
@@ -300,6 +309,8 @@ int pnr_recording_append(pnr_recording *r, uint64_t position, int64_t start_utc_
     if (begins && (code = begin_capture(r, position, start_utc_ns, error)) != PNR_OK)
         return code;
     *n_written = write_samples(r, samples, n_samples);
+    if (r->is_hashed)
+        crypto_hash_sha512_update(&r->hash, samples, *n_written * r->sample_bytes);
     if (*n_written > 0) {
         r->n_samples += *n_written;
         r->next = position + *n_written;
@@ -337,6 +348,28 @@ static int rename_files(const pnr_recording *r, pnr_error *error)
     return is_linked && unlink(partial) != 0 ? explain(partial, error) : PNR_OK;
 }
 
+void pnr_recording_skip_hash(pnr_recording *r)
+{
+    r->is_hashed = false;
+}
+
+/* Writes the metadata with the hash of the data. On a full disk those that are there stay valid. */
+static void write_last_meta(pnr_recording *r)
+{
+    unsigned char digest[crypto_hash_sha512_BYTES];
+    char digits[2 * sizeof digest + 1], member[sizeof digits + 32];
+    pnr_text t;
+
+    pnr_text_begin(&t, member, sizeof member);
+    if (r->is_hashed) {
+        crypto_hash_sha512_final(&r->hash, digest);
+        add_member(&t, "core:sha512");
+        pnr_text_string(&t, sodium_bin2hex(digits, sizeof digits, digest, sizeof digest));
+    }
+    member[pnr_text_end(&t)] = '\0';
+    (void)write_meta(r, member, true, NULL);
+}
+
 int pnr_recording_finish(pnr_recording *r, pnr_error *error)
 {
     char name[PATH_MAX];
@@ -350,7 +383,7 @@ int pnr_recording_finish(pnr_recording *r, pnr_error *error)
     } else if (fdatasync(r->fd) != 0) {
         code = explain(path_of(r->path, PARTIAL_DATA, name), error);
     } else {
-        (void)write_meta(r, true, NULL); /* on a full disk the older metadata stay valid */
+        write_last_meta(r);
         code = rename_files(r, error);
     }
     if (close(r->fd) != 0 && code == PNR_OK)

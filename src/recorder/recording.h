@@ -9,6 +9,7 @@
 #include "setup/setup.h"
 
 #include <limits.h>
+#include <sodium/crypto_hash_sha512.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,8 @@ typedef struct pnr_recording {
     size_t n_captures;
     char *meta; /* metadata: the members before the captures, and the captures */
     size_t before_captures, meta_bytes, meta_room;
+    bool is_hashed; /* all samples so far are in `hash` */
+    crypto_hash_sha512_state hash;
 } pnr_recording;
 
 /* Prepares recordings: type, channels and rate of the samples, the codes and the tune. Allocates
@@ -56,9 +59,11 @@ int pnr_recording_append(pnr_recording *recording, uint64_t position, int64_t st
 /* Adds the event that began the recording, and its position, to the metadata. Call it after open,
  * before the first append. */
 void pnr_recording_label(pnr_recording *recording, const char *event, uint64_t position);
-/* Renames both files to their final names when they are on the disk. Removes an empty recording.
- * Closes the recording in every case. Returns PNR_OK, or PNR_EIO: the files keep their temporary
- * names. */
+/* Leaves the hash out of this recording, which saves most of the time of an append. */
+void pnr_recording_skip_hash(pnr_recording *recording);
+/* Adds the hash of the data to the metadata, and renames both files to their final names when they
+ * are on the disk. Removes an empty recording. Closes the recording in every case. Returns PNR_OK,
+ * or PNR_EIO: the files keep their temporary names. */
 int pnr_recording_finish(pnr_recording *recording, pnr_error *error);
 
 /* Checks that PATH does not exist and can be created. Returns a code of pnr_recording_open. */

@@ -52,6 +52,7 @@ struct pnr_sample_recorder {
     uint64_t part_samples;  /* most samples of a recording */
     uint64_t before, after; /* samples that are recorded around an event */
     uint64_t kept;          /* number of the newest samples, which are kept for late events */
+    double late;            /* fill of the queue from which on a recording gets no hash */
     pthread_t thread;
     bool is_running;
     pnr_queue *blocks;
@@ -176,7 +177,9 @@ static void record_samples(pnr_sample_recorder *r, const block *b, size_t skip, 
 {
     const uint64_t position = b->first + skip;
     const char *samples = (const char *)(b + 1) + skip * r->sample_bytes;
+    const bool is_late = !r->can_wait && pnr_queue_fill(r->blocks) > r->late;
     size_t n_written = 0;
+    int code;
 
     if (r->is_failing && pnr_clock_ns() < r->retry_ns) {
         miss(r, n_samples);
@@ -185,12 +188,13 @@ static void record_samples(pnr_sample_recorder *r, const block *b, size_t skip, 
     if (r->is_folder && (r->recording.n_samples + n_samples > r->part_samples ||
                          r->recording.n_captures == PNR_RECORDING_CAPTURES))
         close_part(r);
-    if ((r->recording.fd >= 0 || open_part(r, position, b->start_utc_ns) == PNR_OK) &&
-        pnr_recording_append(&r->recording, position, b->start_utc_ns, samples, n_samples,
-                             &n_written, &r->error) == PNR_OK)
-        end_failure(r, position);
-    else
-        begin_failure(r, position);
+    code = r->recording.fd >= 0 ? PNR_OK : open_part(r, position, b->start_utc_ns);
+    if (is_late)
+        pnr_recording_skip_hash(&r->recording);
+    if (code == PNR_OK)
+        code = pnr_recording_append(&r->recording, position, b->start_utc_ns, samples, n_samples,
+                                    &n_written, &r->error);
+    (code == PNR_OK ? end_failure : begin_failure)(r, position);
     r->n_recorded += n_written;
     if (n_written < n_samples)
         miss(r, n_samples - n_written);
@@ -414,7 +418,8 @@ static size_t measure(pnr_sample_recorder *r, const pnr_setup *setup)
     r->before = samples_of(r, pre_s);
     r->after = samples_of(r, config->recorder.post_trigger_s);
     r->kept = samples_of(r, pre_s + buffer_s / 2); /* an event may be reported with this delay */
-    bytes += 0.01 * bytes + 2 * BLOCK_BYTES;       /* the heads of the blocks */
+    r->late = 1 - buffer_s / (pre_s + buffer_s) / 4;
+    bytes += 0.01 * bytes + 2 * BLOCK_BYTES; /* the heads of the blocks */
     return bytes < MIN_QUEUE_BYTES ? MIN_QUEUE_BYTES : (size_t)fmin(bytes, 0x1p62);
 }
 

@@ -69,6 +69,14 @@ pnr_queue *pnr_queue_create(size_t capacity, size_t most_bytes)
     return pnr_queue_init(memory, capacity, most_bytes);
 }
 
+double pnr_queue_fill(const pnr_queue *queue)
+{
+    const uint64_t tail = atomic_load_explicit(&queue->tail, memory_order_relaxed);
+    const uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
+
+    return head > tail ? (double)(head - tail) / (double)queue->capacity : 0;
+}
+
 /* --- sleep --- */
 
 /* Sleeps while *is_asleep is 1, at most patience_ns. */

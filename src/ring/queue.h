@@ -22,6 +22,9 @@ pnr_queue *pnr_queue_init(void *memory, size_t capacity, size_t most_bytes);
  * frees the queue with free(). NULL: out of memory. */
 pnr_queue *pnr_queue_create(size_t capacity, size_t most_bytes);
 
+/* Returns the share of the memory that records take, 0 to 1. Either side may call it. */
+double pnr_queue_fill(const pnr_queue *queue);
+
 /* --- the writer --- */
 
 /* Returns memory, aligned to 16 bytes, for a record of at most `bytes` bytes; `bytes` <=

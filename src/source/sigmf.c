@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads SigMF recordings: metadata and data in two files, or both in a tar archive. */
+#include "source/file_hash.h"
 #include "source/kind.h"
 #include "source/reader.h"
 #include "source/sigmf_meta.h"
 #include "source/tar.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -20,6 +22,8 @@
 static const char *const meta_end = ".sigmf-meta", *const data_end = ".sigmf-data",
                          *const archive_end = ".sigmf", *const collection_end = ".sigmf-collection";
 
+static const uint64_t patience_ns = 50 * 1000 * 1000, tell_after_ns = PNR_NS_PER_S;
+
 /* A part of an open file. */
 typedef struct part {
     int fd; /* -1: none */
@@ -32,6 +36,10 @@ typedef struct sigmf {
     part meta_part, data;
     bool is_archive; /* both parts use the file descriptor of the input */
     pnr_sigmf_meta meta;
+    char meta_hash[PNR_SIGMF_HASH_LEN]; /* hash of the metadata in a collection; "": none */
+    pnr_file_hash *hash; /* hash of the data; NULL: none is stated, or it is already compared */
+    uint64_t waited_ns;  /* time when all samples were read before the hash was ready; 0: not yet */
+    bool is_told;        /* the log says that the hash is waited for */
     size_t sample_bytes; /* bytes of a sample of all channels */
     uint64_t n_samples;  /* number of samples in the data file */
     uint64_t at;         /* index of the next sample in the data file */
@@ -93,6 +101,19 @@ static int read_text(const sigmf *s, const part *from, char **text, pnr_error *e
     return PNR_OK;
 }
 
+static int check_meta_hash(const sigmf *s, const char *text, size_t n_bytes, pnr_error *error)
+{
+    char found[PNR_HASH_LEN];
+
+    if (s->meta_hash[0] == '\0' ||
+        strcasecmp(s->meta_hash, pnr_hash_bytes(text, n_bytes, found)) == 0)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_EDATA,
+                         "%.200s: its hash is %.16s..., and the collection states %.16s...: it was "
+                         "changed since; name the recording itself, or set source.sha512 = ignore",
+                         s->name, found, s->meta_hash);
+}
+
 static int read_meta(sigmf *s, pnr_error *error)
 {
     const part *from = &s->meta_part;
@@ -100,6 +121,8 @@ static int read_meta(sigmf *s, pnr_error *error)
     char *text;
     int code = read_text(s, from, &text, error);
 
+    if (code == PNR_OK)
+        code = check_meta_hash(s, text, (size_t)from->n_bytes, error);
     if (code == PNR_OK &&
         (code = pnr_sigmf_meta_read(text, (size_t)from->n_bytes, &s->meta, &inner)) != PNR_OK)
         pnr_error_set(error, code, "%.200s: %s", s->name, inner.text);
@@ -108,7 +131,7 @@ static int read_meta(sigmf *s, pnr_error *error)
 }
 
 /* Replaces the name of a collection by the path of the metadata of one of its recordings. */
-static int find_in_collection(sigmf *s, const pnr_source_input *input, const char *wanted,
+static int find_in_collection(sigmf *s, const pnr_source_input *input, const pnr_config *config,
                               pnr_error *error)
 {
     const part whole = {input->fd, 0, input->n_bytes};
@@ -118,8 +141,9 @@ static int find_in_collection(sigmf *s, const pnr_source_input *input, const cha
     char *text;
     int code = read_text(s, &whole, &text, error);
 
-    if (code == PNR_OK && (code = pnr_sigmf_collection_find(text, (size_t)whole.n_bytes, wanted,
-                                                            name, &inner)) != PNR_OK)
+    if (code == PNR_OK &&
+        (code = pnr_sigmf_collection_find(text, (size_t)whole.n_bytes, config->source.recording,
+                                          name, s->meta_hash, &inner)) != PNR_OK)
         pnr_error_set(error, code, "%.150s: %s", s->name, inner.text);
     free(text);
     if (code != PNR_OK)
@@ -132,6 +156,8 @@ static int find_in_collection(sigmf *s, const pnr_source_input *input, const cha
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a SigMF source");
     }
     s->name = s->named;
+    if (config->source.sha512 == PNR_SHA512_IGNORE)
+        s->meta_hash[0] = '\0';
     return PNR_OK;
 }
 
@@ -301,16 +327,85 @@ static int sigmf_describe(pnr_source_input *input, const pnr_config *config, pnr
     s->name = input->name;
     s->meta_part.fd = s->data.fd = -1;
     if (has_end(s->name, collection_end) &&
-        (code = find_in_collection(s, input, config->source.recording, error)) != PNR_OK)
+        (code = find_in_collection(s, input, config, error)) != PNR_OK)
         return code;
     code = has_end(s->name, archive_end) ? open_archive(s, input, error) : open_files(s, error);
     if (code != PNR_OK || (code = fill_info(s, config, info, error)) != PNR_OK)
         return code;
+    if (config->source.sha512 == PNR_SHA512_IGNORE)
+        s->meta.sha512[0] = '\0';
+    if (s->meta.sha512[0] != '\0' && !pnr_hash_is(s->meta.sha512))
+        return pnr_error_set(
+            error, PNR_EDATA,
+            "%.200s: core:sha512 is %.40s, not 128 hexadecimal digits: mend it, or "
+            "set source.sha512 = ignore",
+            s->name, s->meta.sha512);
     if (pnr_reader_create(0, &s->reader) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a SigMF source");
     info->read_bytes = pnr_reader_best_bytes(s->reader);
     s->at_byte = s->data.first_byte;
     return PNR_OK;
+}
+
+/* Begins to hash the data, long before the last sample is read. */
+static int sigmf_open(void *state, pnr_error *error)
+{
+    sigmf *s = state;
+
+    if (s->meta.sha512[0] == '\0' ||
+        pnr_file_hash_create(s->data.fd, s->data.first_byte, s->data.n_bytes, &s->hash) == PNR_OK)
+        return PNR_OK;
+    return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a SigMF source");
+}
+
+static void stop_hash(sigmf *s)
+{
+    pnr_file_hash_destroy(s->hash);
+    s->hash = NULL;
+}
+
+/* Tells once what is waited for after the last sample. */
+static void tell_wait(sigmf *s)
+{
+    const uint64_t now = pnr_clock_ns();
+
+    if (s->waited_ns == 0)
+        s->waited_ns = now;
+    if (s->is_told || now - s->waited_ns < tell_after_ns || !pnr_log_is_ready())
+        return;
+    s->is_told = true;
+    pnr_log(PNR_LOG_INFO,
+            "source: all samples are read; core:sha512 is compared with %.1f of %.1f GB; "
+            "source.sha512 = ignore leaves that out",
+            (double)pnr_file_hash_done(s->hash) * 1e-9, (double)s->data.n_bytes * 1e-9);
+}
+
+/* Compares the data with their hash after the last sample. PNR_EAGAIN: the hash is not ready;
+ * PNR_EEND: the data match, or are not compared; PNR_EDATA, PNR_EIO. */
+static int compare_hash(sigmf *s, pnr_error *error)
+{
+    char found[PNR_HASH_LEN];
+    const int code = s->hash != NULL ? pnr_file_hash_wait(s->hash, patience_ns, found) : PNR_EEND;
+
+    if (code == PNR_EEND)
+        return PNR_EEND;
+    if (code == PNR_EAGAIN) {
+        tell_wait(s);
+        return PNR_EAGAIN;
+    }
+    stop_hash(s);
+    if (code != PNR_OK)
+        return pnr_error_set(error, code,
+                             "%.200s: the data could not be read again for core:sha512", s->name);
+    if (strcasecmp(found, s->meta.sha512) != 0)
+        return pnr_error_set(
+            error, PNR_EDATA,
+            "%.200s: the data were changed or damaged: their hash is %.16s..., and "
+            "core:sha512 is %.16s...",
+            s->name, found, s->meta.sha512);
+    if (pnr_log_is_ready())
+        pnr_log(PNR_LOG_INFO, "source: the data match core:sha512");
+    return PNR_EEND;
 }
 
 /* Skips the headers of the captures that begin at the next sample. Returns the number of positions
@@ -344,6 +439,7 @@ static int sigmf_seek(void *state, uint64_t position, pnr_error *error)
     sigmf *s = state;
 
     (void)error;
+    stop_hash(s); /* it is of the whole recording */
     while (position > 0) {
         const uint64_t gap = enter_captures(s);
 
@@ -373,7 +469,7 @@ static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_bl
         return PNR_OK;
     }
     if (s->at == s->n_samples)
-        return PNR_EEND;
+        return compare_hash(s, error);
 
     const uint64_t end = end_of_capture(s);
     const uint64_t n = end - s->at < max_samples ? end - s->at : max_samples;
@@ -391,6 +487,7 @@ static int sigmf_read(void *state, void *data, size_t max_samples, pnr_source_bl
         const uint64_t n_read = s->at;
 
         s->at = s->n_samples;
+        stop_hash(s);
         return got < 0 ? pnr_error_set(error, PNR_EIO, "%s: after %" PRIu64 " samples: %s", s->name,
                                        n_read, strerror((int)-got))
                        : pnr_error_set(error, PNR_EDATA,
@@ -408,6 +505,10 @@ static void sigmf_close(void *state)
 {
     sigmf *s = state;
 
+    if (s->hash != NULL && s->at > 0)
+        pnr_log(PNR_LOG_INFO, "source: the recording was not read to its end: core:sha512 is not "
+                              "compared");
+    stop_hash(s);
     if (!s->is_archive && s->meta_part.fd >= 0)
         close(s->meta_part.fd);
     if (!s->is_archive && s->data.fd >= 0)
@@ -421,6 +522,7 @@ static void sigmf_close(void *state)
 const pnr_source_kind pnr_source_sigmf = {.title = "a SigMF recording",
                                           .is_for = is_sigmf,
                                           .describe = sigmf_describe,
+                                          .open = sigmf_open,
                                           .seek = sigmf_seek,
                                           .read = sigmf_read,
                                           .close = sigmf_close};

@@ -102,6 +102,18 @@ static int read_rate(const json_t *global, pnr_rational *out, pnr_error *error)
     return PNR_OK;
 }
 
+static int read_hash(const json_t *global, pnr_sigmf_meta *out, pnr_error *error)
+{
+    const json_t *value = json_object_get(global, "core:sha512");
+
+    if (value == NULL)
+        return PNR_OK;
+    if (!json_is_string(value))
+        return refuse_member(error, "core:sha512", value, "a hash");
+    snprintf(out->sha512, sizeof out->sha512, "%s", json_string_value(value));
+    return PNR_OK;
+}
+
 /* True if `name` is a file in the same folder, without a path. */
 static bool is_plain_name(const char *name)
 {
@@ -139,6 +151,7 @@ static int read_global(const json_t *global, pnr_sigmf_meta *out, uint64_t *offs
     if ((code = read_datatype(global, out, error)) != PNR_OK ||
         (code = read_rate(global, &out->rate_hz, error)) != PNR_OK ||
         (code = read_dataset(global, out, error)) != PNR_OK ||
+        (code = read_hash(global, out, error)) != PNR_OK ||
         (code = read_count(global, "core:num_channels", PNR_SIGMF_MAX_CHANNELS, &n_channels,
                            error)) != PNR_OK ||
         (code = read_count(global, "core:trailing_bytes", INT64_MAX, &out->trailing_bytes,
@@ -289,18 +302,16 @@ int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pn
     return code;
 }
 
-/* Returns the name of a stream, which is an object of name and hash, or a pair as in SigMF 1.0.
- * NULL: the stream has no name. */
-static const char *name_of_stream(const json_t *stream)
+/* Returns the name or the hash of a stream, which is an object, or a pair as in SigMF 1.0. NULL: the
+ * stream has none. */
+static const char *text_of_stream(const json_t *stream, const char *member, size_t place)
 {
-    const json_t *name =
-        json_is_array(stream) ? json_array_get(stream, 0) : json_object_get(stream, "name");
-
-    return json_string_value(name);
+    return json_string_value(json_is_array(stream) ? json_array_get(stream, place)
+                                                   : json_object_get(stream, member));
 }
 
 static int find_stream(const json_t *streams, const char *wanted, char name[PNR_SIGMF_NAME_LEN],
-                       pnr_error *error)
+                       char hash[PNR_SIGMF_HASH_LEN], pnr_error *error)
 {
     const size_t n = json_array_size(streams);
     char names[300] = "";
@@ -309,7 +320,9 @@ static int find_stream(const json_t *streams, const char *wanted, char name[PNR_
         return pnr_error_set(error, PNR_EDATA,
                              "no array \"core:streams\" with a recording: this is no collection");
     for (size_t i = 0; i < n; i++) {
-        const char *found = name_of_stream(json_array_get(streams, i));
+        const json_t *stream = json_array_get(streams, i);
+        const char *found = text_of_stream(stream, "name", 0);
+        const char *stated = text_of_stream(stream, "hash", 1);
         const size_t length = strlen(names);
 
         if (!is_plain_name(found))
@@ -318,6 +331,7 @@ static int find_stream(const json_t *streams, const char *wanted, char name[PNR_
                                  i);
         if (strcmp(found, wanted) == 0 || (n == 1 && wanted[0] == '\0')) {
             strcpy(name, found);
+            snprintf(hash, PNR_SIGMF_HASH_LEN, "%s", stated != NULL ? stated : "");
             return PNR_OK;
         }
         snprintf(names + length, sizeof names - length, "%s%s", i > 0 ? ", " : "", found);
@@ -327,7 +341,8 @@ static int find_stream(const json_t *streams, const char *wanted, char name[PNR_
 }
 
 int pnr_sigmf_collection_find(const char *text, size_t length, const char *wanted,
-                              char name[PNR_SIGMF_NAME_LEN], pnr_error *error)
+                              char name[PNR_SIGMF_NAME_LEN], char hash[PNR_SIGMF_HASH_LEN],
+                              pnr_error *error)
 {
     json_t *root = parse_json(text, length, error);
     int code;
@@ -335,7 +350,7 @@ int pnr_sigmf_collection_find(const char *text, size_t length, const char *wante
     if (root == NULL)
         return PNR_EDATA;
     code = find_stream(json_object_get(json_object_get(root, "collection"), "core:streams"), wanted,
-                       name, error);
+                       name, hash, error);
     json_decref(root);
     return code;
 }

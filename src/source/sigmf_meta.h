@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/rational.h"
+#include "source/file_hash.h"
 #include "source/number.h"
 
 #include <stdbool.h>
@@ -13,6 +14,8 @@
 #include <stdint.h>
 
 enum { PNR_SIGMF_META_BYTES = 1 << 24, PNR_SIGMF_MAX_CHANNELS = 256, PNR_SIGMF_NAME_LEN = 256 };
+/* One byte more than a hash has, so that a longer text is seen. */
+enum { PNR_SIGMF_HASH_LEN = PNR_HASH_LEN + 1 };
 
 typedef struct pnr_sigmf_capture {
     uint64_t first;        /* index of its first sample in the data file, from 0 */
@@ -30,6 +33,7 @@ typedef struct pnr_sigmf_meta {
     pnr_rational rate_hz;             /* {0, 0}: not stated */
     char dataset[PNR_SIGMF_NAME_LEN]; /* name of the data file in the same folder; "": as the
                                        * metadata, with another extension */
+    char sha512[PNR_SIGMF_HASH_LEN];  /* hash of the data file, any text; "": not stated */
     uint64_t trailing_bytes;          /* bytes after the samples in the data file */
     pnr_sigmf_capture *captures; /* [n_captures], in ascending order of `first`; from one capture to
                                   * the next, global_index grows at least as much as `first` */
@@ -43,10 +47,11 @@ typedef struct pnr_sigmf_meta {
 int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error);
 /* Finds a recording in the JSON of a collection: the recording with the name `wanted`, or the only
  * recording if `wanted` is "". name: the file name of its metadata in the folder of the collection,
- * without .sigmf-meta. PNR_OK; PNR_EDATA, as above; PNR_ECONFIG: there are several recordings, or
- * none has this name; the error lists them. */
+ * without .sigmf-meta. hash: the hash of that file, any text; "": not stated. PNR_OK; PNR_EDATA, as
+ * above; PNR_ECONFIG: there are several recordings, or none has this name; the error lists them. */
 int pnr_sigmf_collection_find(const char *text, size_t length, const char *wanted,
-                              char name[PNR_SIGMF_NAME_LEN], pnr_error *error);
+                              char name[PNR_SIGMF_NAME_LEN], char hash[PNR_SIGMF_HASH_LEN],
+                              pnr_error *error);
 void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta);
 
 /* Writes the SigMF type of samples whose file has the same format as memory: "ci16_le" for

@@ -12,10 +12,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     pnr_sigmf_meta meta;
     pnr_error error = {0};
     unsigned char samples[64] = {0};
-    char name[PNR_SIGMF_NAME_LEN];
+    char name[PNR_SIGMF_NAME_LEN], hash[PNR_SIGMF_HASH_LEN];
 
-    if (pnr_sigmf_collection_find((const char *)data, n_bytes, "", name, &error) == PNR_OK)
-        require(name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, "..") != 0);
+    if (pnr_sigmf_collection_find((const char *)data, n_bytes, "", name, hash, &error) == PNR_OK)
+        require(strlen(hash) < sizeof hash && name[0] != '\0' && strchr(name, '/') == NULL &&
+                strcmp(name, "..") != 0);
 
     const int code = pnr_sigmf_meta_read((const char *)data, n_bytes, &meta, &error);
 

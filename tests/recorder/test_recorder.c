@@ -91,7 +91,8 @@ static uint64_t check_recording(const char *path, uint64_t first, uint64_t *n)
                      start_utc_ns + pnr_rational_time_ns((pnr_rational){2000, 1}, first));
     assert_true(pnr_source_get_info(source)->loss_visibility == PNR_LOSS_EXACT);
     *n = 0;
-    while ((code = pnr_source_read(source, samples, COUNT(samples), &block, &error)) == PNR_OK) {
+    while ((code = pnr_source_read(source, samples, COUNT(samples), &block, &error)) == PNR_OK ||
+           code == PNR_EAGAIN) { /* the hash of the data is not ready */
         for (size_t i = 0; i < block.n_samples; i++)
             assert_int_equal(samples[i], position + i);
         position += block.n_samples + block.gap;
@@ -107,6 +108,7 @@ static uint64_t check_recording(const char *path, uint64_t first, uint64_t *n)
 typedef struct part {
     char path[512];
     uint64_t first, end, n;
+    bool has_hash;
 } part;
 
 static int by_first(const void *a, const void *b)
@@ -138,6 +140,7 @@ static size_t take_parts(part *parts, size_t most)
         assert_int_equal(pnr_sigmf_meta_read(text, strlen(text), &meta, &error), PNR_OK);
         free(text);
         p->first = meta.captures[0].global_index;
+        p->has_hash = meta.sha512[0] != '\0';
         pnr_sigmf_meta_clear(&meta);
         p->end = check_recording(p->path, p->first, &p->n);
         n++;
@@ -173,6 +176,38 @@ TEST(gaps_become_captures)
     assert_int_equal(p->first, 0);
     assert_int_equal(p->end, position);
     assert_int_equal(p->n, n);
+}
+
+/* The judge is sha512sum. */
+TEST(the_metadata_have_the_hash_of_the_data)
+{
+    char command[512], hash[129] = "";
+    pnr_sigmf_meta meta;
+    pnr_error error;
+    part p[1];
+    bench b;
+
+    begin(&b, "x", "");
+    add(&b, 0, 70000);
+    add(&b, 80000, 1);
+    pnr_sample_recorder_finish(b.recorder);
+    clear(&b);
+    snprintf(command, sizeof command, "sha512sum %.100s/x.sigmf-data", folder);
+
+    FILE *pipe = popen(command, "r");
+
+    assert_non_null(pipe);
+    assert_int_equal(fread(hash, 1, 128, pipe), 128);
+    pclose(pipe);
+    snprintf(command, sizeof command, "%.100s/x.sigmf-meta", folder);
+
+    char *text = file_text(command);
+
+    assert_int_equal(pnr_sigmf_meta_read(text, strlen(text), &meta, &error), PNR_OK);
+    assert_string_equal(meta.sha512, hash);
+    pnr_sigmf_meta_clear(&meta);
+    free(text);
+    assert_int_equal(take_parts(p, 1), 1);
 }
 
 TEST(every_format_and_an_uneven_rate_come_back)
@@ -318,6 +353,7 @@ TEST(rotation_loses_no_sample)
         for (size_t k = 0; k < n; k++) {
             assert_true(parts[k].first == end || (end == 50001 && parts[k].first == 60000));
             assert_true(parts[k].n > 0 && parts[k].n <= 7000);
+            assert_true(parts[k].has_hash);
             end = parts[k].end;
         }
         assert_int_equal(end, 110000);
@@ -426,6 +462,7 @@ TEST(a_full_disk_is_counted_and_tried_again)
     n_lost = pnr_sample_recorder_lost(b.recorder);
     clear(&b);
     assert_int_equal(take_parts(p, 1), 1);
+    assert_true(p->has_hash);
     assert_int_equal(p->n + n_lost, position);
     assert_int_equal(p->end, position);
     assert_int_equal(pnr_event_count(&events, PNR_EVENT_RECORDING_STOPS), 1);
@@ -458,6 +495,7 @@ TEST(a_live_stream_does_not_wait_and_every_sample_is_counted)
     clear(&b);
     assert_int_equal(take_parts(p, 1), 1);
     assert_int_equal(p->n + n_lost, position);
+    assert_true(n_lost > 0 && !p->has_hash); /* a thread that is late saves the time */
 }
 
 TEST(several_recordings_need_a_folder)

@@ -62,6 +62,26 @@ static bool read_record(pnr_queue *queue, uint64_t number, size_t most)
     return true;
 }
 
+TEST(test_fill)
+{
+    enum { CAPACITY = 1 << 14, RECORD = 240 }; /* with its head 256 */
+    pnr_queue *queue = pnr_queue_create(CAPACITY, RECORD);
+
+    assert_non_null(queue);
+    for (size_t n = 0; n < CAPACITY / 256; n++) {
+        assert_true(fabs(pnr_queue_fill(queue) - (double)n * 256 / CAPACITY) < 1e-12);
+        assert_non_null(pnr_queue_reserve(queue, RECORD));
+        pnr_queue_commit(queue, RECORD);
+    }
+    assert_true(pnr_queue_fill(queue) == 1);
+    for (size_t n = 0; n < CAPACITY / 512; n++) {
+        assert_non_null(pnr_queue_front(queue));
+        pnr_queue_pop(queue);
+    }
+    assert_true(pnr_queue_fill(queue) == 0.5);
+    free(queue);
+}
+
 /* Every size and every fill: what was written comes out, and a full queue says so. */
 TEST(test_order)
 {

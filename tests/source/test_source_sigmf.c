@@ -288,7 +288,7 @@ TEST(test_collections)
         {"{\"collection\":{\"core:streams\":[{\"name\":\"../x\"}]}}", PNR_EDATA,
          "core:streams[0] has no name"},
         {"{\"collection\":{\"core:streams\":[3]}}", PNR_EDATA, "core:streams[0] has no name"},
-        {"{\"collection\":{\"core:streams\":[{\"name\":\"y\"},[\"x\",\"00\"]]}}", PNR_ECONFIG,
+        {"{\"collection\":{\"core:streams\":[{\"name\":\"y\"},[\"x\"]]}}", PNR_ECONFIG,
          "want one of the collection: y, x"},
         {"{\"collection\":{\"core:streams\":[{\"name\":\"none\"}]}}", PNR_ENOINPUT,
          "none.sigmf-meta"},
@@ -304,8 +304,7 @@ TEST(test_collections)
         expect_source_refused(&config, refused[i].code, refused[i].words, NULL);
     }
     write_text("all.sigmf-collection",
-               "{\"collection\":{\"core:version\":\"1.2.0\",\"core:streams\":[{\"name\":\"x\","
-               "\"hash\":\"00\"}]}}");
+               "{\"collection\":{\"core:version\":\"1.2.0\",\"core:streams\":[{\"name\":\"x\"}]}}");
     (void)expect_stream(&config, bytes, sizeof bytes);
     write_text("all.sigmf-collection", "%s", refused[5].text);
     strcpy(config.source.recording, "x");

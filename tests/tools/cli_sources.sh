@@ -49,9 +49,15 @@ report $? "the raw recording with source.lost has the echo"
 good=0
 for name in le.sigmf-meta le.sigmf-data be.sigmf-meta be.sigmf-data ustar.sigmf pax.sigmf gnu.sigmf; do
     results "$work/$name" && cmp "$work/out" "$work/raw" && says 'loss_visibility: exact' &&
-        says '25400 samples, 4700 of them lost' || good=1
+        says '25400 samples, 4700 of them lost' && says 'the data match core:sha512' || good=1
 done
 report $good "SigMF gives the results of the raw recording, without any key: files, both byte orders, archives"
+cp "$work/le.sigmf-meta" "$work/bad.sigmf-meta"
+(head -c -1 "$work/le.sigmf-data" && printf 'x') >"$work/bad.sigmf-data" # after the last whole dwell
+status 65 "$pnradar" -c "$work/radar.conf" --print csv "$work/bad.sigmf-meta" && cut -d, -f1-11,13- "$work/out" | cmp - "$work/raw" &&
+    says 'bad.sigmf-meta: the data were changed or damaged' &&
+    status 0 "$pnradar" -c "$work/radar.conf" -s source.sha512=ignore "$work/bad.sigmf-meta"
+report $? "SigMF: data that do not match core:sha512 give all results, and then status 65"
 status 78 "$pnradar" -c "$work/radar.conf" -s source.rate_hz=48000 "$work/le.sigmf-meta" && says '96000 Hz' &&
     says '48000 Hz' && status 0 "$bin/pnradar-plan" -c "$work/radar.conf" -s "source.input=$work/le.sigmf-meta" &&
     grep -q 'sample rate  *96 kHz' "$work/out"

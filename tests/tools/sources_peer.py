@@ -5,6 +5,7 @@ usage: sources_peer.py sigmf FOLDER: echo.ci16 as SigMF recordings, and raw with
            second at another gain; the port is in FOLDER/port, the commands in FOLDER/commands
        sources_peer.py push|pub FOLDER TAGS: echo.cf32 as GNU Radio's sinks send it, with key "radar" and with or
            without tags; one loss is a message that is missing, the other one of the receiver; ends when killed"""
+import hashlib
 import json
 import os
 import signal
@@ -81,15 +82,21 @@ def captures(first_index):
 def write_recording(name, datatype, samples, header=b""):
     found = captures(10**12)
     found[0]["core:header_bytes"] = len(header)
+    data = header + samples.tobytes()
     meta = {
-        "global": {"core:datatype": datatype, "core:version": "1.2.0", "core:sample_rate": 96000.0},
+        "global": {
+            "core:datatype": datatype,
+            "core:version": "1.2.0",
+            "core:sample_rate": 96000.0,
+            "core:sha512": hashlib.sha512(data).hexdigest(),
+        },
         "captures": found,
         "annotations": [{"core:sample_start": 3, "core:label": "none of our business"}],
     }
     with open(f"{folder}/{name}.sigmf-meta", "w") as out:
         json.dump(meta, out, indent=2)
     with open(f"{folder}/{name}.sigmf-data", "wb") as out:
-        out.write(header + samples.tobytes())
+        out.write(data)
 
 
 if what == "sigmf":
