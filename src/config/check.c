@@ -263,6 +263,9 @@ static int check_recorder(const pnr_config *config, pnr_error *error)
                       is_triggered                    ? "pre_trigger_s"
                       : config->recorder.rotate_s > 0 ? "rotate_s"
                                                       : "rotate_bytes");
+    if (config->recorder.format == PNR_RECORD_DIGITAL_RF && config->recorder.rotate_bytes > 0)
+        return refuse(error, "recorder.rotate_bytes: the files of Digital RF have a fixed time, "
+                             "which recorder.rotate_s sets");
     if (!is_triggered && (config->recorder.has_trigger_snr_db || config->recorder.trigger_loss))
         return refuse(error, "recorder.%s needs recorder.pre_trigger_s above 0",
                       config->recorder.trigger_loss ? "trigger_loss" : "trigger_snr_db");

@@ -48,6 +48,7 @@ typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
 typedef enum { PNR_UDP_SAMPLES, PNR_UDP_PACKETS } pnr_udp_count;
 typedef enum { PNR_VRT_BY_TIME, PNR_VRT_BY_COUNT } pnr_vrt_place;
 typedef enum { PNR_SHA512_CHECK, PNR_SHA512_IGNORE } pnr_sha512_use;
+typedef enum { PNR_RECORD_SIGMF, PNR_RECORD_DIGITAL_RF } pnr_record_format;
 typedef enum { PNR_PACE_FAST, PNR_PACE_REAL_TIME } pnr_pace;
 typedef enum { PNR_PATH_TWO_WAY, PNR_PATH_ONE_WAY } pnr_path;
 typedef enum { PNR_CORRELATION_CIRCULAR, PNR_CORRELATION_LINEAR } pnr_correlation_kind;
@@ -261,6 +262,7 @@ typedef struct pnr_config {
     } publisher;
     struct {
         char samples[PNR_PATH_LEN]; /* "": none; a folder, or the name of a recording */
+        int format;                 /* pnr_record_format, of the samples */
         char results[PNR_PATH_LEN]; /* "": none */
         double buffer_s;            /* longest pause of the disk that loses no samples */
         double rotate_s;            /* most seconds of a recording; 0: no limit */

@@ -4,14 +4,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/module.h"
+#include "recorder/module.h"
 #include "recorder/result_file.h"
 #include "ring/queue.h"
 
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -57,9 +57,6 @@ struct pnr_result_recorder {
 static int find_kind(const char *path, const pnr_result_file **out, pnr_error *error)
 {
     const char *dot = strrchr(path, '.');
-    pnr_result_file_module get;
-    pnr_error reason = {0};
-    void *module;
     size_t i = 0;
 
     while (i < sizeof kinds / sizeof *kinds &&
@@ -72,15 +69,17 @@ static int find_kind(const char *path, const pnr_result_file **out, pnr_error *e
                           path);
     if ((*out = kinds[i].file) != NULL)
         return PNR_OK;
-    if ((module = pnr_module_load(kinds[i].module, &reason)) == NULL)
-        return pnr_error_set(error, PNR_EUNAVAILABLE,
-                             "recorder.results = %.200s: %.200s; it needs the package %s", path,
-                             reason.text, kinds[i].package);
-    *(void **)&get = dlsym(module, PNR_RESULT_FILE_SYMBOL);
-    if (get == NULL || (*out = get()) == NULL)
-        return pnr_error_set(error, PNR_EUNAVAILABLE, "%s.so is of another version",
-                             kinds[i].module);
-    return PNR_OK;
+
+    const void *file = NULL;
+    char name[300];
+
+    snprintf(name, sizeof name, "recorder.results = %.200s", path);
+
+    const int code = pnr_recorder_module_load(kinds[i].module, PNR_RESULT_FILE_SYMBOL, name,
+                                              kinds[i].package, &file, error);
+
+    *out = file;
+    return code;
 }
 
 /* --- the thread --- */

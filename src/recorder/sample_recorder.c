@@ -6,10 +6,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "recorder/module.h"
 #include "recorder/recording.h"
 #include "ring/queue.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,6 +51,7 @@ struct pnr_sample_recorder {
     pnr_events *told;
     bool can_wait, is_folder, is_triggered;
     size_t sample_bytes, block_samples;
+    pnr_rational rate_hz;
     uint64_t part_samples;  /* most samples of a recording */
     uint64_t before, after; /* samples that are recorded around an event */
     uint64_t kept;          /* number of the newest samples, which are kept for late events */
@@ -65,7 +68,12 @@ struct pnr_sample_recorder {
     _Atomic uint64_t n_unwritten; /* samples that could not be written */
 
     /* members that only the thread uses */
-    pnr_recording recording;
+    const pnr_recording_kind *kind;
+    void *recording; /* state of the kind */
+    bool is_open;
+    uint64_t n_in_part; /* samples in the open recording */
+    uint64_t next;      /* position after the latest sample */
+    uint64_t n_dropped; /* samples that the recording dropped, and that are counted as missed */
     pnr_error error;
     event cause;          /* the event that began the present recording */
     uint64_t from, until; /* positions to record, from .. until - 1; from = until: none */
@@ -104,29 +112,22 @@ static void name_part(const pnr_sample_recorder *r, int64_t utc_ns, unsigned num
 static int open_part(pnr_sample_recorder *r, uint64_t first, int64_t start_utc_ns)
 {
     const int64_t utc_ns = start_utc_ns != PNR_RECORDING_NO_TIME
-                               ? start_utc_ns + pnr_rational_time_ns(r->recording.rate_hz, first)
+                               ? start_utc_ns + pnr_rational_time_ns(r->rate_hz, first)
                                : pnr_clock_utc_ns();
     int code = PNR_ECONFIG;
     char path[PATH_MAX];
 
     if (!r->is_folder)
-        code = pnr_recording_open(&r->recording, r->config->recorder.samples, first, &r->error);
+        code = r->kind->open(r->recording, r->config->recorder.samples, &r->error);
     for (unsigned i = 1; r->is_folder && code == PNR_ECONFIG && i <= SAME_TIME; i++) {
         name_part(r, utc_ns, i, path);
-        code = pnr_recording_open(&r->recording, path, first, &r->error);
+        code = r->kind->open(r->recording, path, &r->error);
     }
-    if (code == PNR_OK && r->is_triggered)
-        pnr_recording_label(&r->recording, trigger_words[r->cause.trigger], r->cause.position);
+    if (code == PNR_OK && r->is_triggered && r->kind->label != NULL)
+        r->kind->label(r->recording, trigger_words[r->cause.trigger], r->cause.position);
+    r->is_open = code == PNR_OK;
+    r->n_in_part = 0;
     return code;
-}
-
-static void close_part(pnr_sample_recorder *r)
-{
-    if (r->recording.fd < 0)
-        return;
-    r->n_parts += r->recording.n_samples > 0;
-    if (pnr_recording_finish(&r->recording, &r->error) != PNR_OK && pnr_log_is_ready())
-        pnr_log(PNR_LOG_WARN, "%s", r->error.text);
 }
 
 /* --- failures --- */
@@ -137,13 +138,27 @@ static void miss(pnr_sample_recorder *r, uint64_t n_samples)
     atomic_fetch_add(&r->n_unwritten, n_samples);
 }
 
+/* Counts samples that the recording took and then could not write. Returns the outcome of its
+ * latest file. */
+static int miss_dropped(pnr_sample_recorder *r)
+{
+    uint64_t n = 0;
+    const int code =
+        r->kind->outcome != NULL ? r->kind->outcome(r->recording, &n, &r->error) : PNR_OK;
+
+    miss(r, n - r->n_dropped);
+    r->n_recorded -= n - r->n_dropped;
+    r->n_dropped = n;
+    return code;
+}
+
 static void begin_failure(pnr_sample_recorder *r, uint64_t position)
 {
     if (!r->is_failing)
         pnr_event_post(r->told, PNR_EVENT_RECORDING_STOPS, position, 0, 0,
                        "recording-stops: %s; tried again every second", r->error.text);
     r->is_failing = true;
-    r->retry_ns = pnr_clock_ns() + retry_after_ns;
+    r->retry_ns = r->kind->outcome == NULL ? pnr_clock_ns() + retry_after_ns : 0;
 }
 
 static void end_failure(pnr_sample_recorder *r, uint64_t position)
@@ -162,7 +177,7 @@ static void tell_refused(pnr_sample_recorder *r)
 
     if (n == r->n_told || now < r->told_ns + retry_after_ns)
         return;
-    pnr_event_post(r->told, PNR_EVENT_RECORDING_LATE, r->recording.next, (double)(n - r->n_told), 0,
+    pnr_event_post(r->told, PNR_EVENT_RECORDING_LATE, r->next, (double)(n - r->n_told), 0,
                    "recording-late: the disk is slower than the stream for longer than "
                    "recorder.buffer_s = %.10g: %" PRIu64 " samples are not recorded",
                    r->config->recorder.buffer_s, n - r->n_told);
@@ -172,12 +187,39 @@ static void tell_refused(pnr_sample_recorder *r)
 
 /* --- the thread --- */
 
+/* Ends the open recording. */
+static void close_part(pnr_sample_recorder *r)
+{
+    if (!r->is_open)
+        return;
+    r->is_open = false;
+    r->n_parts += r->n_in_part > 0;
+    if (r->kind->finish(r->recording, &r->error) != PNR_OK && pnr_log_is_ready())
+        pnr_log(PNR_LOG_WARN, "%s", r->error.text);
+    (void)miss_dropped(r);
+}
+
+/* Appends to the open recording, or to a new one. */
+static int append_samples(pnr_sample_recorder *r, uint64_t position, int64_t start_utc_ns,
+                          const void *samples, size_t n_samples, size_t *n_written)
+{
+    const bool is_late = !r->can_wait && pnr_queue_fill(r->blocks) > r->late;
+    int code = r->is_open ? PNR_OK : open_part(r, position, start_utc_ns);
+
+    *n_written = 0;
+    if (code != PNR_OK)
+        return code;
+    if (is_late && r->kind->skip_hash != NULL)
+        r->kind->skip_hash(r->recording);
+    return r->kind->append(r->recording, position, start_utc_ns, samples, n_samples, n_written,
+                           &r->error);
+}
+
 /* Records n_samples samples of a block, from sample `skip` of the block on. */
 static void record_samples(pnr_sample_recorder *r, const block *b, size_t skip, size_t n_samples)
 {
     const uint64_t position = b->first + skip;
     const char *samples = (const char *)(b + 1) + skip * r->sample_bytes;
-    const bool is_late = !r->can_wait && pnr_queue_fill(r->blocks) > r->late;
     size_t n_written = 0;
     int code;
 
@@ -185,17 +227,19 @@ static void record_samples(pnr_sample_recorder *r, const block *b, size_t skip, 
         miss(r, n_samples);
         return;
     }
-    if (r->is_folder && (r->recording.n_samples + n_samples > r->part_samples ||
-                         r->recording.n_captures == PNR_RECORDING_CAPTURES))
+    if (r->is_folder && r->n_in_part + n_samples > r->part_samples)
         close_part(r);
-    code = r->recording.fd >= 0 ? PNR_OK : open_part(r, position, b->start_utc_ns);
-    if (is_late)
-        pnr_recording_skip_hash(&r->recording);
-    if (code == PNR_OK)
-        code = pnr_recording_append(&r->recording, position, b->start_utc_ns, samples, n_samples,
-                                    &n_written, &r->error);
-    (code == PNR_OK ? end_failure : begin_failure)(r, position);
+    code = append_samples(r, position, b->start_utc_ns, samples, n_samples, &n_written);
+    if (code == PNR_EDATA && r->is_folder) { /* another gap needs another recording */
+        close_part(r);
+        code = append_samples(r, position, b->start_utc_ns, samples, n_samples, &n_written);
+    }
+    r->next = position + n_written;
+    r->n_in_part += n_written;
     r->n_recorded += n_written;
+    if (code == PNR_OK)
+        code = miss_dropped(r);
+    (code == PNR_OK ? end_failure : begin_failure)(r, position);
     if (n_written < n_samples)
         miss(r, n_samples - n_written);
 }
@@ -277,7 +321,8 @@ static bool follow_events(pnr_sample_recorder *r, const block *b, bool is_over)
     }
     if (end < r->until)
         return true;
-    close_part(r);
+    if (!r->kind->is_continued)
+        close_part(r);
     r->from = r->until = 0;
     return false; /* another event may be in this block */
 }
@@ -362,6 +407,19 @@ uint64_t pnr_sample_recorder_lost(const pnr_sample_recorder *r)
 
 /* --- create and destroy --- */
 
+static int find_kind(const pnr_config *config, const pnr_recording_kind **out, pnr_error *error)
+{
+    const void *kind = &pnr_recording_sigmf;
+    const int code = config->recorder.format == PNR_RECORD_DIGITAL_RF
+                         ? pnr_recorder_module_load("recorder-digital-rf", PNR_RECORDING_SYMBOL,
+                                                    "recorder.format = digital-rf", "libhdf5-103-1",
+                                                    &kind, error)
+                         : PNR_OK;
+
+    *out = kind;
+    return code;
+}
+
 static bool is_folder(const char *path)
 {
     struct stat status;
@@ -376,7 +434,7 @@ static int check_path(const pnr_sample_recorder *r, pnr_error *error)
     const pnr_config *config = r->config;
     char path[PATH_MAX];
 
-    if (!r->is_folder &&
+    if (!r->is_folder && !r->kind->is_continued &&
         (r->is_triggered || config->recorder.rotate_s > 0 || config->recorder.rotate_bytes > 0))
         return pnr_refuse(error,
                           "recorder.samples = %.300s: it is no folder, and %s makes several "
@@ -384,15 +442,15 @@ static int check_path(const pnr_sample_recorder *r, pnr_error *error)
                           config->recorder.samples,
                           r->is_triggered ? "recorder.pre_trigger_s" : "a rotation");
     if (!r->is_folder)
-        return pnr_recording_check(config->recorder.samples, error);
+        return r->kind->check(r->recording, config->recorder.samples, error);
     name_part(r, pnr_clock_utc_ns(), SAME_TIME + 1, path);
-    return pnr_recording_check(path, error);
+    return r->kind->check(r->recording, path, error);
 }
 
 /* Converts seconds to samples, at most 2^62. */
 static uint64_t samples_of(const pnr_sample_recorder *r, double seconds)
 {
-    return (uint64_t)fmin(seconds * pnr_rational_double(r->recording.rate_hz), 0x1p62);
+    return (uint64_t)fmin(seconds * pnr_rational_double(r->rate_hz), 0x1p62);
 }
 
 /* Computes the lengths in samples. Returns the number of bytes of the queue. */
@@ -437,11 +495,12 @@ int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup,
     r->config = config;
     r->can_wait = can_wait;
     r->told = events;
-    r->is_folder = is_folder(config->recorder.samples);
-    if ((code = pnr_recording_create(config, setup, format, n_channels, &r->recording, error)) !=
-        PNR_OK)
+    r->rate_hz = setup->radar.rate_hz;
+    r->sample_bytes = pnr_format_get(format)->bytes * n_channels;
+    if ((code = find_kind(config, &r->kind, error)) != PNR_OK ||
+        (code = r->kind->create(config, setup, format, n_channels, &r->recording, error)) != PNR_OK)
         goto fail;
-    r->sample_bytes = r->recording.sample_bytes;
+    r->is_folder = !r->kind->is_continued && is_folder(config->recorder.samples);
     bytes = measure(r, setup);
     if ((code = check_path(r, error)) != PNR_OK)
         goto fail;
@@ -483,6 +542,7 @@ void pnr_sample_recorder_destroy(pnr_sample_recorder *r)
     free(r->blocks);
     free(r->events[0]);
     free(r->events[1]);
-    pnr_recording_destroy(&r->recording);
+    if (r->kind != NULL)
+        r->kind->destroy(r->recording);
     free(r);
 }

@@ -217,7 +217,7 @@ TEST(every_format_and_an_uneven_rate_come_back)
         PNR_FORMAT_I8,  PNR_FORMAT_U8,  PNR_FORMAT_I16,  PNR_FORMAT_F32,  PNR_FORMAT_F64};
 
     for (size_t i = 0; i < COUNT(formats); i++) {
-        pnr_recording recording;
+        void *recording;
         pnr_config config;
         pnr_source *source;
         pnr_error error;
@@ -232,15 +232,17 @@ TEST(every_format_and_an_uneven_rate_come_back)
         assert_int_equal(pnr_setup_create_codes(&b.config, PNR_BAND_RECEIVED, &b.setup, &b.error),
                          PNR_OK);
         assert_int_equal(
-            pnr_recording_create(&b.config, b.setup, formats[i], 3, &recording, &error), PNR_OK);
+            pnr_recording_sigmf.create(&b.config, b.setup, formats[i], 3, &recording, &error),
+            PNR_OK);
         snprintf(b.config.source.input, sizeof b.config.source.input, "%s/y", folder);
-        assert_int_equal(pnr_recording_open(&recording, b.config.source.input, 5, &error), PNR_OK);
+        assert_int_equal(pnr_recording_sigmf.open(recording, b.config.source.input, &error),
+                         PNR_OK);
         assert_int_equal(
-            pnr_recording_append(&recording, 5, PNR_RECORDING_NO_TIME, samples, 2, &n, &error),
+            pnr_recording_sigmf.append(recording, 5, PNR_RECORDING_NO_TIME, samples, 2, &n, &error),
             PNR_OK);
         assert_int_equal(n, 2);
-        assert_int_equal(pnr_recording_finish(&recording, &error), PNR_OK);
-        pnr_recording_destroy(&recording);
+        assert_int_equal(pnr_recording_sigmf.finish(recording, &error), PNR_OK);
+        pnr_recording_sigmf.destroy(recording);
         clear(&b);
 
         config = source_config("y.sigmf-meta");
@@ -271,7 +273,7 @@ TEST(a_killed_recording_is_valid_at_every_step)
 {
     char path[128], meta[128];
     uint32_t samples[100];
-    pnr_recording recording;
+    void *recording;
     pnr_error error;
     uint64_t n = 0, n_read;
     size_t written;
@@ -281,14 +283,15 @@ TEST(a_killed_recording_is_valid_at_every_step)
     snprintf(path, sizeof path, "%.80s/k", folder);
     snprintf(meta, sizeof meta, "%.80s/k.partial.sigmf-meta", folder);
     assert_int_equal(
-        pnr_recording_create(&b.config, b.setup, PNR_FORMAT_CI16, 1, &recording, &error), PNR_OK);
-    assert_int_equal(pnr_recording_open(&recording, path, 0, &error), PNR_OK);
+        pnr_recording_sigmf.create(&b.config, b.setup, PNR_FORMAT_CI16, 1, &recording, &error),
+        PNR_OK);
+    assert_int_equal(pnr_recording_sigmf.open(recording, path, &error), PNR_OK);
     for (uint32_t first = 0; first < 3000; first += first % 3 == 0 ? 100 : 250) {
         for (uint32_t i = 0; i < 100; i++)
             samples[i] = first + i;
-        assert_int_equal(
-            pnr_recording_append(&recording, first, start_utc_ns, samples, 100, &written, &error),
-            PNR_OK);
+        assert_int_equal(pnr_recording_sigmf.append(recording, first, start_utc_ns, samples, 100,
+                                                    &written, &error),
+                         PNR_OK);
         n += 100;
         assert_int_equal(check_recording(meta, 0, &n_read), first + 100);
         assert_int_equal(n_read, n);
@@ -298,9 +301,9 @@ TEST(a_killed_recording_is_valid_at_every_step)
     signal(SIGXFSZ, SIG_IGN);
     limit_files(n * 4 > 4096 ? n * 4 : 4096);
     if (n * 4 >= 4096) {
-        assert_int_equal(
-            pnr_recording_append(&recording, 9000, start_utc_ns, samples, 100, &written, &error),
-            PNR_EIO);
+        assert_int_equal(pnr_recording_sigmf.append(recording, 9000, start_utc_ns, samples, 100,
+                                                    &written, &error),
+                         PNR_EIO);
         assert_int_equal(written, 0);
         (void)check_recording(meta, 0, &n_read);
         assert_int_equal(n_read, n);
@@ -309,7 +312,7 @@ TEST(a_killed_recording_is_valid_at_every_step)
     for (uint32_t i = 0; i < 100; i++)
         samples[i] = 9500 + i;
     assert_int_equal(
-        pnr_recording_append(&recording, 9500, start_utc_ns, samples, 100, &written, &error),
+        pnr_recording_sigmf.append(recording, 9500, start_utc_ns, samples, 100, &written, &error),
         PNR_EIO);
     assert_int_equal(written, 2);
     limit_files(RLIM_INFINITY);
@@ -317,16 +320,16 @@ TEST(a_killed_recording_is_valid_at_every_step)
     assert_int_equal(n_read, n + 2);
 
     /* The same name is refused while these files are there. */
-    assert_int_equal(pnr_recording_check(path, &error), PNR_ECONFIG);
+    assert_int_equal(pnr_recording_sigmf.check(recording, path, &error), PNR_ECONFIG);
     assert_non_null(strstr(error.text, "k.partial.sigmf-meta: it exists"));
-    assert_int_equal(pnr_recording_finish(&recording, &error), PNR_OK);
-    pnr_recording_destroy(&recording);
+    assert_int_equal(pnr_recording_sigmf.finish(recording, &error), PNR_OK);
     snprintf(meta, sizeof meta, "%.80s/k.sigmf-meta", folder);
     assert_int_equal(check_recording(meta, 0, &n_read), 9502);
-    assert_int_equal(pnr_recording_check(path, &error), PNR_ECONFIG);
+    assert_int_equal(pnr_recording_sigmf.check(recording, path, &error), PNR_ECONFIG);
     remove_file("k.sigmf-meta");
     remove_file("k.sigmf-data");
-    assert_int_equal(pnr_recording_check(path, &error), PNR_OK);
+    assert_int_equal(pnr_recording_sigmf.check(recording, path, &error), PNR_OK);
+    pnr_recording_sigmf.destroy(recording);
     clear(&b);
 }
 

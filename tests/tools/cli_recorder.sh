@@ -49,6 +49,23 @@ status 0 "$pnradar" -c "$work/radar.conf" -s source.format=ci16 -s source.pace=r
     cmp "$work/echo.ci16" "$work/fifo-record.sigmf-data"
 report $? "a FIFO at pace with two losses, replayed: the same results with the host's times, and the same bytes"
 
+if [ -e "$bin/../lib/pnradar/recorder-digital-rf.so" ] && [ -e "$bin/../lib/pnradar/source-digital-rf.so" ]; then
+    cat "$work/echo.ci16" >"$work/fifo" &
+    status 0 "$pnradar" -c "$work/radar.conf" -s source.format=ci16 -s source.lost=10000+300,30000+9000 \
+        -s source.start_time=2026-11-21T02:59:59Z -s recorder.format=digital-rf -s recorder.rotate_s=0.1 \
+        -s recorder.samples="$work/channel" -s recorder.results="$work/live3.jsonl" "$work/fifo" &&
+        status 0 "$pnradar" -c "$work/radar.conf" -s recorder.results="$work/replay3.jsonl" "$work/channel" &&
+        judge same "$work/live3.jsonl" "$work/replay3.jsonl" &&
+        [ "$(find "$work/channel" -name 'rf@*' | wc -l)" -ge 10 ] && [ -d "$work/channel/2026-11-21T02-00-00" ] &&
+        [ -d "$work/channel/2026-11-21T03-00-00" ]
+    report $? "recorded in Digital RF over an hour's end, and replayed: the same results"
+    status 78 "$pnradar" -c "$work/radar.conf" -s recorder.format=digital-rf -s recorder.rotate_bytes=1M \
+        -s recorder.samples="$work/channel" "$work/echo.ci16" && says 'recorder.rotate_s sets'
+    report $? "Digital RF: recorder.rotate_bytes is refused"
+else
+    skip "recordings in Digital RF" "source-digital-rf.so or recorder-digital-rf.so is not built"
+fi
+
 # --- files of results ---
 
 find_python h5py

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes SigMF 1.2. The samples are written to the data file without conversion. The metadata are
+/* Writes SigMF 1.2, a data file and its metadata. The samples are written to the data file without conversion. The metadata are
  * small: at each new capture, a rename replaces the whole file of metadata. A killed program
  * therefore leaves a valid recording. */
 #include "recorder/recording.h"
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/rational.h"
 #include "base/text.h"
 #include "source/sigmf_meta.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <sodium/crypto_hash_sha512.h>
 #include <sodium/utils.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +28,23 @@ enum {
     CODE_BYTES = 1200, /* most bytes of the name of one code as a JSON string */
     FLUSH_BYTES = 8 << 20
 };
+
+typedef struct recording {
+    size_t sample_bytes; /* bytes of one sample of all channels */
+    pnr_rational rate_hz;
+    double centre_hz; /* 0: not known */
+
+    char path[PATH_MAX]; /* path of the recording, without extension; valid while it is open */
+    int fd;              /* descriptor of the data file; -1: no recording is open */
+    uint64_t n_samples;  /* samples in the data file */
+    uint64_t next;       /* position after the last sample */
+    uint64_t flushed;    /* bytes for which a write to the disk has started */
+    size_t n_captures;
+    char *meta; /* metadata: the members before the captures, and the captures */
+    size_t before_captures, meta_bytes, meta_room;
+    bool is_hashed; /* all samples so far are in `hash` */
+    crypto_hash_sha512_state hash;
+} recording;
 
 static const char key[] = "recorder.samples";
 static const char mark[] = "{\n  \"global\": {"; /* every file of metadata begins with this text */
@@ -75,7 +95,7 @@ static void add_rate(pnr_text *t, pnr_rational rate_hz)
 }
 
 /* Writes the members that all recordings of a run share. */
-static void write_global(pnr_recording *r, const pnr_config *config, const pnr_setup *setup,
+static void write_global(recording *r, const pnr_config *config, const pnr_setup *setup,
                          pnr_format format, size_t n_channels)
 {
     char datatype[16];
@@ -110,7 +130,7 @@ static void write_global(pnr_recording *r, const pnr_config *config, const pnr_s
 }
 
 /* Appends a capture to the metadata in memory. */
-static void add_capture(pnr_recording *r, uint64_t position, int64_t start_utc_ns)
+static void add_capture(recording *r, uint64_t position, int64_t start_utc_ns)
 {
     char time[PNR_TIME_LEN];
     pnr_text t;
@@ -138,9 +158,8 @@ static void add_capture(pnr_recording *r, uint64_t position, int64_t start_utc_n
 }
 
 /* Replaces the file of metadata by the metadata in memory. hash: a member to insert, or "".
- * lasting: waits until the file is on the
- * disk. */
-static int write_meta(const pnr_recording *r, const char *hash, bool lasting, pnr_error *error)
+ * lasting: waits until the file is on the disk. */
+static int write_meta(const recording *r, const char *hash, bool lasting, pnr_error *error)
 {
     const size_t before = r->before_captures;
     char path[PATH_MAX];
@@ -161,8 +180,7 @@ static int write_meta(const pnr_recording *r, const char *hash, bool lasting, pn
 
 /* Begins a capture: in memory, then in the file of metadata. The samples of the capture are written
  * after that. */
-static int begin_capture(pnr_recording *r, uint64_t position, int64_t start_utc_ns,
-                         pnr_error *error)
+static int begin_capture(recording *r, uint64_t position, int64_t start_utc_ns, pnr_error *error)
 {
     const size_t meta_bytes = r->meta_bytes;
     int code;
@@ -178,8 +196,9 @@ static int begin_capture(pnr_recording *r, uint64_t position, int64_t start_utc_
     return code;
 }
 
-void pnr_recording_label(pnr_recording *r, const char *event, uint64_t position)
+static void sigmf_label(void *state, const char *event, uint64_t position)
 {
+    recording *r = state;
     pnr_text t;
 
     pnr_text_begin(&t, r->meta + r->meta_bytes, r->meta_room - r->meta_bytes);
@@ -192,31 +211,36 @@ void pnr_recording_label(pnr_recording *r, const char *event, uint64_t position)
 
 /* --- the data file --- */
 
-int pnr_recording_create(const pnr_config *config, const pnr_setup *setup, pnr_format format,
-                         size_t n_channels, pnr_recording *out, pnr_error *error)
+static int sigmf_create(const pnr_config *config, const pnr_setup *setup, pnr_format format,
+                        size_t n_channels, void **state, pnr_error *error)
 {
-    *out = (pnr_recording){
-        .sample_bytes = pnr_format_get(format)->bytes * n_channels,
-        .rate_hz = setup->radar.rate_hz,
-        .centre_hz = config->source.centre_hz,
-        .fd = -1,
-        .meta_room = HEAD_BYTES + setup->n_codes * CODE_BYTES +
-                     (size_t)PNR_RECORDING_CAPTURES * CAPTURE_BYTES,
-    };
-    if ((out->meta = malloc(out->meta_room)) == NULL)
+    recording *r = calloc(1, sizeof *r);
+
+    *state = r;
+    if (r == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "recorder: out of memory");
-    write_global(out, config, setup, format, n_channels);
+    r->sample_bytes = pnr_format_get(format)->bytes * n_channels;
+    r->rate_hz = setup->radar.rate_hz;
+    r->centre_hz = config->source.centre_hz;
+    r->fd = -1;
+    r->meta_room =
+        HEAD_BYTES + setup->n_codes * CODE_BYTES + (size_t)PNR_RECORDING_CAPTURES * CAPTURE_BYTES;
+    if ((r->meta = malloc(r->meta_room)) == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "recorder: out of memory");
+    write_global(r, config, setup, format, n_channels);
     return PNR_OK;
 }
 
-void pnr_recording_destroy(pnr_recording *r)
+static void sigmf_destroy(void *state)
 {
-    if (r->meta == NULL)
+    recording *r = state;
+
+    if (r == NULL)
         return;
     if (r->fd >= 0)
         close(r->fd);
     free(r->meta);
-    r->meta = NULL;
+    free(r);
 }
 
 /* Refuses the path of a recording if any of its files exists. */
@@ -237,8 +261,9 @@ static int check_free(const char *path, pnr_error *error)
     return PNR_OK;
 }
 
-int pnr_recording_open(pnr_recording *r, const char *path, uint64_t first, pnr_error *error)
+static int sigmf_open(void *state, const char *path, pnr_error *error)
 {
+    recording *r = state;
     const int code = check_free(path, error);
     char name[PATH_MAX];
 
@@ -249,7 +274,7 @@ int pnr_recording_open(pnr_recording *r, const char *path, uint64_t first, pnr_e
     if (r->fd < 0)
         return explain(name, error);
     snprintf(r->path, sizeof r->path, "%s", path);
-    r->first = r->next = first;
+    r->next = 0;
     r->n_samples = r->flushed = 0;
     r->n_captures = 0;
     r->meta_bytes = r->before_captures;
@@ -260,7 +285,7 @@ int pnr_recording_open(pnr_recording *r, const char *path, uint64_t first, pnr_e
 
 /* Starts to write the data to the disk in small parts, so that the end of the recording does not
  * wait for many bytes. */
-static void flush_data(pnr_recording *r)
+static void flush_data(recording *r)
 {
     const uint64_t n_bytes = r->n_samples * r->sample_bytes;
 
@@ -272,7 +297,7 @@ static void flush_data(pnr_recording *r)
 }
 
 /* Appends whole samples to the data file. Returns the number of samples written. */
-static size_t write_samples(pnr_recording *r, const char *samples, size_t n_samples)
+static size_t write_samples(recording *r, const char *samples, size_t n_samples)
 {
     const size_t n_bytes = n_samples * r->sample_bytes;
     const off_t at = (off_t)(r->n_samples * r->sample_bytes);
@@ -297,9 +322,10 @@ static size_t write_samples(pnr_recording *r, const char *samples, size_t n_samp
     return done / r->sample_bytes;
 }
 
-int pnr_recording_append(pnr_recording *r, uint64_t position, int64_t start_utc_ns,
-                         const void *samples, size_t n_samples, size_t *n_written, pnr_error *error)
+static int sigmf_append(void *state, uint64_t position, int64_t start_utc_ns, const void *samples,
+                        size_t n_samples, size_t *n_written, pnr_error *error)
 {
+    recording *r = state;
     const bool begins = position != r->next || r->n_captures == 0;
     const size_t meta_bytes = r->meta_bytes;
     char name[PATH_MAX];
@@ -327,7 +353,7 @@ int pnr_recording_append(pnr_recording *r, uint64_t position, int64_t start_utc_
 /* Renames both files to their final names. First links the data file to its final name in addition
  * to its temporary name. The metadata therefore have a data file of their name at every moment. On
  * file systems without links, only renames the data file. */
-static int rename_files(const pnr_recording *r, pnr_error *error)
+static int rename_files(const recording *r, pnr_error *error)
 {
     char partial[PATH_MAX], final[PATH_MAX];
 
@@ -348,13 +374,15 @@ static int rename_files(const pnr_recording *r, pnr_error *error)
     return is_linked && unlink(partial) != 0 ? explain(partial, error) : PNR_OK;
 }
 
-void pnr_recording_skip_hash(pnr_recording *r)
+static void sigmf_skip_hash(void *state)
 {
+    recording *r = state;
+
     r->is_hashed = false;
 }
 
 /* Writes the metadata with the hash of the data. On a full disk those that are there stay valid. */
-static void write_last_meta(pnr_recording *r)
+static void write_last_meta(recording *r)
 {
     unsigned char digest[crypto_hash_sha512_BYTES];
     char digits[2 * sizeof digest + 1], member[sizeof digits + 32];
@@ -370,8 +398,9 @@ static void write_last_meta(pnr_recording *r)
     (void)write_meta(r, member, true, NULL);
 }
 
-int pnr_recording_finish(pnr_recording *r, pnr_error *error)
+static int sigmf_finish(void *state, pnr_error *error)
 {
+    recording *r = state;
     char name[PATH_MAX];
     int code = PNR_OK;
 
@@ -392,11 +421,21 @@ int pnr_recording_finish(pnr_recording *r, pnr_error *error)
     return code;
 }
 
-int pnr_recording_check(const char *path, pnr_error *error)
+/* Creates an empty recording, which disappears. */
+static int sigmf_check(void *state, const char *path, pnr_error *error)
 {
-    pnr_recording none = {.fd = -1};
-    const int code = pnr_recording_open(&none, path, 0, error);
+    const int code = sigmf_open(state, path, error);
 
-    (void)pnr_recording_finish(&none, NULL); /* removes the recording, which is empty */
+    if (code == PNR_OK)
+        (void)sigmf_finish(state, NULL);
     return code;
 }
+
+const pnr_recording_kind pnr_recording_sigmf = {.create = sigmf_create,
+                                                .destroy = sigmf_destroy,
+                                                .check = sigmf_check,
+                                                .open = sigmf_open,
+                                                .label = sigmf_label,
+                                                .append = sigmf_append,
+                                                .skip_hash = sigmf_skip_hash,
+                                                .finish = sigmf_finish};
