@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes SigMF 1.2, a data file and its metadata. The samples are written to the data file without conversion. The metadata are
- * small: at each new capture, a rename replaces the whole file of metadata. A killed program
- * therefore leaves a valid recording. */
+/* Writes SigMF 1.2, a data file and its metadata. The samples are written to the data file without
+ * conversion. The metadata are small: at each new capture, a rename replaces the whole file of
+ * metadata. A killed program therefore leaves a valid recording. */
 #include "recorder/recording.h"
 
 #include "base/clock.h"

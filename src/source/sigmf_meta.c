@@ -302,8 +302,8 @@ int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pn
     return code;
 }
 
-/* Returns the name or the hash of a stream, which is an object, or a pair as in SigMF 1.0. NULL: the
- * stream has none. */
+/* Returns the name or the hash of a stream, which is an object, or a pair as in SigMF 1.0. NULL:
+ * the stream has none. */
 static const char *text_of_stream(const json_t *stream, const char *member, size_t place)
 {
     return json_string_value(json_is_array(stream) ? json_array_get(stream, place)
