@@ -45,6 +45,7 @@ typedef enum {
 } pnr_pulse;
 typedef enum { PNR_SPECTRUM_NORMAL, PNR_SPECTRUM_INVERTED } pnr_spectrum;
 typedef enum { PNR_LAYOUT_IQ, PNR_LAYOUT_CHANNELS } pnr_layout;
+typedef enum { PNR_UDP_BY_PORT, PNR_UDP_BY_ADDRESS } pnr_udp_identity;
 typedef enum { PNR_UDP_SAMPLES, PNR_UDP_PACKETS } pnr_udp_count;
 typedef enum { PNR_VRT_BY_TIME, PNR_VRT_BY_COUNT } pnr_vrt_place;
 typedef enum { PNR_SHA512_CHECK, PNR_SHA512_IGNORE } pnr_sha512_use;
@@ -139,6 +140,7 @@ typedef struct pnr_config {
         char zmq_key[PNR_TEXT_LEN];     /* first part of GNU Radio's messages; "": any or none */
         int udp_count;                  /* pnr_udp_count: unit of the number in a datagram */
         size_t udp_buffer;              /* bytes of datagrams that the kernel keeps */
+        int udp_sender;                 /* pnr_udp_identity: what tells a sender from others */
         size_t udp_reorder;             /* datagrams after a missing one before it counts as lost */
         char vrt_stream[PNR_TEXT_LEN];  /* stream id of VITA-49; "": the id of the first packet */
         int vrt_place;                  /* pnr_vrt_place: packets are placed by time or count */

@@ -109,6 +109,10 @@ const pnr_key pnr_config_keys[] = {
     {KEY(source, udp_count, CHOICE, "samples",
          "For udp: the number before the samples of a datagram counts samples or datagrams."),
      WORDS("samples", "packets")},
+    {KEY(source, udp_sender, CHOICE, "port",
+         "For udp and vrt: the stream comes from one port of a host, or from any port of its "
+         "address."),
+     WORDS("port", "address")},
     {KEY(source, udp_buffer, BYTES, "32M",
          "For udp and vrt: datagrams that the kernel keeps until they are read."),
      .unit = "bytes", RANGE(1, 1073741824.0)},

@@ -474,6 +474,7 @@ static int udp_describe(pnr_source_input *input, const pnr_config *config, pnr_s
                                  error)) != PNR_OK ||
         (code = pnr_sequence_init(config, is_vrt, format, &u->sequence, error)) != PNR_OK)
         return code;
+    u->sender.has_any_port = config->source.udp_sender == PNR_UDP_BY_ADDRESS;
     u->sample_bytes = u->sequence.sample_bytes;
     u->value_bytes = words->bytes / (words->is_complex ? 2 : 1);
     u->rate_hz = pnr_rational_double(config->source.rate_hz);

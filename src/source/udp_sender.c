@@ -17,11 +17,26 @@ bool pnr_udp_sender_is_silent(const pnr_udp_sender *s)
     return s->empty_ns > s->heard_ns && s->empty_ns - s->heard_ns > silence_ns;
 }
 
+/* Compares two addresses without their ports. */
+static bool is_same_host(const void *a, const void *b)
+{
+    const struct sockaddr_in *a4 = a, *b4 = b;
+    const struct sockaddr_in6 *a6 = a, *b6 = b;
+
+    if (a6->sin6_family != b6->sin6_family)
+        return false;
+    return a6->sin6_family == AF_INET6
+               ? memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof a6->sin6_addr) == 0 &&
+                     a6->sin6_scope_id == b6->sin6_scope_id
+               : a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
 bool pnr_udp_sender_admits(const pnr_udp_sender *s, const struct msghdr *message)
 {
     return s->length == 0 ||
            (message->msg_namelen == s->length &&
             memcmp(message->msg_name, &s->address, s->length) == 0) ||
+           (s->has_any_port && is_same_host(message->msg_name, &s->address)) ||
            pnr_udp_sender_is_silent(s);
 }
 
@@ -51,7 +66,10 @@ char *pnr_udp_sender_reason(const pnr_udp_sender *s, const struct msghdr *messag
 {
     char other[TEXT_LEN], ours[TEXT_LEN];
 
-    snprintf(out, PNR_UDP_REASON_LEN, "it comes from %s, and the stream from %s",
-             write_address(message->msg_name, other), write_address(&s->address, ours));
+    snprintf(out, PNR_UDP_REASON_LEN, "it comes from %s, and the stream from %s%s",
+             write_address(message->msg_name, other), write_address(&s->address, ours),
+             is_same_host(message->msg_name, &s->address)
+                 ? " (source.udp_sender = address takes all ports)"
+                 : "");
     return out;
 }

@@ -11,6 +11,7 @@
 
 /* The sender of a stream. A struct of zeros: no sender is known yet. */
 typedef struct pnr_udp_sender {
+    bool has_any_port; /* its datagrams may come from any port of its address */
     struct sockaddr_storage address;
     socklen_t length;  /* length of the address; 0: no sender is known yet */
     uint64_t heard_ns; /* CLOCK_MONOTONIC of its latest datagram with new samples */
@@ -28,7 +29,7 @@ bool pnr_udp_sender_admits(const pnr_udp_sender *sender, const struct msghdr *me
  * the sender of the stream. */
 void pnr_udp_sender_hear(pnr_udp_sender *sender, const struct msghdr *message, uint64_t now_ns);
 /* Writes the reason why a datagram is refused, with both addresses. Returns out. */
-enum { PNR_UDP_REASON_LEN = 192 };
+enum { PNR_UDP_REASON_LEN = 256 };
 char *pnr_udp_sender_reason(const pnr_udp_sender *sender, const struct msghdr *message,
                             char out[PNR_UDP_REASON_LEN]);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Senders of datagrams that restart, that are old, that move, and second ones. */
 #include "base/clock.h"
+#include "source/udp_sender.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/source_fixture.h"
 #include "tests/fixture/udp_fixture.h"
@@ -107,6 +108,84 @@ TEST(test_a_second_sender_is_refused)
         assert_int_equal(w.end, PNR_EAGAIN);
         expect_refused(&w, 301);
         close_wire(&w);
+    }
+}
+
+/* Binds a new socket of the sender to an address of this machine, with any port. */
+static void move_to(wire *w, uint32_t host)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
+
+    close(change_port(w));
+    assert_int_equal(bind(w->fd, (struct sockaddr *)&at, sizeof at), 0);
+}
+
+/* A sender that takes a new port for each datagram. */
+TEST(test_any_port_of_one_host)
+{
+    static const form *const tried[] = {&forms[0], &forms[2]};
+    enum { N = 200 };
+
+    for (size_t i = 0; i < COUNT(tried); i++)
+        for (int is_asked = 0; is_asked < 2; is_asked++) {
+            uint64_t lost;
+            wire w;
+
+            open_wire(&w, tried[i]->kind,
+                      is_asked ? "source.udp_sender=address source.udp_reorder=0" : "");
+            for (uint64_t k = 0; k < N; k++) {
+                move_to(&w, INADDR_LOOPBACK);
+                if (k != 50)
+                    send_packet(&w, tried[i], k);
+                move_to(&w, INADDR_LOOPBACK + 1); /* another host */
+                send_packet(&w, tried[i], k < 100 ? k + 1 : k * 100000);
+            }
+            assert_int_equal(read_all(&w, &lost), is_asked ? 10 * (N - 1) : 10);
+            assert_int_equal(lost, is_asked ? 10 : 0);
+            assert_int_equal(w.end, PNR_EAGAIN);
+            expect_refused(&w, is_asked ? N : 2 * N - 2);
+            close_wire(&w);
+        }
+}
+
+/* The reason says how such a sender is taken. */
+TEST(test_the_reason_names_the_key)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons(4000)}, there = here;
+    struct msghdr message = {.msg_name = &here, .msg_namelen = sizeof here};
+    pnr_udp_sender sender = {0};
+    char text[PNR_UDP_REASON_LEN];
+
+    here.sin_addr.s_addr = there.sin_addr.s_addr = htonl(0x0a000001);
+    pnr_udp_sender_hear(&sender, &message, 1);
+    message.msg_name = &there;
+    there.sin_port = htons(4001);
+    assert_string_equal(pnr_udp_sender_reason(&sender, &message, text),
+                        "it comes from 10.0.0.1 port 4001, and the stream from 10.0.0.1 port 4000 "
+                        "(source.udp_sender = address takes all ports)");
+    there.sin_addr.s_addr = htonl(0x0a000002);
+    assert_string_equal(pnr_udp_sender_reason(&sender, &message, text),
+                        "it comes from 10.0.0.2 port 4001, and the stream from 10.0.0.1 port 4000");
+}
+
+TEST(test_any_port_of_ipv6)
+{
+    struct sockaddr_in6 here = {.sin6_family = AF_INET6, .sin6_port = htons(4000)}, there = here;
+    struct msghdr message = {.msg_name = &here, .msg_namelen = sizeof here};
+
+    here.sin6_addr.s6_addr[15] = there.sin6_addr.s6_addr[15] = 1;
+    for (int has_any_port = 0; has_any_port < 2; has_any_port++) {
+        pnr_udp_sender sender = {.has_any_port = has_any_port};
+
+        there = here;
+        message.msg_name = &here;
+        pnr_udp_sender_hear(&sender, &message, 1);
+        message.msg_name = &there;
+        assert_true(pnr_udp_sender_admits(&sender, &message));
+        there.sin6_port = htons(4001);
+        assert_int_equal(pnr_udp_sender_admits(&sender, &message), has_any_port);
+        there.sin6_addr.s6_addr[3] = 7;
+        assert_false(pnr_udp_sender_admits(&sender, &message));
     }
 }
 
