@@ -2,6 +2,7 @@
 /* Receives samples of a GNU Radio flow graph over ZeroMQ, from its PUB sink or its PUSH sink. */
 #include "source/gr_tags.h"
 #include "source/kind.h"
+#include "source/zmq_sender.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,7 +20,9 @@ enum {
     MAX_MESSAGE_BYTES = 1 << 24,
     MOST_WAITING = 16, /* most messages of a sender in the queue of libzmq: 256 MiB */
     MAX_ASTRAY = 16, /* after this many refused offsets in a row, the sender counts as restarted */
-    MAX_GAP_S = 24 * 3600 /* a longer gap means a wrong offset or time */
+    MAX_FURTHER = 8, /* parts after the items */
+    MAX_GAP_S = 24 * 3600, /* a longer gap means a wrong offset or time */
+    KEEPALIVE_S = 5        /* a connection without an answer ends after some times as long */
 };
 static const char sub_prefix[] = "zmq-sub:", pull_prefix[] = "zmq-pull:", bind_word[] = "bind:";
 
@@ -31,6 +34,7 @@ typedef struct stream {
     const char *key; /* source.zmq_key; "": any key */
     pnr_rational rate_hz;
     size_t item_bytes;
+    pnr_zmq_sender sender; /* only if is_bound */
 
     zmq_msg_t message; /* the present message */
     const unsigned char *items;
@@ -59,13 +63,26 @@ static bool receive_part(stream *s, zmq_msg_t *part)
     return zmq_msg_recv(part, s->socket, ZMQ_DONTWAIT) >= 0;
 }
 
+/* Receives the parts after the items, and drops each at once. Returns their number. */
+static size_t drop_further_parts(stream *s)
+{
+    bool more = zmq_msg_more(&s->message);
+    zmq_msg_t part;
+    size_t n = 0;
+
+    zmq_msg_init(&part);
+    for (; more && receive_part(s, &part); n++)
+        more = zmq_msg_more(&part);
+    zmq_msg_close(&part);
+    return n;
+}
+
 /* Receives a message: a key, if the sender has one, and items. Drops further parts. PNR_EAGAIN:
  * there is no message, or it is refused. */
 static int receive_message(stream *s)
 {
     zmq_pollitem_t wanted = {.socket = s->socket, .events = ZMQ_POLLIN};
     bool is_ours = true, has_items = true;
-    zmq_msg_t rest;
 
     if (zmq_poll(&wanted, 1, PATIENCE_MS) <= 0 || !receive_part(s, &s->message))
         return PNR_EAGAIN;
@@ -76,16 +93,18 @@ static int receive_message(stream *s)
         (void)receive_part(s, &s->message);
     else
         has_items = s->key[0] == '\0';
-    zmq_msg_init(&rest);
-    for (bool more = zmq_msg_more(&s->message); more; more = zmq_msg_more(&rest))
-        if (!receive_part(s, &rest))
-            break;
-    zmq_msg_close(&rest);
-    if (is_ours && has_items)
-        return PNR_OK;
-    pnr_source_refuse(s->input, is_ours ? "it has a key and no items"
-                                        : "it has another key than source.zmq_key");
-    return PNR_EAGAIN;
+
+    const size_t n_further = drop_further_parts(s);
+    const char *reason = s->is_bound && !pnr_zmq_sender_admits(&s->sender, &s->message)
+                             ? "it comes over another connection than the stream"
+                         : !is_ours                ? "it has another key than source.zmq_key"
+                         : !has_items              ? "it has a key and no items"
+                         : n_further > MAX_FURTHER ? "many parts follow its items"
+                                                   : NULL;
+
+    if (reason != NULL)
+        pnr_source_refuse(s->input, reason);
+    return reason == NULL ? PNR_OK : PNR_EAGAIN;
 }
 
 /* Checks that the items follow the previous ones, and sets s->gap to the number of missing items.
@@ -154,6 +173,8 @@ static int open_message(stream *s, pnr_error *error)
         return code;
     s->items = bytes;
     s->n_items = n_bytes / s->item_bytes;
+    if (s->is_bound)
+        pnr_zmq_sender_hear(&s->sender, &s->message);
     return PNR_OK;
 }
 
@@ -278,7 +299,7 @@ static int reach_sender(const stream *s, pnr_error *error)
 static int stream_open(void *state, pnr_error *error)
 {
     const int64_t max_bytes = MAX_MESSAGE_BYTES;
-    const int linger_ms = 0, high_water = MOST_WAITING;
+    const int linger_ms = 0, high_water = MOST_WAITING, is_alive = 1, alive_s = KEEPALIVE_S;
     stream *s = state;
     int code;
 
@@ -288,6 +309,9 @@ static int stream_open(void *state, pnr_error *error)
         zmq_setsockopt(s->socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) != 0 ||
         zmq_setsockopt(s->socket, ZMQ_RCVHWM, &high_water, sizeof high_water) != 0 ||
         zmq_setsockopt(s->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms) != 0 ||
+        zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE, &is_alive, sizeof is_alive) != 0 ||
+        zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE_IDLE, &alive_s, sizeof alive_s) != 0 ||
+        zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE_INTVL, &alive_s, sizeof alive_s) != 0 ||
         (s->is_sub && zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, s->key, strlen(s->key)) != 0))
         return pnr_error_set(error, PNR_EUNAVAILABLE, "%.200s: %s", s->input->name,
                              zmq_strerror(zmq_errno()));

@@ -283,6 +283,99 @@ TEST(test_a_source_that_is_bound)
     }
 }
 
+/* Reads until n messages are refused. None of them has an item. */
+static void read_until_refused(wire *l, uint64_t n)
+{
+    uint64_t data[8];
+    pnr_source_block block;
+    pnr_error error;
+
+    for (int patience = 400; pnr_source_refused(l->source) < n; patience--) {
+        assert_true(patience > 0);
+        assert_int_equal(pnr_source_read(l->source, data, COUNT(data), &block, &error), PNR_EAGAIN);
+    }
+    expect_refused(l, n);
+}
+
+/* Any program may connect to a bound source. It neither adds items, nor moves the stream, nor ends
+ * it, as long as the connection of the stream exists. */
+TEST(test_strangers_at_a_bound_source)
+{
+    enum { ROUNDS = 5, ASTRAY = 40 };
+    char endpoint[64];
+
+    for (int has_tags = 0; has_tags < 2; has_tags++) {
+        message m = {.n = 0};
+        wire l, stranger;
+        pnr_error error;
+
+        open_bound(&l, "zmq-pull", endpoint);
+        pnr_source_close(l.source);
+        l.config.source.zmq_tags = has_tags;
+        assert_int_equal(pnr_source_open(&l.config, &l.source, &error), PNR_OK);
+        stranger = l;
+        l.socket = zmq_socket(l.context, ZMQ_PUSH);
+        stranger.socket = zmq_socket(l.context, ZMQ_PUSH);
+        for (uint64_t round = 0; round < ROUNDS; round++) {
+            if (round == 0)
+                assert_int_equal(zmq_connect(l.socket, endpoint), 0);
+            m.n = 0;
+            if (has_tags)
+                add_header(&m, 1000 + 10 * round, 0);
+            add_items(&m, 10 * round, 10);
+            send_message(&l, &m);
+            expect_items(&l, 10 * round, 10);
+            if (round == 0)
+                assert_int_equal(zmq_connect(stranger.socket, endpoint), 0);
+            for (uint64_t i = 0; i < ASTRAY; i++)
+                send_items(&stranger, i, 1);
+            send_items(&stranger, 1000 + 10 * round + 10, 5);   /* the next ones */
+            send_items(&stranger, 1000 + UINT64_C(3600000), 5); /* an hour ahead */
+            add_header(&m, 1000, 1);
+            add_rate(&m, 1000, 2 * RATE);
+            add_items(&m, 0, 4);
+            send_message(&stranger, &m);
+            read_until_refused(&l, (ASTRAY + 3) * (round + 1));
+        }
+        zmq_close(stranger.socket);
+
+        /* The sender connects again. */
+        zmq_close(l.socket);
+        l.socket = zmq_socket(l.context, ZMQ_PUSH);
+        assert_int_equal(zmq_connect(l.socket, endpoint), 0);
+        m.n = 0;
+        if (has_tags)
+            add_header(&m, 1000 + 10 * ROUNDS + 3, 0);
+        add_items(&m, 500, 10);
+        send_message(&l, &m);
+        if (has_tags)
+            expect_gap(&l, 3);
+        expect_items(&l, 500, 10);
+        expect_refused(&l, (ASTRAY + 3) * ROUNDS);
+        close_wire(&l);
+    }
+}
+
+TEST(test_a_message_of_many_parts)
+{
+    enum { PARTS = 300 };
+    message m = {.n = 0};
+    wire l;
+
+    open_wire(&l, "zmq-pull", "");
+    add_items(&m, 0, 10);
+    send_message(&l, &m);
+    for (int i = 1; i < PARTS; i++)
+        zmq_send(l.socket, m.bytes, m.n, ZMQ_SNDMORE);
+    send_message(&l, &m);
+    m.n = 0;
+    add_items(&m, 10, 10);
+    send_message(&l, &m);
+    expect_items(&l, 0, 20);
+    expect_refused(&l, 1);
+    close_wire(&l);
+}
+
 /* A source that does not read keeps few messages of a sender, and so little memory. */
 TEST(test_few_messages_wait)
 {

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The sender of a stream at a bound source of ZeroMQ, to which any program may connect. While the
+ * connection of the sender exists, messages of other connections are refused. */
+#ifndef PNR_ZMQ_SENDER_H
+#define PNR_ZMQ_SENDER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <zmq.h>
+
+/* The sender of a stream. A struct of zeros: no sender is known yet. */
+typedef struct pnr_zmq_sender {
+    bool is_known;
+    int fd;      /* descriptor of its connection, which libzmq owns */
+    ino_t inode; /* of this descriptor, which another connection may get later */
+} pnr_zmq_sender;
+
+/* True if the message may belong to the stream: it comes over the connection of the sender, this
+ * connection has ended, or no sender is known yet. */
+bool pnr_zmq_sender_admits(const pnr_zmq_sender *sender, const zmq_msg_t *message);
+/* Notes that a message continues the stream. Its sender becomes the sender of the stream. */
+void pnr_zmq_sender_hear(pnr_zmq_sender *sender, const zmq_msg_t *message);
+
+#endif
