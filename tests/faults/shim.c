@@ -216,12 +216,28 @@ EXPORT int fsync(int fd)
     return error != 0 ? (errno = error, -1) : (int)syscall(SYS_fsync, fd);
 }
 
+EXPORT int fdatasync(int fd)
+{
+    const int error = FAILS("fsync");
+
+    return error != 0 ? (errno = error, -1) : (int)syscall(SYS_fdatasync, fd);
+}
+
 EXPORT int renameat(int from_folder, const char *from, int to_folder, const char *to)
 {
     const int error = FAILS("rename");
 
     return error != 0 ? (errno = error, -1)
                       : (int)syscall(SYS_renameat, from_folder, from, to_folder, to);
+}
+
+EXPORT int renameat2(int from_folder, const char *from, int to_folder, const char *to,
+                     unsigned flags)
+{
+    const int error = FAILS("rename");
+
+    return error != 0 ? (errno = error, -1)
+                      : (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
 }
 
 /* --- threads --- */
