@@ -2,7 +2,6 @@
 """The table of faults: what is injected, into which command, and what the run must then report."""
 import functools
 import glob
-import importlib.util
 import os
 import random
 import signal
@@ -35,6 +34,10 @@ CONFIGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../config
 ALL = N * PERIODS
 USED = {"samples": ALL, "used": ALL, "windows": PERIODS, "results": PERIODS}
 BUILD = ""  # folder of the build, which `run` sets
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# A python that has h5py; None: there is none.
+H5PY = next((python for python in ("python3", "/usr/bin/python3")
+             if subprocess.run([python, "-c", "import h5py"], capture_output=True).returncode == 0), None)
 MOST = 1 << 20  # steps of a walk, which ends before
 REC_FILES = ("new.csv", "new.jsonl", "new.sqlite.*", "new.h5.*", r"rec(\.partial)?\.sigmf-(data|meta)", r"rec\..*")
 CHANNEL = RADAR.replace("echo.ci16", "-s recorder.format=digital-rf -s recorder.rotate_s=0.02 -s recorder.samples=rec "
@@ -221,15 +224,13 @@ def recorded(folder, _, outcome, is_sure=True):
 def channel_is_whole(folder, _, outcome):
     """Each file of a channel of Digital RF opens; what is not in a file is counted. Only a killed run leaves a file of
     another name."""
-    import h5py
-    n = 0
-    for path in glob.glob(f"{folder}/rec/*/*"):
-        if os.path.basename(path).startswith("tmp."):
-            if outcome.status >= 0:
-                return f"{path} is left"
-            continue
-        with h5py.File(path) as file:
-            n += len(file["rf_data"])
+    if outcome.status >= 0 and glob.glob(f"{folder}/rec/*/tmp.*"):
+        return "a temporary file is left"
+    judge = subprocess.run([H5PY, f"{TOP}/tests/recorder/digital_rf_judge.py", "whole", "rec"], cwd=folder,
+                           capture_output=True, text=True)
+    if judge.returncode != 0:
+        return judge.stderr
+    n = int(judge.stdout.split()[1])
     parts = outcome.account[0]
     if outcome.status == 0 and n + parts.get("unrecorded samples", 0) != parts["samples"]:
         return f"recorded and unrecorded are {n} and {parts.get('unrecorded samples', 0)} samples"
@@ -454,10 +455,10 @@ def recorders():
     for n in (1, 100, 20000):
         yield Row(f"recorder: files of at most {n} bytes", RECORD, (74,) if n == 1 else (0, 74), "File too large",
                   limits={"FSIZE": n}, **wanted)
-    if os.path.exists(f"{BUILD}/lib/pnradar/recorder-digital-rf.so") and importlib.util.find_spec("h5py"):
+    if os.path.exists(f"{BUILD}/lib/pnradar/recorder-digital-rf.so") and H5PY:
         yield from channels(dict(wanted, makes=("rec",), after=channel_is_whole))
     else:
-        print("skipped: recordings in Digital RF: no recorder-digital-rf.so, or no h5py for this python", flush=True)
+        print("skipped: recordings in Digital RF: no recorder-digital-rf.so, or no python has h5py", flush=True)
     for kind in ("csv", "jsonl", "sqlite", "h5"):
         yield Row(f"recorder: SIGKILL at a random moment, {kind}", RECORD.replace("new.csv", "new." + kind) +
                   " -s source.pace=real-time", (-signal.SIGKILL, 0), during=send(signal.SIGKILL, 0.02, 0.26),
