@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Method fused, the general kernel. It supports several periods, windows that are shorter than the
- * transform, any format, a tune, and half lags. */
+ * transform, any format, a frequency shift (plan.tune), and half lags. */
 #include "cuda/fused/fused.h"
 
 #include "cuda/base/mix.h"

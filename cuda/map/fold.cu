@@ -220,7 +220,7 @@ static dim3 places_of(const pnr_map *m, const pnr_map_stretch *scale, size_t n_l
     return dim3(blocks_of(m->n_transform).x, groups, (unsigned)n_looks);
 }
 
-/* Computes the bases of one look at all time scales except its own. bases: the bases of this
+/* Computes the bases of one look for every time scale that is stretched. bases: the bases of this
  * look. */
 static int fold_stretched(const pnr_map *m, const pnr_map_samples *s, size_t look,
                           const pnr_map_plan *tables, const pnr_map_stretching *with, float2 *bases,

@@ -124,8 +124,8 @@ static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j
 }
 
 /* Does the work of pnr_map_screen faster. Requires level.has_quads(). The four cells of a quad
- * share two sums, one per side: over the quads at distances near() to far() - 1, see
- * pnr_map_level. */
+ * share two sums, one per side. Each sum adds the powers of the quads at distances near() to far()
+ * - 1 from this quad (see pnr_map_level). */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m,
                                                                 const pnr_map_level &level,

@@ -118,7 +118,8 @@ template <typename T> struct pnr_walsh_measure;
 
 template <> struct pnr_walsh_measure<int16_t> {
     int32_t low = 0, high = 0;
-    uint32_t nearest = UINT32_MAX; /* for I and for Q: the smallest x - INT16_MAX mod 2^16 */
+    uint32_t nearest = UINT32_MAX; /* smallest (x - INT16_MAX) mod 2^16: I in the low half, Q in the
+                                    * high half */
 
     /* Measures a sample. Returns the sample, or 0 if it is not finite. */
     __device__ __forceinline__ pnr_cuda_pair<int16_t> take(pnr_cuda_pair<int16_t> x)

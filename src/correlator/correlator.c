@@ -26,7 +26,7 @@ typedef struct job {
     pnr_windows windows;
     uint64_t tag;
     member *of;    /* the device of the job */
-    int code;      /* code of its submit */
+    int code;      /* status that its submit returned: PNR_OK or PNR_E... */
     bool is_again; /* the job has failed on another device */
 } job;
 

@@ -42,8 +42,9 @@ int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *w
  * this job failed. */
 int pnr_correlator_collect(pnr_correlator *correlator, bool wait, pnr_windows *windows,
                            pnr_result *result);
-/* Subtracts `removals`, echoes of one dwell of the last collected result, and searches this dwell
- * again (see engine.h). Waits for the result. PNR_EUNSUPPORTED: the engine cannot do this. */
+/* Subtracts the echoes in `removals` from the samples of one dwell of the last collected result.
+ * Then searches this dwell again (see engine.h). Waits for the result. PNR_EUNSUPPORTED: the engine
+ * cannot do this. */
 int pnr_correlator_search_without(pnr_correlator *correlator, const pnr_windows *windows,
                                   size_t dwell, const pnr_removal *removals, size_t n_removals,
                                   pnr_result *result);

@@ -99,8 +99,8 @@ typedef struct pnr_observed {
     const uint32_t *nonfinite; /* [windows of the dwell] non-finite samples of each window; NULL:
                                 * none */
     uint64_t until_ns;         /* CLOCK_MONOTONIC when the detection should end; 0: no limit */
-    /* [n_candidates] true if a candidate was found after echoes were subtracted; NULL: no candidate
-     * was */
+    /* [n_candidates] true: the candidate was found after echoes were subtracted; NULL: all are
+     * false */
     const bool *is_restored;
 } pnr_observed;
 

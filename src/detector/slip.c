@@ -16,8 +16,9 @@ enum {
 static const double sigmas = 5;
 static const double least_sigma = 0.02; /* samples: least sigma, because of motion and the clock */
 static const double most_drift = 4;     /* samples a dwell: a faster echo is not steady */
-static const double most_chi2 = 16.3;   /* limit of the sum of squares of a fit; with POINTS - 3
-                                         * degrees of freedom noise exceeds it in 0.3 % of cases */
+static const double most_chi2 = 16.3;   /* limit of chi^2, the sum of (residual / sigma)^2 of a fit.
+                                         * Noise exceeds it in 0.3 % of cases (POINTS - 3 degrees of
+                                         * freedom) */
 static const double quiet = 0.25;       /* samples: a slip moves an echo by more than this */
 
 /* One echo in the dwells before and after a slip. */

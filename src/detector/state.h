@@ -41,7 +41,7 @@ struct pnr_detector {
     const pnr_setup_code *waveforms; /* [n_codes], owned by the setup */
     size_t n_codes;
     pnr_detector_code *codes;
-    pnr_cross *cross;   /* correlations of the codes in one row */
+    pnr_cross *cross;   /* auto- and cross-correlations of the codes */
     pnr_fit_patch *map; /* the fit with slow time; NULL: not needed, see create.c */
     bool has_rows;      /* the plan has several rows; each candidate has a patch */
     pnr_patch *patches; /* [2 PNR_MAX_CANDIDATES] c and rest of tracks; NULL in one row */

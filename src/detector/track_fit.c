@@ -14,7 +14,8 @@ enum {
 static const double strong = 100; /* least S at which the part that a filter removed matters */
 
 /* Returns the lag at which the fit starts, relative to the centre. For a cell at a half lag this is
- * 1/2. Otherwise it is the vertex of |c| over the cell's lag and the two lags beside it. */
+ * 1/2. Otherwise it is the vertex of the parabola through |c| at the cell's lag and at the two lags
+ * beside it. */
 static double first_guess(const pnr_detector *detector, const pnr_candidate *candidate,
                           const double complex *c)
 {

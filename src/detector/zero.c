@@ -127,7 +127,7 @@ static bool take_measurement(pnr_zero_tracker *z, double innovation, double sigm
     } else if (z->is_seen && z->n_astray < MOST_ASTRAY) {
         z->n_astray++;
         return false;
-    } else { /* the first measurement of a run or of a new position */
+    } else { /* the first measurement of a run, or the first after the zero delay has jumped */
         z->x += innovation;
         z->xx = variance;
         z->xv = 0;

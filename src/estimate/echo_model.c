@@ -18,8 +18,8 @@ static void add_term(pnr_echo_column *c, int x, int y)
     c->n++;
 }
 
-/* Fills g(v - F) of each row and its derivative with respect to v. with_tone: multiplies both by
- * the tone. */
+/* Fills g(v - F) of each row and its derivative with respect to v. with_tone: multiplies g by the
+ * loss within a window (see `pnr_echo_model_tone`) before it is differentiated. */
 static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       bool with_tone, double complex *x, double complex *slope)
 {

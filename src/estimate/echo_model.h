@@ -117,9 +117,6 @@ void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double comp
  * peak. */
 bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least);
-/* Subtracts the contribution of the removed mean of the windows from out[3]. */
-void pnr_echo_model_subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
-                                  const pnr_patch_echo *echo, long lag, pnr_vector *out);
 /* Models an echo of peak 1 that bends in row i. Fills the vector x over rows: 1 in row i, 0 in the
  * other rows. Fills the vector `lags` over lags: the sum of the windows, each with its own delay.
  * rough: as in pnr_echo_model_exact. Unless rough is NULL, x and lags have three vectors, with the
@@ -130,10 +127,6 @@ void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows,
 /* True if an echo walks so little within a window that its self-noise in a row can be summed. */
 bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
-/* Sets the echo of model->ambiguity to the sum of the echo's windows in a row. row_index: number of
- * the row in the map. The removed mean is not subtracted. */
-void pnr_echo_model_sum_windows(const pnr_echo_model *model, size_t row_index,
-                                const pnr_echo_row *row, const pnr_patch_echo *echo);
 /* Returns the mean power of the code's self-noise in one window of a row, relative to the power of
  * the echo's peak. */
 double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
@@ -142,11 +135,6 @@ double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row
  * a row, relative to the power of the echo's peak. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
-/* Fills out[3]: the lags of an echo of peak 1 in a row, and their derivatives with respect to delay
- * and frequency. Each window has its own delay, which is constant within a quarter of a chip of
- * walk. A removed mean is not included. */
-void pnr_echo_model_bent(const pnr_echo_model *model, const pnr_echo_row *row,
-                         const pnr_patch_echo *echo, long lag, pnr_vector *out);
 /* Returns sin(pi e) / (N sin(pi e / N)), the mean over a window of a tone that is e bins off. */
 double pnr_echo_model_tone(const pnr_echo_model *model, double e);
 

@@ -102,7 +102,8 @@ static void release_view(void *of, const pnr_counted *counted)
     w->n_lent--;
 }
 
-/* Returns memory for a record. Waits for space, because the run always takes results. */
+/* Returns memory for a record. Waits until there is space. The wait ends, because the run always
+ * takes results. */
 static void *reserve_record(worker *w, size_t n_bytes)
 {
     void *record;

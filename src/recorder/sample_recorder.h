@@ -44,7 +44,7 @@ void pnr_sample_recorder_destroy(pnr_sample_recorder *recorder);
  * function. */
 void pnr_sample_recorder_add(pnr_sample_recorder *recorder, uint64_t position, int64_t start_utc_ns,
                              const void *samples, size_t n_samples);
-/* Reports an event at a position. For PNR_TRIGGER_SIGNAL the position is the newest one. The
+/* Reports an event at `position`. PNR_TRIGGER_SIGNAL takes the newest position instead. The
  * acquisition thread reports losses, and the publishing thread reports other events. */
 void pnr_sample_recorder_trigger(pnr_sample_recorder *recorder, pnr_trigger trigger,
                                  uint64_t position);

@@ -85,7 +85,7 @@ struct pnr_ring {
     _Atomic uint64_t tail;   /* memory before this position is free */
     _Atomic uint64_t wanted; /* value of head that wakes the sleeping reader */
     uint64_t next;           /* position of the next dwell */
-    uint64_t passed;         /* end of the positions with marks that the reader has read */
+    uint64_t passed;         /* the reader has read the marks of all positions before this one */
     uint64_t shown;          /* end of the samples that the previous peek showed */
     uint32_t *lost;          /* [n_windows] lost positions between `next` and `passed`, by window */
     pnr_ring_losses *losses; /* [n_windows] these losses by reason; not accounted for yet */

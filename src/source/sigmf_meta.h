@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The metadata of a SigMF recording: JSON text of any origin becomes a checked description. */
+/* Reads the metadata of a SigMF recording from JSON, and checks every member. The text may come
+ * from an untrusted source. */
 #ifndef PNR_SIGMF_META_H
 #define PNR_SIGMF_META_H
 

@@ -22,8 +22,8 @@
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { DWELLS = 64, WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
 enum { CHUNKS = 16 /* in each window, unless source.chunk is set */, HIGH_WATER = 100000 };
-static const uint64_t late_ns = 5000; /* a window that is committed later than this counts as
-                                       * late */
+static const uint64_t late_ns = 5000; /* a window that is committed more than this after its due
+                                       * time counts as late */
 static const uint64_t start_ns = 20 * 1000 * 1000; /* time from the filled ring to the first
                                                     * sample */
 

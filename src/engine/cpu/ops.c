@@ -250,8 +250,8 @@ static inline void transpose_tile(const float (*from)[2], size_t from_row, float
     *(quad *)(to + 3 * to_row) = __builtin_shufflevector(ab_odd, cd_odd, 2, 3, 6, 7);
 }
 
-/* The inner loop runs along the shorter side. So it reads whole cache lines of a row, or writes
- * whole cache lines of a column. */
+/* The inner loop runs along the shorter side. The next turns of the outer loop then find the same
+ * cache lines in the cache. */
 PNR_MULTIVERSION void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
                                         size_t from_row, float (*to)[2], size_t to_row)
 {

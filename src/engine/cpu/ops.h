@@ -42,7 +42,8 @@ void pnr_cpu_product(size_t n, const float (*x)[2], const float (*h)[2], float (
 /* power[i] = |c[i]|^2; add: power[i] += |c[i]|^2. */
 void pnr_cpu_power(size_t n, const float (*c)[2], bool add, float *power);
 
-/* to[c][r] = from[r][c]. from_row, to_row: values from one row to the next. */
+/* to[c][r] = from[r][c]. from_row, to_row: distance between the starts of adjacent rows of `from`
+ * and of `to`, in values. */
 void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2], size_t from_row,
                        float (*to)[2], size_t to_row);
 /* power[r][j] = |c[j][r]|^2 for r < rows and j < columns; add: adds |c[j][r]|^2 to power[r][j]. */

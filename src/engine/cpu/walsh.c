@@ -254,7 +254,8 @@ PNR_MULTIVERSION void pnr_cpu_walsh_row(const pnr_cpu_walsh *walsh, size_t row,
     stages(to, chunk, n);
 }
 
-/* Copies STRIP vectors of columns of X to the tile. Transforms them over the bits of the rows. */
+/* Copies STRIP vectors of each row of X to the tile. Transforms them over the bits of the row
+ * number. */
 INLINE void load_columns(const pnr_cpu_walsh *walsh, const float (*X)[2], vector *tile)
 {
     for (size_t r = 0; r < walsh->rows; r++)

@@ -38,8 +38,8 @@ typedef struct pnr_cpu_walsh {
     uint32_t *lag_at;      /* [rows * row]: the lag at each place */
 } pnr_cpu_walsh;
 
-/* Returns NULL if this method suits a plan of one line. Otherwise returns a phrase with the
- * reason. */
+/* plan: one code and one row. Returns NULL if this method suits the plan. Otherwise returns a
+ * phrase with the reason. */
 const char *pnr_cpu_walsh_refusal(const pnr_plan *plan);
 
 /* Sets the sizes, which follow from m_degree and m_samples. */
