@@ -255,6 +255,36 @@ status 0 "$archive" -c "$work/radar.conf" -s detector.pfa=1e-5 --part 1G -o "$wo
     [ "$(find "$work/one/tasks" -name "*.json" | wc -l)" -eq 4 ] && [ "$(wc -l <"$work/one/results.jsonl")" -lt 100 ]
 report $? "another configuration is another task"
 
+# The table grows while the last task is held.
+mkdir -p "$work/held/bin"
+cp "$archive" "$bin/pnradar-plan" "$work/held/bin"
+ln -s "$bin/../share" "$work/held/share"
+cat >"$work/held/bin/pnradar" <<END
+#!/bin/sh
+case "\$*" in
+    *print\ json*02.sigmf-meta) while [ ! -e "$work/go" ]; do sleep 0.05; done ;;
+esac
+exec "$pnradar" "\$@"
+END
+chmod +x "$work/held/bin/pnradar"
+"$work/held/bin/pnradar-archive" -c "$work/radar.conf" --part 16K --workers 1 -o "$work/grown" "$work/day" 2>"$work/err" &
+pid=$!
+tries=0
+until [ -s "$work/grown/results.jsonl.partial" ] || [ $tries -eq 400 ]; do
+    sleep 0.05
+    tries=$((tries + 1))
+done
+grep -q '"recording":0,' "$work/grown/results.jsonl.partial"
+report $? "the table grows while tasks run"
+kill -TERM $pid
+wait $pid
+[ $? -eq 130 ] && says 'stopped' && [ -z "$(find "$work/grown" -maxdepth 1 -name '*.partial')" ]
+report $? "a run that is stopped leaves no part of a table"
+touch "$work/go"
+status 0 "$work/held/bin/pnradar-archive" -c "$work/radar.conf" --part 16K --workers 1 -o "$work/grown" "$work/day" &&
+    cmp "$work/many4/results.jsonl" "$work/grown/results.jsonl" && cmp "$work/many4/results.h5" "$work/grown/results.h5"
+report $? "the same command goes on to the same table"
+
 # --- the dashboard ---
 
 status 64 "$archive" --dashboard here -o "$work/none" "$work/day" && says 'dashboard'

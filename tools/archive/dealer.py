@@ -46,12 +46,12 @@ class Progress:
 class Dealer:
     """Submits all tasks until each is done or has failed, a limited number at a time."""
 
-    def __init__(self, cluster, settings, progress):
-        self.cluster, self.settings, self.progress = cluster, settings, progress
+    def __init__(self, cluster, settings, progress, assembly):
+        self.cluster, self.settings, self.progress, self.assembly = cluster, settings, progress, assembly
         self.finished = queue.SimpleQueue()
         self.with_cluster = {}  # key -> (task, future)
         self.tried = {}  # id of a task -> outcomes of its failed attempts
-        self.failed = []
+        self.failed = {}  # id of a task -> the task and its attempts
         self.n_submits = 0
         self.is_lost = False  # the scheduler is lost, and this is reported
         self.run_task = task_runner()
@@ -113,7 +113,7 @@ class Dealer:
             self.submit(task)
             return
         del self.tried[task["id"]]
-        self.failed.append({**task, "attempts": attempts})
+        self.failed[task["id"]] = {**task, "attempts": attempts}
         self.progress.n_failed += 1
         self.progress.add(task, kept=False)
         say(f"given up after {ATTEMPTS} attempts: {task['input']}: {outcome['error']}")
@@ -141,11 +141,19 @@ class Dealer:
                           f"{self.cluster.options.patience} s")
 
     def wait(self):
+        """Takes a finished task. If there is none, adds one to the table; if the table has them all, waits."""
+        try:
+            self.take(self.finished.get_nowait())
+        except queue.Empty:
+            if not self.assembly.add_task(self.failed):
+                self.wait_for_task()
+        self.progress.show()
+
+    def wait_for_task(self):
         try:
             self.take(self.finished.get(timeout=1))
         except queue.Empty:
             self.check_cluster()
-        self.progress.show()
 
     def run(self, tasks):
         for task in tasks:

@@ -6,8 +6,41 @@ import re
 PICTURE_ECHOES = 100_000
 BLOCK_ROWS = 1 << 16
 
-LINE = re.compile(rb'\{"v":(\d+),"run":"[0-9a-f]*",(.*?)"seq":(\d+),"sample":"(\d+)",(.*?)'
-                  rb'"lost_before":(\d+),(.*?)"latency_us":[^,]*,')
+HEAD = re.compile(rb'\{"v":(\d+),"run":"[0-9a-f]*",(.*?"seq":)')
+LOST_BEFORE = re.compile(rb'"lost_before":(\d+)')
+SAMPLE = re.compile(rb'"sample":"(\d+)"')
+
+
+class Points:
+    """The strongest echoes of each task for the picture, about PICTURE_ECHOES of all tasks."""
+
+    def __init__(self):
+        self.tasks, self.n_points = [], 0  # of each task [n][4]: row, time, range, SNR; the strongest first
+
+    def add(self, rows):
+        import numpy
+        echoes = rows[(rows["n_echoes"] > 0) & (rows["time_ns"] > 0)]
+        best = numpy.argsort(-echoes["snr_db"], kind="stable")[:self.most(len(self.tasks) + 1)]
+        echoes = echoes[best]
+        self.tasks.append(numpy.column_stack(
+            [best, echoes["time_ns"] / 1e9, echoes["range_m"], echoes["snr_db"]]))
+        self.n_points += len(best)
+        if self.n_points > 2 * max(PICTURE_ECHOES, len(self.tasks)):
+            self.limit()
+
+    def most(self, n_tasks):
+        return max(1, PICTURE_ECHOES // n_tasks)
+
+    def limit(self):
+        """Drops the weakest echoes of the tasks that have more than their share."""
+        most = self.most(max(1, len(self.tasks)))
+        self.tasks = [task if len(task) <= most else task[:most].copy() for task in self.tasks]
+        self.n_points = sum(len(task) for task in self.tasks)
+
+    def all(self):
+        """Returns time, range and SNR of all points, in the order of the table."""
+        self.limit()
+        return [point[1:] for task in self.tasks for point in sorted(task.tolist())]
 
 
 class Hdf5:
@@ -101,27 +134,31 @@ class Merge:
         self.seq = 0
         self.recording = None
         self.since = 0  # position after the last dwell of this recording that has a result
-        self.points = []  # echoes for the picture
+        self.points = Points()
         self.lines = open(os.path.join(folder, "results.jsonl.partial"), "wb")
         self.table = (Table(folder, {"run": run, "version": settings["version"]})
                       if settings["table"] else None)
 
     def add_lines(self, task, path, carry):
         """Appends the JSON lines of a task. Returns the number of results and the last sample."""
-        head = b'{"v":%%s,"recording":%d,"run":"%s",' % (task["recording"], self.run.encode())
-        n, last = 0, None
+        n = 0
         with open(path, "rb") as file:
             for line in file:
-                found = LINE.match(line)
-                version, stream, _, sample, middle, lost, later = found.groups()
-                self.lines.write(head % version + stream +
-                                 b'"seq":%d,"sample":"%s",%s"lost_before":%d,%s"latency_us":null,'
-                                 % (self.seq + n, sample, middle, int(lost) + carry, later) +
-                                 line[found.end():])
-                n, last, carry = n + 1, int(sample), 0
-        return n, last
+                if n == 0:
+                    version, stream = HEAD.match(line).groups()
+                    start = HEAD.match(line).end()  # the same in all lines
+                    head = (b'{"v":%s,"recording":%d,"run":"%s",%s' %
+                            (version, task["recording"], self.run.encode(), stream))
+                    line = LOST_BEFORE.sub(lambda lost: b'"lost_before":%d' % (int(lost[1]) + carry), line, 1)
+                middle = line.index(b",", start)
+                latency = line.index(b'"latency_us":', middle)
+                rest = line.index(b",", latency)
+                self.lines.write(b'%s%d%s"latency_us":null%s' %
+                                 (head, self.seq + n, line[middle:latency], line[rest:]))
+                n += 1
+        return n, int(SAMPLE.search(line)[1]) if n > 0 else None
 
-    def add_rows(self, task, path, carry, n_tasks):
+    def add_rows(self, task, path, carry):
         import h5py
         import numpy
         with h5py.File(path, "r") as file:
@@ -135,24 +172,28 @@ class Merge:
         whole["latency_us"] = numpy.nan
         whole["recording"] = task["recording"]
         self.table.add(whole)
-        echoes = rows[(rows["n_echoes"] > 0) & (rows["time_ns"] > 0)]
-        most = max(1, PICTURE_ECHOES // n_tasks)
-        best = numpy.sort(numpy.argsort(-echoes["snr_db"], kind="stable")[:most])
-        self.points += [(e["time_ns"] / 1e9, e["range_m"], e["snr_db"]) for e in echoes[best]]
+        self.points.add(rows)
 
-    def add(self, task, done, n_tasks):
+    def add(self, task, done):
         base = os.path.join(self.settings["tasks"], task["id"][:2], task["id"])
         if task["recording"] != self.recording:
             self.recording, self.since = task["recording"], 0
         carry = max(0, task["first_sample"] - self.since) if task["part"] > 0 else 0
         n, last = self.add_lines(task, base + ".jsonl", carry)
         if self.table is not None:
-            self.add_rows(task, base + ".h5", carry, n_tasks)
+            self.add_rows(task, base + ".h5", carry)
         if n > 0:
             self.since = last + (task["dwell_samples"] or 0)
         elif task["part"] == 0:
             self.since = int(done["account"]["skipped_alignment"])
         self.seq += n
+
+    def drop(self):
+        """Removes the files."""
+        self.lines.close()
+        for name in ["results.jsonl"] + ([self.table.name] if self.table is not None else []):
+            if os.path.exists(os.path.join(self.folder, name + ".partial")):
+                os.remove(os.path.join(self.folder, name + ".partial"))
 
     def close(self):
         """Renames the files to their final names. Removes files of an earlier run that this run does not write."""
