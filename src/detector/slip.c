@@ -41,10 +41,13 @@ static const pnr_slip_dwell *dwell_at(const pnr_slip_tracker *slip, size_t i)
     return &slip->dwells[(slip->next + i) % PNR_SLIP_DWELLS];
 }
 
-/* Returns the cyclic distance from lag b to lag a. */
+/* Returns the cyclic distance from lag b to lag a. Near lags take no remainder(), which is slow and
+ * would return their difference. */
 static double apart(const pnr_slip_tracker *slip, double a, double b)
 {
-    return remainder(a - b, slip->period);
+    const double distance = a - b;
+
+    return fabs(distance) < slip->period / 2.0 ? distance : remainder(distance, slip->period);
 }
 
 /* Returns the echo nearest to a lag, within `reach`, that has the code and channel of `like`; NULL:

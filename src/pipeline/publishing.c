@@ -210,6 +210,7 @@ static void *publish_thread(void *argument)
             return NULL;
         } else {
             wait_for_record(p);
+            p->now_ns = pnr_clock_ns();
         }
     }
 }
@@ -241,7 +242,7 @@ int pnr_publishing_start(pnr_publishing *p, pnr_error *error)
     p->is_heard = wait_for_subscriber(p, wait_s);
     if (wait_s > 0 && !p->is_heard)
         pnr_log(PNR_LOG_WARN, "no subscriber within %.3g s", wait_s);
-    p->began_ns = p->status_ns = pnr_clock_ns();
+    p->began_ns = p->status_ns = p->now_ns = pnr_clock_ns();
     p->watchdog = (pnr_watchdog){.notify = p->parts.options->service,
                                  .threads = {&p->parts.acquisition->turns, p->parts.turns}};
     if (pthread_create(&p->thread, NULL, publish_thread, p) != 0)

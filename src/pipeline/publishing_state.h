@@ -66,6 +66,7 @@ struct pnr_publishing {
     uint64_t n_echoes;  /* echoes of all results */
     bool is_heard;      /* a subscriber was connected at the start or at a status */
     uint64_t began_ns;  /* time when the threads start */
+    uint64_t now_ns;    /* the clock at the last result or wait; each reading takes time */
     uint64_t status_ns; /* time of the last status; at first began_ns */
     pnr_watchdog watchdog;
 };

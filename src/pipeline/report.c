@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double huge_power = 1e20; /* full scale is 1; unscaled 32-bit integers reach 4.6e18 */
 
@@ -109,7 +110,9 @@ static void tell_clipping(pnr_publishing *p, const pnr_dwell *dwell)
 /* Sets the latency of the report, just before its publication. */
 static void time_report(pnr_publishing *p, pnr_report *report)
 {
-    const uint64_t latency_ns = pnr_clock_ns() - report->ready_ns;
+    p->now_ns = pnr_clock_ns();
+
+    const uint64_t latency_ns = p->now_ns - report->ready_ns;
 
     report->latency_us = (double)latency_ns * 1e-3;
     if (pnr_deadline_is_missed(&p->deadline, latency_ns)) {
@@ -122,11 +125,12 @@ static void time_report(pnr_publishing *p, pnr_report *report)
 void pnr_publishing_report(pnr_publishing *p, const pnr_made *made)
 {
     pnr_report *report = &p->report;
+    const char *engine = made->engine != NULL ? made->engine : p->parts.engine;
 
     pnr_detection_copy(&report->detection, &made->detection);
     report->sample = made->sample;
-    snprintf(report->engine, sizeof report->engine, "%s",
-             made->engine != NULL ? made->engine : p->parts.engine);
+    if (strcmp(report->engine, engine) != 0)
+        snprintf(report->engine, sizeof report->engine, "%s", engine);
     fill_time(p, report);
     report->periods = made->dwell.n_periods;
     report->lost = made->lost;

@@ -179,7 +179,7 @@ static void tell_all(pnr_publishing *p)
 
 void pnr_publishing_send_status(pnr_publishing *p)
 {
-    const uint64_t now = pnr_clock_ns();
+    const uint64_t now = p->now_ns;
 
     pnr_watchdog_feed(&p->watchdog, now);
     if (now - p->status_ns < status_period_ns)
