@@ -9,6 +9,7 @@
 #include "engine/block.h"
 #include "engine/devices.h"
 #include "engine/engine.h"
+#include "ring/queue.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +38,10 @@ typedef struct pnr_made {
     pnr_detection detection;
 } pnr_made;
 
+/* After this number of results of one submit the next thread is woken, so that it works on them
+ * while the others are made. */
+enum { PNR_MADE_TOGETHER = 64 };
+
 /* Returns the most bytes that a result with its cells can have. */
 size_t pnr_made_most_bytes(size_t cells_bytes);
 /* Returns the bytes of a result without its cells. */
@@ -61,7 +66,7 @@ typedef struct pnr_exchange {
     /* --- samples: as pnr_ring_acquire, _peek, _wait and _is_half_full --- */
     int (*acquire)(void *of, size_t max_dwells, pnr_windows *out);
     int (*peek)(void *of, size_t at_least, pnr_windows *out);
-    void (*wait)(void *of, size_t at_least, uint64_t patience_ns);
+    int (*wait)(void *of, size_t at_least, pnr_queue *queue, uint64_t patience_ns);
     bool (*is_half_full)(const void *of);
     /* Releases the oldest view: the engine no longer needs its samples. */
     void (*release)(void *of, const pnr_counted *counted);

@@ -38,7 +38,8 @@ struct pnr_isolation {
     int samples_fd;
     void *samples;
     size_t samples_bytes;
-    bool has_lent_samples; /* another isolation owns them */
+    bool has_lent_samples;   /* another isolation owns them */
+    pnr_shared_bells *bells; /* after the samples */
     pnr_worker_process workers[TWO];
     pnr_worker_process *now, *next; /* the worker that gets views; NULL, or the worker that will
                                      * replace it */
@@ -53,6 +54,7 @@ struct pnr_isolation {
     uint64_t unreported;              /* samples after the last finished view that gave no result */
     bool is_mad;                      /* the present worker has written impossible values */
     bool is_new;                      /* the present worker has sent no result */
+    bool is_woken;                    /* the last wait found work, and none could be done since */
 
     _Atomic uint64_t n_deaths;
     _Atomic bool is_degraded;
@@ -96,6 +98,11 @@ size_t pnr_isolation_more_samples(const pnr_setup *setup)
 void *pnr_isolation_memory(const pnr_isolation *i)
 {
     return i->samples;
+}
+
+pnr_shared_bells *pnr_isolation_bells(const pnr_isolation *i)
+{
+    return i->bells;
 }
 
 const char *pnr_isolation_engine(const pnr_isolation *i)
@@ -171,7 +178,7 @@ static void finish_view(pnr_isolation *i, const pnr_counted *counted)
 static bool take_results(pnr_isolation *i)
 {
     const pnr_made_head *record;
-    bool is_any = false;
+    size_t n = 0;
 
     while ((record = pnr_queue_front(i->now->results)) != NULL) {
         if (record->kind == PNR_MADE_RESULT)
@@ -179,11 +186,12 @@ static bool take_results(pnr_isolation *i)
         else if (i->n_done < i->n_sent && !i->is_mad)
             finish_view(i, &((const pnr_shared_finish *)record)->counted);
         pnr_queue_pop(i->now->results);
-        is_any = true;
+        if (++n % PNR_MADE_TOGETHER == 0)
+            i->exchange->wake(i->exchange->of, false);
     }
-    if (is_any)
+    if (n > 0)
         i->exchange->wake(i->exchange->of, false);
-    return is_any;
+    return n > 0;
 }
 
 /* --- a lost worker --- */
@@ -292,14 +300,27 @@ static void replace_worker(pnr_isolation *i, const char *reason)
 
 /* --- views --- */
 
+static bool may_take_view(const pnr_isolation *i)
+{
+    return i->n_taken - i->n_done < pnr_isolation_views(i->parts.setup);
+}
+
+/* Returns the smallest part of the next dwell to send, in samples; 0: the worker takes none now. */
+static size_t part_to_send(const pnr_isolation *i)
+{
+    return i->now->is_ready && i->next == NULL && i->n_sent == i->n_taken &&
+                   i->n_taken - i->n_done < pnr_setup_in_flight(i->parts.setup)
+               ? i->now->shared->ahead
+               : 0;
+}
+
 /* Acquires views from the ring, and sends views to the worker while its queue has space. Returns
  * the code of the ring. */
 static int send_views(pnr_isolation *i, bool *is_any)
 {
-    const size_t most = pnr_isolation_views(i->parts.setup);
     int code = PNR_EAGAIN;
 
-    while (i->n_taken - i->n_done < most &&
+    while (may_take_view(i) &&
            (code = i->exchange->acquire(i->exchange->of, i->parts.max_dwells,
                                         &i->views[i->n_taken % MOST_VIEWS])) == PNR_OK)
         i->n_taken++;
@@ -314,14 +335,11 @@ static int send_views(pnr_isolation *i, bool *is_any)
 /* Sends the part of the next dwell that has already arrived. */
 static void send_part(pnr_isolation *i, bool *is_any)
 {
-    const size_t ahead = i->now->shared->ahead;
+    const size_t ahead = part_to_send(i);
     pnr_windows part;
 
-    if (!i->now->is_ready || i->next != NULL || ahead == 0 || i->n_sent < i->n_taken ||
-        i->n_taken - i->n_done >= pnr_setup_in_flight(i->parts.setup) ||
-        i->exchange->peek(i->exchange->of, ahead, &part) != PNR_OK)
-        return;
-    *is_any |= pnr_worker_send(i->now, PNR_VIEW_PART, &part);
+    if (ahead > 0 && i->exchange->peek(i->exchange->of, ahead, &part) == PNR_OK)
+        *is_any |= pnr_worker_send(i->now, PNR_VIEW_PART, &part);
 }
 
 /* --- the loop --- */
@@ -414,17 +432,25 @@ static void look_after_worker(pnr_isolation *i)
     atomic_store(&w->shared->is_half_full, i->exchange->is_half_full(i->exchange->of));
 }
 
-/* Waits for results if the worker has views, else for samples. */
-static void wait_for_work(pnr_isolation *i)
+static void wait_for_results(pnr_isolation *i)
+{
+    (void)pnr_bell_wait(&i->bells->samples, pnr_queue_has_record, i->now->results, 0, patience_ns);
+}
+
+/* Waits for samples and results, or for results alone while no view can be taken. */
+static void wait_for_work(pnr_isolation *i, bool is_over)
 {
     if (i->n_taken == i->n_done)
         i->exchange->wake(i->exchange->of, true);
-    if (i->parts.setup->plan.spin)
+    if (i->parts.setup->plan.spin) {
         pnr_pause();
-    else if (i->n_taken > i->n_done || !i->now->is_ready)
-        pnr_queue_wait(i->now->results, patience_ns);
-    else
-        i->exchange->wait(i->exchange->of, i->now->shared->ahead, patience_ns);
+    } else if (i->is_woken || is_over || !may_take_view(i)) {
+        i->is_woken = false;
+        wait_for_results(i);
+    } else {
+        i->is_woken = i->exchange->wait(i->exchange->of, part_to_send(i), i->now->results,
+                                        patience_ns) == PNR_OK;
+    }
 }
 
 /* Tells the worker that the stream has ended. A worker that does not react is killed later. */
@@ -433,7 +459,7 @@ static void end_worker(pnr_isolation *i)
     static const pnr_windows none;
 
     (void)pnr_worker_send(i->now, PNR_VIEW_END, &none);
-    pnr_worker_wake(i->now);
+    pnr_bell_ring(&i->bells->samples);
 }
 
 int pnr_isolation_run(pnr_isolation *i, const pnr_exchange *exchange)
@@ -449,15 +475,16 @@ int pnr_isolation_run(pnr_isolation *i, const pnr_exchange *exchange)
 
         send_part(i, &is_any);
         if (is_any)
-            pnr_worker_wake(i->now);
+            pnr_bell_ring(&i->bells->samples);
         if (code == PNR_EEND && i->n_done == i->n_taken) {
             end_worker(i);
             return PNR_EEND;
         }
         if (code == PNR_EEND && i->n_since_done >= MANY_DEATHS)
             return PNR_ELOST;
+        i->is_woken &= !is_any;
         if (!is_any)
-            wait_for_work(i);
+            wait_for_work(i, code == PNR_EEND);
     }
 }
 
@@ -479,15 +506,18 @@ uint64_t pnr_isolation_unreported(const pnr_isolation *i)
 static int open_samples(pnr_isolation *i, pnr_error *error)
 {
     const pnr_isolation *before = i->parts.before;
+    size_t bells_at;
 
     if (before != NULL) {
         i->samples_fd = before->samples_fd;
         i->samples = before->samples;
         i->samples_bytes = before->samples_bytes;
+        i->bells = before->bells;
         i->has_lent_samples = true;
         return PNR_OK;
     }
-    i->samples_bytes = i->parts.capacity * pnr_plan_sample_bytes(&i->parts.setup->plan);
+    bells_at = pnr_shared_bells_at(i->parts.capacity * pnr_plan_sample_bytes(&i->parts.setup->plan),
+                                   &i->samples_bytes);
     i->samples_fd = memfd_create("pnradar samples", MFD_CLOEXEC);
     if (i->samples_fd < 0 || ftruncate(i->samples_fd, (off_t)i->samples_bytes) != 0 ||
         (i->samples = mmap(NULL, i->samples_bytes, PROT_READ | PROT_WRITE,
@@ -496,6 +526,7 @@ static int open_samples(pnr_isolation *i, pnr_error *error)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes",
                              i->samples_bytes);
     }
+    i->bells = (pnr_shared_bells *)((char *)i->samples + bells_at);
     (void)madvise(i->samples, i->samples_bytes, MADV_HUGEPAGE); /* only a hint: an error does no
                                                                  * harm */
     return PNR_OK;
@@ -527,7 +558,7 @@ static int wait_for_worker(pnr_isolation *i, pnr_error *error)
         }
         if (i->parts.stop != NULL && __atomic_load_n(i->parts.stop, __ATOMIC_RELAXED) != 0)
             return PNR_EEND;
-        pnr_queue_wait(w->results, patience_ns);
+        wait_for_results(i);
     }
     welcome_worker(i);
     i->realtime = w->shared->realtime;

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "pipeline/exchange.h"
 #include "pipeline/realtime.h"
+#include "pipeline/shared.h"
 #include "setup/setup.h"
 #include "source/source.h"
 
@@ -42,6 +43,8 @@ void pnr_isolation_destroy(pnr_isolation *isolation);
 
 /* Returns the memory of `capacity` samples, which the worker shares. */
 void *pnr_isolation_memory(const pnr_isolation *isolation);
+/* The bells of the threads of a run with a worker. They live as long as the memory. */
+pnr_shared_bells *pnr_isolation_bells(const pnr_isolation *isolation);
 /* Returns how many views may be lent at one time, for pnr_ring_shape. */
 size_t pnr_isolation_views(const pnr_setup *setup);
 /* Returns how many more samples a ring needs than without a worker, so that the source has space

@@ -212,6 +212,7 @@ static pnr_ring_shape ring_shape(pnr_pipeline *p)
         .zero_byte = plan->format == PNR_FORMAT_CU8 || plan->format == PNR_FORMAT_U8 ? 0x80 : 0,
         .depth =
             p->isolation != NULL ? pnr_isolation_views(p->setup) : pnr_setup_in_flight(p->setup),
+        .reader = p->isolation != NULL ? &pnr_isolation_bells(p->isolation)->samples : NULL,
         .events = &p->events,
         .memory = p->memory,
     };

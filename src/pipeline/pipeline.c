@@ -34,9 +34,9 @@ static int peek_view(void *of, size_t at_least, pnr_windows *out)
     return pnr_ring_peek(((pnr_pipeline *)of)->ring, at_least, out);
 }
 
-static void wait_view(void *of, size_t at_least, uint64_t wait_ns)
+static int wait_view(void *of, size_t at_least, pnr_queue *queue, uint64_t wait_ns)
 {
-    (void)pnr_ring_wait(((pnr_pipeline *)of)->ring, at_least, wait_ns);
+    return pnr_ring_wait(((pnr_pipeline *)of)->ring, at_least, queue, wait_ns);
 }
 
 static bool is_half_full(const void *of)
@@ -131,7 +131,7 @@ static void drop_stream(pnr_pipeline *p)
         if (code == PNR_OK)
             pnr_processing_drop(processing, &windows, offsetof(pnr_account, dropped_shutdown));
         else
-            (void)pnr_ring_wait(p->ring, 0, patience_ns);
+            (void)pnr_ring_wait(p->ring, 0, NULL, patience_ns);
     }
 }
 

@@ -114,7 +114,7 @@ static int wait_for_work(pnr_processing *p, bool is_over)
     if (spins)
         pnr_pause();
     else
-        p->exchange->wait(p->exchange->of, p->ahead, patience_ns);
+        (void)p->exchange->wait(p->exchange->of, p->ahead, NULL, patience_ns);
     return PNR_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "base/pause.h"
 #include "detector/zero_state.h"
 #include "engine/plan.h"
+#include "pipeline/shared.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static void *reserve_record(pnr_publishing *p, size_t n_bytes, bool must)
     void *record;
 
     while ((record = pnr_queue_reserve(p->to, n_bytes)) == NULL && must) {
-        pnr_queue_wake(p->to);
+        pnr_bell_ring(p->bell);
         if (p->spins)
             pnr_pause();
         else
@@ -110,7 +111,7 @@ void pnr_publishing_wake(pnr_publishing *p, bool is_idle)
     if (is_idle != was_idle)
         atomic_store(&p->is_idle, is_idle);
     if (!is_idle || (!was_idle && p->packs))
-        pnr_queue_wake(p->to);
+        pnr_bell_ring(p->bell);
 }
 
 /* --- the publishing thread --- */
@@ -157,7 +158,8 @@ static void wait_for_record(pnr_publishing *p)
     if (p->spins)
         pnr_pause();
     else
-        pnr_queue_wait(p->queue, patience_ns);
+        (void)pnr_bell_wait(p->bell, pnr_queue_has_record, p->queue,
+                            p->bell != &p->own_bell ? PNR_LINGER_NS : 0, patience_ns);
 }
 
 /* Reports the signals of the user to the recorder of samples and to the thread that reads the
@@ -253,7 +255,7 @@ int pnr_publishing_start(pnr_publishing *p, pnr_error *error)
 void pnr_publishing_stop(pnr_publishing *p)
 {
     atomic_store(&p->is_over, true);
-    pnr_queue_wake(p->to);
+    pnr_bell_ring(p->bell);
     pthread_join(p->thread, NULL);
 }
 
@@ -361,6 +363,8 @@ int pnr_publishing_prepare(const pnr_publishing_parts *parts, pnr_publishing **o
     p->is_live = parts->is_live;
     p->spins = parts->setup->plan.spin;
     p->packs = parts->config->publisher.pack > 1;
+    p->bell =
+        parts->isolation != NULL ? &pnr_isolation_bells(parts->isolation)->results : &p->own_bell;
     if ((code = check_zero_state(p, error)) == PNR_OK &&
         (code = pnr_publishing_fill_map(p, error)) == PNR_OK &&
         (code = open_queue(p, error)) == PNR_OK)
@@ -392,14 +396,12 @@ int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **ou
 void pnr_publishing_change(pnr_publishing *p, pnr_publishing *next, uint64_t sample,
                            uint64_t skipped)
 {
-    pnr_queue *old = p->to;
-
     p->to = next->to;
     p->cells_bytes = next->cells_bytes;
     p->next_sample = sample;
     p->next_skipped = skipped;
     atomic_store(&p->next, next);
-    pnr_queue_wake(old);
+    pnr_bell_ring(p->bell);
 }
 
 bool pnr_publishing_has_taken(const pnr_publishing *next)

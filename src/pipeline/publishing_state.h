@@ -19,6 +19,8 @@
 struct pnr_publishing {
     pnr_publishing_parts parts;
     pthread_t thread;
+    pnr_bell *bell; /* where the thread sleeps: own_bell, or one that a worker rings, too */
+    pnr_bell own_bell;
     atomic_bool is_over;        /* no more records follow */
     atomic_bool is_idle;        /* the processing thread waits for samples */
     bool spins, packs, is_live; /* the same for all configurations of the run */

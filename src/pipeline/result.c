@@ -155,8 +155,11 @@ void pnr_processing_report(pnr_processing *p, const pnr_windows *windows, const 
         return;
     }
     add_result(p, &now);
-    for (size_t d = 0; d < result->n_dwells; d++)
+    for (size_t d = 0; d < result->n_dwells; d++) {
         report_dwell(p, &now, d);
+        if ((d + 1) % PNR_MADE_TOGETHER == 0)
+            p->exchange->wake(p->exchange->of, false);
+    }
     p->exchange->release(p->exchange->of, &counted);
     finish_view(p, &now.account);
 }

@@ -12,6 +12,15 @@ size_t pnr_shared_view_bytes(size_t max_dwells, size_t n_periods)
            PNR_RING_VIEW_RUNS * sizeof(pnr_lost_run) + max_dwells * n_periods * sizeof(uint32_t);
 }
 
+size_t pnr_shared_bells_at(size_t sample_bytes, size_t *bytes)
+{
+    const size_t line = _Alignof(pnr_shared_bells);
+    const size_t at = (sample_bytes + line - 1) / line * line;
+
+    *bytes = at + sizeof(pnr_shared_bells);
+    return at;
+}
+
 static char *append(char *at, const void *data, size_t n_bytes)
 {
     if (n_bytes > 0)

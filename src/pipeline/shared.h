@@ -10,6 +10,7 @@
 #include "engine/devices.h"
 #include "pipeline/exchange.h"
 #include "pipeline/realtime.h"
+#include "ring/bell.h"
 #include "ring/queue.h"
 
 #include <stdatomic.h>
@@ -34,6 +35,22 @@ typedef struct pnr_shared_order {
     uint64_t unreported;   /* number of samples without a result directly before the first view */
     size_t config_at, config_bytes, views_at, results_at; /* offsets from the begin */
 } pnr_shared_order;
+
+/* The bells after the samples, in their memory, which lives as long as the ring. Each has a line of
+ * its own. A ring wakes all sides that wait for the next step of a view or of a result at once, so
+ * that their wake-ups overlap. */
+typedef struct pnr_shared_bells {
+    /* The processing thread waits for samples and results, the worker for views. */
+    _Alignas(64) pnr_bell samples;
+    _Alignas(64) pnr_bell results; /* the publishing thread waits for results */
+} pnr_shared_bells;
+
+/* A side that a ring has woken polls for this time: the processing thread, which the same ring has
+ * woken, is about to pass a view or a result on. */
+enum { PNR_LINGER_NS = 20000 };
+
+/* Returns the offset of the bells after the samples of a ring, and the bytes of both. */
+size_t pnr_shared_bells_at(size_t sample_bytes, size_t *bytes);
 
 typedef enum { PNR_WORKER_STARTING, PNR_WORKER_READY, PNR_WORKER_FAILED } pnr_worker_state;
 

@@ -27,6 +27,7 @@ typedef struct worker {
     pnr_shared *shared;
     pnr_queue *views, *results;
     void *memory; /* samples */
+    pnr_shared_bells *bells;
     bool is_pinned;
     pnr_config config;
     pnr_setup *setup;
@@ -37,39 +38,48 @@ typedef struct worker {
      * dwell. */
     pnr_shared_view *lent[PNR_MAX_IN_FLIGHT], *part;
     size_t n_copies, first_lent, n_lent;
+    bool has_part; /* the engine has not seen it */
     pnr_made *made;
 } worker;
 
 /* --- the exchange --- */
 
-/* Copies the oldest record to *to and makes its view, if its kind is `kind`. Returns false if the
- * record has another kind or the queue is empty. */
-static bool take_view(worker *w, int kind, pnr_shared_view *to, pnr_windows *out)
+/* Copies a record, and removes it from the queue. */
+static void take_record(worker *w, const pnr_shared_view *from, pnr_shared_view *to)
 {
-    const pnr_shared_order *order = &w->shared->order;
-    const pnr_shared_view *from = pnr_queue_front(w->views);
-
-    if (from == NULL || (int)from->kind != kind)
-        return false;
     memcpy(to, from,
            sizeof *from + from->n_ready * sizeof(uint64_t) + from->n_runs * sizeof(pnr_lost_run) +
                from->n_lost * sizeof(uint32_t));
     pnr_queue_pop(w->views);
-    *out = pnr_shared_read_view(to, order, w->memory);
-    return true;
+}
+
+/* Takes the parts before the next view. Keeps the last one, which has the samples of all. Returns
+ * the record of the view; NULL: it is not here. */
+static const pnr_shared_view *pass_parts(worker *w)
+{
+    const pnr_shared_view *record;
+
+    while ((record = pnr_queue_front(w->views)) != NULL && record->kind == PNR_VIEW_PART) {
+        take_record(w, record, w->part);
+        w->has_part = true;
+    }
+    return record;
 }
 
 static int acquire_view(void *of, size_t max_dwells, pnr_windows *out)
 {
     worker *w = of;
-    const pnr_shared_view *oldest = pnr_queue_front(w->views);
+    const pnr_shared_view *record = pass_parts(w);
+    pnr_shared_view *copy = w->lent[(w->first_lent + w->n_lent) % w->n_copies];
 
     (void)max_dwells; /* the run has made views that are small enough */
-    if (oldest != NULL && oldest->kind == PNR_VIEW_END)
+    if (record != NULL && record->kind == PNR_VIEW_END)
         return PNR_EEND;
-    if (w->n_lent == w->n_copies ||
-        !take_view(w, PNR_VIEW_WHOLE, w->lent[(w->first_lent + w->n_lent) % w->n_copies], out))
+    if (record == NULL || w->n_lent == w->n_copies)
         return PNR_EAGAIN;
+    w->has_part = false;
+    take_record(w, record, copy);
+    *out = pnr_shared_read_view(copy, &w->shared->order, w->memory);
     w->n_lent++;
     return PNR_OK;
 }
@@ -79,13 +89,22 @@ static int peek_view(void *of, size_t at_least, pnr_windows *out)
     worker *w = of;
 
     (void)at_least; /* the run has applied this limit */
-    return take_view(w, PNR_VIEW_PART, w->part, out) ? PNR_OK : PNR_EAGAIN;
+    (void)pass_parts(w);
+    if (!w->has_part)
+        return PNR_EAGAIN;
+    w->has_part = false;
+    *out = pnr_shared_read_view(w->part, &w->shared->order, w->memory);
+    return PNR_OK;
 }
 
-static void wait_view(void *of, size_t at_least, uint64_t wait_ns)
+static int wait_view(void *of, size_t at_least, pnr_queue *queue, uint64_t wait_ns)
 {
-    (void)at_least;
-    pnr_queue_wait(((worker *)of)->views, wait_ns);
+    worker *w = of;
+
+    (void)at_least, (void)queue;
+    return pnr_bell_wait(&w->bells->samples, pnr_queue_has_record, w->views, PNR_LINGER_NS, wait_ns)
+               ? PNR_OK
+               : PNR_EAGAIN;
 }
 
 static bool is_half_full(const void *of)
@@ -102,6 +121,16 @@ static void release_view(void *of, const pnr_counted *counted)
     w->n_lent--;
 }
 
+/* Wakes the run: the thread that passes results on, and the one that publishes them. */
+static void wake_run(void *of, bool is_idle)
+{
+    worker *w = of;
+
+    pnr_bell_ring(&w->bells->samples);
+    if (!is_idle)
+        pnr_bell_ring(&w->bells->results);
+}
+
 /* Returns memory for a record. Waits until there is space. The wait ends, because the run always
  * takes results. */
 static void *reserve_record(worker *w, size_t n_bytes)
@@ -109,7 +138,7 @@ static void *reserve_record(worker *w, size_t n_bytes)
     void *record;
 
     while ((record = pnr_queue_reserve(w->results, n_bytes)) == NULL) {
-        pnr_queue_wake(w->results);
+        wake_run(w, false);
         if (w->setup->plan.spin)
             pnr_pause();
         else
@@ -144,12 +173,6 @@ static void finish_view(void *of, const pnr_counted *counted)
     pnr_queue_commit(w->results, sizeof *record);
 }
 
-static void wake_run(void *of, bool is_idle)
-{
-    (void)is_idle;
-    pnr_queue_wake(((worker *)of)->results);
-}
-
 static void begin_turn(void *of)
 {
     atomic_fetch_add_explicit(&((worker *)of)->shared->turns, 1, memory_order_relaxed);
@@ -176,6 +199,7 @@ static int map_memory(worker *w, int fd, pnr_error *error)
 {
     struct stat size;
     const pnr_shared_order *order;
+    size_t bytes, bells_at;
 
     if (fstat(fd, &size) != 0 || (size_t)size.st_size < sizeof(pnr_shared) ||
         (w->shared = mmap(NULL, (size_t)size.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) ==
@@ -190,12 +214,13 @@ static int map_memory(worker *w, int fd, pnr_error *error)
                              PNR_WORKER_OPTION);
     w->views = (pnr_queue *)((char *)w->shared + order->views_at);
     w->results = (pnr_queue *)((char *)w->shared + order->results_at);
-    w->memory = mmap(NULL, order->capacity * order->sample_bytes, PROT_READ | PROT_WRITE,
-                     MAP_SHARED, order->samples_fd, 0);
+    bells_at = pnr_shared_bells_at(order->capacity * order->sample_bytes, &bytes);
+    w->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, order->samples_fd, 0);
     if (w->memory == MAP_FAILED) {
         w->memory = NULL;
         return pnr_error_set(error, PNR_ENOMEMORY, "worker: the samples cannot be mapped");
     }
+    w->bells = (pnr_shared_bells *)((char *)w->memory + bells_at);
     return PNR_OK;
 }
 
@@ -266,14 +291,14 @@ static void report_ready(worker *w)
     snprintf(shared->engine, sizeof shared->engine, "%s",
              pnr_correlator_name(w->processing.correlator));
     atomic_store(&shared->state, PNR_WORKER_READY);
-    pnr_queue_wake(w->results);
+    wake_run(w, true);
 }
 
 static void report_failure(worker *w, const pnr_error *error)
 {
     w->shared->error = *error;
     atomic_store(&w->shared->state, PNR_WORKER_FAILED);
-    pnr_queue_wake(w->results);
+    wake_run(w, true);
 }
 
 /* Reports the device that was lost first. With CUDA, the other devices of the process are lost
@@ -298,7 +323,7 @@ static int run_worker(worker *w, pnr_error *error)
     code = pnr_processing_run(&w->processing);
     if (code == PNR_ELOST)
         report_first_lost(w);
-    pnr_queue_wake(w->results);
+    wake_run(w, true);
     return code == PNR_EEND ? PNR_OK
                             : pnr_error_set(error, code, "engine %s: %s", w->shared->engine,
                                             pnr_correlator_reason(w->processing.correlator));

@@ -338,8 +338,3 @@ bool pnr_worker_send(pnr_worker_process *w, int kind, const pnr_windows *windows
     pnr_queue_commit(w->views, pnr_shared_write_view(view, kind, windows));
     return true;
 }
-
-void pnr_worker_wake(pnr_worker_process *w)
-{
-    pnr_queue_wake(w->views);
-}

@@ -46,6 +46,5 @@ bool pnr_worker_is_lost(pnr_worker_process *w, bool has_views, char *reason, siz
 
 /* Appends a view, a part or the end to the worker's queue. False: the queue is full. */
 bool pnr_worker_send(pnr_worker_process *w, int kind, const pnr_windows *windows);
-void pnr_worker_wake(pnr_worker_process *w);
 
 #endif

@@ -27,7 +27,7 @@ void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost)
     atomic_store(&ring->mark_head, m + 1);
     atomic_store(&ring->head, end);
     if (pnr_ring_has_work(ring))
-        pnr_ring_wake(&ring->reader);
+        pnr_bell_ring(ring->reader);
 }
 
 bool pnr_ring_mark_losses(pnr_ring *ring)

@@ -3,32 +3,31 @@
  * is contiguous. If a record does not fit before the end of the memory, a gap fills the rest. */
 #include "ring/queue.h"
 
-#include "base/clock.h"
+#include "ring/bell.h"
 
-#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { HEAD = 16, LINE = 64 };
+enum { HEAD = 16, LINE = 64, TOLD_PARTS = 8 };
 
 static const uint64_t is_gap = UINT64_MAX; /* replaces the size: a gap follows */
 
-/* Members that different sides write are on different cache lines. */
+/* Each line is written by one side. The other side reads few of them: `head` when it has taken all
+ * records that it knows of, `tail` when the queue seems full. */
 struct pnr_queue {
     size_t capacity; /* bytes of `memory`, a multiple of HEAD */
 
-    _Alignas(LINE) _Atomic uint64_t head; /* end of the committed records, without wrap */
-    uint64_t reserved;                    /* position of the reserved record */
-    uint64_t seen_tail;                   /* value of `tail` at the last read of the writer */
-    _Atomic uint64_t wanted;              /* value of `tail` that wakes the sleeping writer */
-    _Atomic uint32_t writer_sleeps;
+    _Alignas(LINE) _Atomic uint64_t head;   /* end of the committed records, without wrap */
+    _Alignas(LINE) uint64_t reserved;       /* position of the reserved record */
+    uint64_t seen_tail;                     /* value of `tail` at the last read of the writer */
+    _Alignas(LINE) _Atomic uint64_t wanted; /* value of `tail` that wakes the sleeping writer */
+    pnr_bell writer;
 
     _Alignas(LINE) _Atomic uint64_t tail; /* position of the oldest record */
-    _Atomic uint32_t reader_sleeps;
+    _Alignas(LINE) uint64_t seen_head;    /* value of `head` at the last read of the reader */
+    uint64_t told_tail;                   /* value of `tail` when the writer was last told */
+    _Alignas(LINE) pnr_bell reader;
 
     _Alignas(LINE) unsigned char memory[];
 };
@@ -75,27 +74,6 @@ double pnr_queue_fill(const pnr_queue *queue)
     const uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
 
     return head > tail ? (double)(head - tail) / (double)queue->capacity : 0;
-}
-
-/* --- sleep --- */
-
-/* Sleeps while *is_asleep is 1, at most patience_ns. */
-static void sleep_on(_Atomic uint32_t *is_asleep, uint64_t patience_ns)
-{
-    const struct timespec time = {.tv_sec = (time_t)(patience_ns / PNR_NS_PER_S),
-                                  .tv_nsec = (long)(patience_ns % PNR_NS_PER_S)};
-
-    (void)syscall(SYS_futex, is_asleep, FUTEX_WAIT, 1, &time, NULL, 0);
-}
-
-/* Wakes a side that sleeps. Before the call, the caller stores the value that the sleeper waits
- * for, and makes a full fence. The sleeper sets *is_asleep, makes a full fence, and reads this
- * value. So either the sleeper sees the store of the caller, or this function sees *is_asleep. */
-static void wake_sleeper(_Atomic uint32_t *is_asleep)
-{
-    if (atomic_load_explicit(is_asleep, memory_order_relaxed) != 0 &&
-        atomic_exchange(is_asleep, 0) != 0)
-        (void)syscall(SYS_futex, is_asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* --- the writer --- */
@@ -147,8 +125,14 @@ void pnr_queue_commit(pnr_queue *queue, size_t bytes)
 
 void pnr_queue_wake(pnr_queue *queue)
 {
-    atomic_thread_fence(memory_order_seq_cst);
-    wake_sleeper(&queue->reader_sleeps);
+    pnr_bell_ring(&queue->reader);
+}
+
+static bool has_space(void *of)
+{
+    pnr_queue *queue = of;
+
+    return atomic_load(&queue->tail) >= atomic_load(&queue->wanted);
 }
 
 void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns)
@@ -163,21 +147,26 @@ void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns)
     if (end <= queue->capacity)
         return; /* there is enough space for any value of tail */
     atomic_store(&queue->wanted, end - queue->capacity);
-    atomic_store(&queue->writer_sleeps, 1);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load(&queue->tail) < atomic_load(&queue->wanted))
-        sleep_on(&queue->writer_sleeps, patience_ns);
-    atomic_store(&queue->writer_sleeps, 0);
+    (void)pnr_bell_wait(&queue->writer, has_space, queue, 0, patience_ns);
 }
 
 /* --- the reader --- */
 
+/* Wakes the writer if it sleeps and has what it waits for. */
+static void tell_writer(pnr_queue *queue, uint64_t tail)
+{
+    queue->told_tail = tail;
+    atomic_thread_fence(memory_order_seq_cst); /* `wanted` is read after the store of the tail */
+    if (tail >= atomic_load_explicit(&queue->wanted, memory_order_relaxed))
+        pnr_bell_ring(&queue->writer);
+}
+
+/* A fence waits for all earlier stores, so not every record has one. */
 static void free_until(pnr_queue *queue, uint64_t end)
 {
     atomic_store_explicit(&queue->tail, end, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst); /* `wanted` must be read after this store */
-    if (end >= atomic_load_explicit(&queue->wanted, memory_order_relaxed))
-        wake_sleeper(&queue->writer_sleeps);
+    if (end - queue->told_tail >= queue->capacity / TOLD_PARTS)
+        tell_writer(queue, end);
 }
 
 /* True if a record at `at` may have this size. Another process may have written any value. */
@@ -187,23 +176,33 @@ static bool is_size(const pnr_queue *queue, uint64_t at, uint64_t head, uint64_t
            size <= queue->capacity - at % queue->capacity;
 }
 
+/* Returns true if there are records from `at` on. */
+static bool has_records(pnr_queue *queue, uint64_t at)
+{
+    if (at < queue->seen_head)
+        return true;
+    queue->seen_head = atomic_load_explicit(&queue->head, memory_order_acquire);
+    return at < queue->seen_head;
+}
+
 /* Returns the position of the oldest record. *size: bytes of the record and its head; 0: there is
  * no record, or the bytes are no valid record. Frees the gaps before the record. */
 static uint64_t find_oldest(pnr_queue *queue, uint64_t *size)
 {
-    const uint64_t head = atomic_load_explicit(&queue->head, memory_order_acquire);
     uint64_t at = atomic_load_explicit(&queue->tail, memory_order_relaxed);
 
-    for (*size = 0; at < head; free_until(queue, at)) {
+    for (*size = 0; has_records(queue, at); free_until(queue, at)) {
         uint64_t found;
 
         memcpy(&found, queue->memory + at % queue->capacity, sizeof found);
         if (found != is_gap) {
-            *size = is_size(queue, at, head, found) ? found : 0;
-            break;
+            *size = is_size(queue, at, queue->seen_head, found) ? found : 0;
+            return at;
         }
         at += queue->capacity - at % queue->capacity;
     }
+    if (at != queue->told_tail)
+        tell_writer(queue, at);
     return at;
 }
 
@@ -232,11 +231,12 @@ bool pnr_queue_is_broken(pnr_queue *queue)
     return size == 0 && at != atomic_load(&queue->head) && pnr_queue_front(queue) == NULL;
 }
 
+bool pnr_queue_has_record(void *queue)
+{
+    return pnr_queue_front(queue) != NULL;
+}
+
 void pnr_queue_wait(pnr_queue *queue, uint64_t patience_ns)
 {
-    atomic_store(&queue->reader_sleeps, 1);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (pnr_queue_front(queue) == NULL)
-        sleep_on(&queue->reader_sleeps, patience_ns);
-    atomic_store(&queue->reader_sleeps, 0);
+    (void)pnr_bell_wait(&queue->reader, pnr_queue_has_record, queue, 0, patience_ns);
 }

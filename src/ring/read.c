@@ -8,7 +8,7 @@
 static void wake_writer(pnr_ring *ring)
 {
     if (pnr_ring_has_space(ring))
-        pnr_ring_wake(&ring->writer);
+        pnr_bell_ring(&ring->writer);
 }
 
 /* Zeroes positions [first, end), all within one view. */
@@ -448,10 +448,26 @@ static uint64_t next_work(const pnr_ring *ring, size_t at_least)
     return end_of_shown(ring) + at_least;
 }
 
-int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns)
+typedef struct either {
+    const pnr_ring *ring;
+    pnr_queue *queue; /* NULL: none */
+} either;
+
+static bool has_either(void *of)
 {
+    const either *e = of;
+
+    return pnr_ring_has_work(e->ring) || (e->queue != NULL && pnr_queue_has_record(e->queue));
+}
+
+int pnr_ring_wait(pnr_ring *ring, size_t at_least, pnr_queue *queue, uint64_t patience_ns)
+{
+    either wanted = {ring, queue};
+
     atomic_store(&ring->wanted, next_work(ring, at_least));
-    return pnr_ring_sleep(ring, &ring->reader, pnr_ring_has_work, patience_ns);
+    return has_either(&wanted) || pnr_bell_wait(ring->reader, has_either, &wanted, 0, patience_ns)
+               ? PNR_OK
+               : PNR_EAGAIN;
 }
 
 /* Makes the positions of the next dwell unread, so that they can be read again as other windows. If

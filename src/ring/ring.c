@@ -88,8 +88,7 @@ int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *erro
     atomic_store(&ring->tail, shape->first_sample);
     if (shape->end == 0)
         ring->shape.end = UINT64_MAX;
-    pnr_ring_sleeper_init(&ring->reader);
-    pnr_ring_sleeper_init(&ring->writer);
+    ring->reader = shape->reader != NULL ? shape->reader : &ring->own_reader;
     ring->n_marks = 4 * (shape->capacity / dwell);
     if (ring->n_marks < PNR_RING_MIN_MARKS)
         ring->n_marks = PNR_RING_MIN_MARKS;
@@ -108,8 +107,6 @@ void pnr_ring_destroy(pnr_ring *ring)
     free_division(&(pnr_ring_division){
         .shape = ring->shape, .lost = ring->lost, .losses = ring->losses, .views = ring->views});
     free(ring->marks);
-    pnr_ring_sleeper_clear(&ring->reader);
-    pnr_ring_sleeper_clear(&ring->writer);
     free(ring);
 }
 

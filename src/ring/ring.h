@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/event.h"
 #include "engine/block.h"
+#include "ring/bell.h"
+#include "ring/queue.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,8 +33,9 @@ typedef struct pnr_ring_shape {
     /* The account excludes positions from `end` on, but a view may show up to n_behind of them. end
      * = first_window + a number of whole dwells; 0: the account has all positions. */
     uint64_t end;
-    size_t zero_byte;   /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
-    size_t depth;       /* most views lent at one time */
+    size_t zero_byte; /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
+    size_t depth;     /* most views lent at one time */
+    pnr_bell *reader; /* where the processing thread sleeps; owner: the caller; NULL: in the ring */
     pnr_events *events; /* receives an event at the begin and the end of each loss; may be NULL */
 } pnr_ring_shape;
 
@@ -53,7 +56,7 @@ int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples);
 /* Marks the next n_samples positions as lost. Never fails. */
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason);
-/* Waits until pnr_ring_reserve may succeed. Returns PNR_OK, or PNR_EAGAIN after patience_ns. */
+/* Waits until pnr_ring_reserve may succeed, at most patience_ns. Returns PNR_OK or PNR_EAGAIN. */
 int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns);
 /* Ends the stream after the last position that was committed or skipped. */
 void pnr_ring_end(pnr_ring *ring);
@@ -78,9 +81,11 @@ bool pnr_ring_is_half_full(const pnr_ring *ring);
  * is free at once. Returns PNR_OK; PNR_EAGAIN: fewer than at_least samples are new since the
  * previous peek (0 means 1); PNR_EEND: there are no further views. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
-/* Waits until pnr_ring_acquire may succeed or the stream has ended. If at_least > 0, waits until
- * pnr_ring_peek may succeed instead. Returns PNR_OK, or PNR_EAGAIN after patience_ns. */
-int pnr_ring_wait(pnr_ring *ring, size_t at_least, uint64_t patience_ns);
+/* Waits until pnr_ring_acquire may succeed, the stream has ended, or the queue (NULL: none) has a
+ * record; the writer of the queue rings shape.reader. If at_least > 0, waits until pnr_ring_peek
+ * may succeed instead of pnr_ring_acquire. Returns PNR_OK; or PNR_EAGAIN after patience_ns or after
+ * a ring for another reason. */
+int pnr_ring_wait(pnr_ring *ring, size_t at_least, pnr_queue *queue, uint64_t patience_ns);
 
 /*
  * Divides the stream into other dwells while the acquisition continues. pnr_ring_prepare allocates

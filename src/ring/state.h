@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The state that the two sides of the ring share. write.c runs in the acquisition thread, and
- * read.c in the processing thread. Both use marks.c and sleep.c. */
+ * read.c in the processing thread. Both use marks.c. */
 #ifndef PNR_RING_STATE_H
 #define PNR_RING_STATE_H
 
 #include "ring/ring.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 /* A run of positions that begins at the end of the previous mark. All positions of the run have
@@ -38,13 +37,6 @@ typedef struct pnr_ring_view {
     pnr_ring_losses losses; /* losses in the view; pnr_ring_release adds them to the account */
 } pnr_ring_view;
 
-/* One side of the ring. It sleeps until it can continue, and the other side wakes it. */
-typedef struct pnr_ring_sleeper {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    _Atomic bool is_asleep;
-} pnr_ring_sleeper;
-
 /* The memory for dwells of another length. shape.first_window: the first sample of any window. */
 struct pnr_ring_division {
     pnr_ring_shape shape;
@@ -67,7 +59,8 @@ struct pnr_ring {
     size_t n_windows;     /* windows that begin within reach */
     pnr_ring_mark *marks; /* [n_marks] queue: the writer appends, the reader removes */
     size_t n_marks;
-    pnr_ring_sleeper reader, writer;
+    pnr_bell *reader; /* that of the shape, or own_reader */
+    pnr_bell own_reader, writer;
 
     /* written by the writer */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_head;
@@ -111,15 +104,5 @@ bool pnr_ring_mark_losses(pnr_ring *ring);
  * continue. Either side may call both functions. */
 bool pnr_ring_has_work(const pnr_ring *ring);
 bool pnr_ring_has_space(const pnr_ring *ring);
-
-/* --- sleep.c --- */
-
-void pnr_ring_sleeper_init(pnr_ring_sleeper *sleeper);
-void pnr_ring_sleeper_clear(pnr_ring_sleeper *sleeper);
-/* Wakes the side if it sleeps. */
-void pnr_ring_wake(pnr_ring_sleeper *sleeper);
-/* Waits until is_ready(ring) is true. Returns PNR_OK, or PNR_EAGAIN after patience_ns. */
-int pnr_ring_sleep(pnr_ring *ring, pnr_ring_sleeper *sleeper,
-                   bool (*is_ready)(const pnr_ring *ring), uint64_t patience_ns);
 
 #endif

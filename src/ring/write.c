@@ -89,9 +89,16 @@ void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason)
     (void)pnr_ring_mark_losses(ring);
 }
 
+static bool has_space(void *of)
+{
+    return pnr_ring_has_space(of);
+}
+
 int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns)
 {
-    return pnr_ring_sleep(ring, &ring->writer, pnr_ring_has_space, patience_ns);
+    return has_space(ring) || pnr_bell_wait(&ring->writer, has_space, ring, 0, patience_ns)
+               ? PNR_OK
+               : PNR_EAGAIN;
 }
 
 void pnr_ring_end(pnr_ring *ring)
@@ -99,7 +106,7 @@ void pnr_ring_end(pnr_ring *ring)
     end_loss(ring);
     /* As soon as the reader sees `ended`, it adds the marks of the unmarked losses. */
     atomic_store(&ring->ended, true);
-    pnr_ring_wake(&ring->reader);
+    pnr_bell_ring(ring->reader);
 }
 
 bool pnr_ring_is_half_full(const pnr_ring *ring)

@@ -91,7 +91,7 @@ static bool next(stage *s, pnr_windows *out)
     int code;
 
     while ((code = pnr_ring_acquire(s->a.ring, 1, out)) == PNR_EAGAIN)
-        (void)pnr_ring_wait(s->a.ring, 0, 10000000);
+        (void)pnr_ring_wait(s->a.ring, 0, NULL, 10000000);
     assert_true(code == PNR_OK || code == PNR_EEND);
     return code == PNR_OK;
 }

@@ -520,10 +520,10 @@ TEST(test_threads)
             } else if (b.n_held > 0) {
                 release(&b);
             } else if (round % 2 == 0) {
-                (void)pnr_ring_wait(b.ring, 0, 50 * 1000 * 1000);
+                (void)pnr_ring_wait(b.ring, 0, NULL, 50 * 1000 * 1000);
             } else {
                 check_peek(&b, 20);
-                (void)pnr_ring_wait(b.ring, 20, 50 * 1000 * 1000);
+                (void)pnr_ring_wait(b.ring, 20, NULL, 50 * 1000 * 1000);
             }
         }
         pthread_join(thread, NULL);
@@ -739,7 +739,7 @@ static long sleeps_until_work(size_t at_least, uint64_t *n_there)
     open_bench(&b, 10 * CHUNKS, 1, 1, 20 * CHUNKS, 0, 1, 10 * CHUNKS);
     assert_int_equal(pthread_create(&thread, NULL, slow_writer, &b), 0);
     getrusage(RUSAGE_THREAD, &before);
-    assert_int_equal(pnr_ring_wait(b.ring, at_least, UINT64_C(60000000000)), PNR_OK);
+    assert_int_equal(pnr_ring_wait(b.ring, at_least, NULL, UINT64_C(60000000000)), PNR_OK);
     getrusage(RUSAGE_THREAD, &after);
     *n_there = pnr_ring_positions(b.ring);
     pthread_join(thread, NULL);
@@ -764,7 +764,7 @@ TEST(test_patience)
     bench b;
 
     open_bench(&b, 10, 1, 1, 20, 0, 1, 1);
-    assert_int_equal(pnr_ring_wait(b.ring, 0, 20 * 1000 * 1000), PNR_EAGAIN);
+    assert_int_equal(pnr_ring_wait(b.ring, 0, NULL, 20 * 1000 * 1000), PNR_EAGAIN);
     assert_true(pnr_clock_ns() - began >= 20 * 1000 * 1000);
     assert_int_equal(pnr_ring_wait_space(b.ring, 1), PNR_OK);
     close_bench(&b);
