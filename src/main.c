@@ -356,6 +356,7 @@ static int run(const pnr_config *config, command *c, pnr_error *error)
                                     .configure = configure,
                                     .configure_context = c,
                                     .can_isolate = true,
+                                    .can_exit = true,
                                     .pause = flush_results,
                                     .finish = finish,
                                     .end = take_end,

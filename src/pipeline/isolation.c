@@ -29,6 +29,7 @@ enum {
 static const uint64_t patience_ns = 10 * 1000 * 1000; /* longest wait between two checks of the
                                                        * worker */
 static const uint64_t look_ns = 1000 * 1000;
+static const uint64_t stop_patience_ns = PNR_NS_PER_S;
 static const uint64_t minute_ns = 60 * (uint64_t)PNR_NS_PER_S;
 static const uint64_t first_pause_ns = 20 * 1000 * 1000, most_pause_ns = 5 * (uint64_t)PNR_NS_PER_S;
 
@@ -70,6 +71,7 @@ struct pnr_isolation {
     uint64_t lost_ns;            /* when the worker before the present one was lost */
     uint64_t retry_ns;           /* when the wanted engine is tried again */
     uint64_t looked_ns;
+    uint64_t stopped_ns; /* when *stop was seen; 0: not yet */
 };
 
 bool pnr_isolation_is_wanted(const pnr_config *config, bool is_live)
@@ -399,6 +401,16 @@ static void retry_engine(pnr_isolation *i, uint64_t now)
                    "the engine %s works again", i->engines[0]);
 }
 
+/* Returns true if the run was stopped a second ago and no worker is ready to finish its views. */
+static bool has_given_up(pnr_isolation *i)
+{
+    if (i->stopped_ns == 0 && i->parts.stop != NULL &&
+        __atomic_load_n(i->parts.stop, __ATOMIC_RELAXED) != 0)
+        i->stopped_ns = i->looked_ns;
+    return i->stopped_ns > 0 && !i->now->is_ready &&
+           i->looked_ns - i->stopped_ns > stop_patience_ns;
+}
+
 /* Checks the worker, at most once in look_ns: starts it, reports that it is ready, or replaces
  * it. */
 static void look_after_worker(pnr_isolation *i)
@@ -458,7 +470,7 @@ static void end_worker(pnr_isolation *i)
 {
     static const pnr_windows none;
 
-    (void)pnr_worker_send(i->now, PNR_VIEW_END, &none);
+    i->now->is_ending = pnr_worker_send(i->now, PNR_VIEW_END, &none);
     pnr_bell_ring(&i->bells->samples);
 }
 
@@ -480,7 +492,7 @@ int pnr_isolation_run(pnr_isolation *i, const pnr_exchange *exchange)
             end_worker(i);
             return PNR_EEND;
         }
-        if (code == PNR_EEND && i->n_since_done >= MANY_DEATHS)
+        if ((code == PNR_EEND && i->n_since_done >= MANY_DEATHS) || has_given_up(i))
             return PNR_ELOST;
         i->is_woken &= !is_any;
         if (!is_any)

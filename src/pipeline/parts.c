@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "engine/plan.h"
+#include "pipeline/start_guard.h"
 #include "pipeline/worker_process.h"
 
 #include <math.h>
@@ -129,6 +130,18 @@ static int open_here(pnr_pipeline *p, pnr_error *error)
     return pnr_processing_open(processing, error);
 }
 
+/* As open_here, at the start of a run. */
+static int start_here(pnr_pipeline *p, pnr_error *error)
+{
+    pnr_start_guard guard;
+    int code;
+
+    pnr_start_guard_begin(&guard, p->options->can_exit ? p->options->stop : NULL);
+    code = open_here(p, error);
+    pnr_start_guard_end(&guard);
+    return code;
+}
+
 /* Starts a worker, which opens the engine. */
 static int open_worker(pnr_pipeline *p, pnr_error *error)
 {
@@ -172,12 +185,12 @@ static int open_engine(pnr_pipeline *p, pnr_error *error)
     if (p->before != NULL)
         return p->before->isolation != NULL ? open_worker(p, error) : open_here(p, error);
     if (!may_isolate(p))
-        return open_here(p, error);
+        return start_here(p, error);
     if ((code = open_worker(p, error)) != PNR_OK || must ||
         strncmp(pnr_isolation_engine(p->isolation), "cuda/", 5) == 0)
         return code;
     close_worker(p); /* engine.name = auto has not chosen cuda */
-    return open_here(p, error);
+    return start_here(p, error);
 }
 
 const char *pnr_pipeline_engine(const pnr_pipeline *p)

@@ -84,6 +84,7 @@ typedef struct pnr_pipeline_options {
     pnr_pipeline_configure configure; /* not NULL if reload is not NULL */
     void *configure_context;
     bool can_isolate;       /* main() of this program begins with pnr_worker_main (worker.h) */
+    bool can_exit;          /* *stop may end this program while an engine is created */
     pnr_pipeline_feed feed; /* NULL: the samples come from source.input */
     void *feed_context;
 } pnr_pipeline_options;

@@ -126,7 +126,7 @@ void pnr_worker_close(pnr_worker_process *w)
 {
     const uint64_t until = pnr_clock_ns() + end_patience_ns;
 
-    while (w->is_started && w->is_ready && pnr_clock_ns() < until) {
+    while (w->is_started && w->is_ending && pnr_clock_ns() < until) {
         if (waitpid(w->pid, NULL, WNOHANG) != 0)
             w->is_started = false;
         else
@@ -250,7 +250,7 @@ void pnr_worker_start(pnr_worker_process *w, const char *engine, const pnr_devic
 
     reset_memory(w, engine, left_out, unreported);
     w->is_started = true;
-    w->is_ready = false;
+    w->is_ready = w->is_ending = false;
     w->turns = 0;
     w->started_ns = w->moved_ns = pnr_clock_ns();
     if ((code = spawn_worker(w)) == 0)

@@ -13,6 +13,7 @@ typedef struct pnr_worker_process {
     uint64_t due_ns;       /* earliest time of the start */
     pid_t pid;
     bool is_started, is_ready;
+    bool is_ending; /* it was told that the stream has ended */
     pnr_shared *shared;
     size_t bytes; /* size of the memory that begins with *shared */
     int fd;       /* file descriptor of that memory; -1: none */
@@ -30,7 +31,7 @@ int pnr_worker_list_devices(const char *engine, const volatile int *stop, pnr_de
  * also after an error. */
 int pnr_worker_open(pnr_worker_process *w, const pnr_isolation_parts *parts, int samples_fd,
                     pnr_error *error);
-/* Kills the worker unless it ends within a second, and frees the memory. */
+/* Kills the worker, if it was told to end only after a second, and frees the memory. */
 void pnr_worker_close(pnr_worker_process *w);
 
 /* Starts a worker with this engine and with empty queues. left_out, unreported: as in

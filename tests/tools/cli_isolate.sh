@@ -70,6 +70,36 @@ begin again && kill -9 "$(worker)" && lines=$(wc -l <"$work/again") && await "$w
     [ "$(cut -d, -f8 "$work/again" | grep -c restarted)" -eq 1 ] && ! says ' lost ' >/dev/null
 report $? "a worker that is killed: one result says so, and nothing is lost"
 
+# slow OPTION...: pnradar with an engine of the tests, whose create waits while $work/wait exists, as $pid
+slow() {
+    rm -f "$work/pipe"
+    mkfifo "$work/pipe"
+    "$echo_" -c "$work/radar.conf" -s echo.periods=0 "$work/pipe" 2>/dev/null &
+    running="$running $!"
+    PNR_LOG=info PNR_MODULE_PATH=$bin/../tests/engines PNR_FAULT_CREATE_WHILE=$work/wait "$pnradar" \
+        -c "$work/radar.conf" -s engine.name=fault --print csv "$@" "$work/pipe" >"$work/slow" 2>"$work/err" &
+    pid=$!
+    running="$running $pid"
+}
+
+# waits: create waits
+waits() {
+    until_true says 'create waits' >/dev/null
+}
+
+touch "$work/wait"
+slow -s engine.isolate=no && waits && kill -TERM "$pid" && gone "$pid" && wait "$pid" &&
+    says 'stopped before the first sample'
+report $? "SIGTERM while an engine is created: 0"
+slow && waits && at=$(worker) && kill -TERM "$pid" && gone "$pid" && wait "$pid" &&
+    says 'stopped before the first sample' && gone "$at"
+report $? "SIGTERM while the first worker sets up: 0, and the worker ends"
+rm "$work/wait"
+slow && await "$work/slow" 200 && touch "$work/wait" && kill -9 "$(worker)" && waits && at=$(worker) &&
+    kill -TERM "$pid" && gone "$pid" && ! wait "$pid" && says 'no worker could finish the last views' &&
+    says 'dropped engine error' && gone "$at"
+report $? "SIGTERM while another worker sets up: the windows without a result are counted, and the worker ends"
+
 from_pipe() {
     head -c 50800 "$work/echo.sc16" | program "$@" -
 }

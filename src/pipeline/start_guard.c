@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread that looks at the flag while its caller cannot. */
+#include "pipeline/start_guard.h"
+
+#include "base/log.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+enum { LOOKS = 10 }; /* a step that ends soon after the stop ends the program as usual */
+
+static const uint64_t look_ns = 50 * 1000 * 1000;
+
+static bool is_over(void *of)
+{
+    return atomic_load(&((pnr_start_guard *)of)->is_over);
+}
+
+static void *watch(void *argument)
+{
+    pnr_start_guard *guard = argument;
+    int looks = 0;
+
+    while (!pnr_bell_wait(&guard->bell, is_over, guard, 0, look_ns))
+        if (__atomic_load_n(guard->stop, __ATOMIC_RELAXED) != 0 && ++looks > LOOKS) {
+            pnr_log(PNR_LOG_INFO, "stopped before the first sample");
+            _exit(0); /* what exit() would call may wait for the driver, too */
+        }
+    return NULL;
+}
+
+void pnr_start_guard_begin(pnr_start_guard *guard, const volatile int *stop)
+{
+    *guard = (pnr_start_guard){.stop = stop};
+    guard->is_started = stop != NULL && pthread_create(&guard->thread, NULL, watch, guard) == 0;
+}
+
+void pnr_start_guard_end(pnr_start_guard *guard)
+{
+    if (!guard->is_started)
+        return;
+    atomic_store(&guard->is_over, true);
+    pnr_bell_ring(&guard->bell);
+    pthread_join(guard->thread, NULL);
+}
