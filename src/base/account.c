@@ -59,7 +59,8 @@ bool pnr_account_lossless(const pnr_account *account)
            account->lost_ring_full == 0 && account->dropped_engine_error == 0 &&
            account->dropped_shutdown == 0 && account->refused_too_much_lost == 0 &&
            account->unsent_publish_refused == 0 && account->unsent_queue_full == 0 &&
-           account->unrecorded_samples == 0 && account->unrecorded_results == 0;
+           account->unsent_maps == 0 && account->unrecorded_samples == 0 &&
+           account->unrecorded_results == 0;
 }
 
 static void add_part(pnr_text *text, const char *before, uint64_t value, const char *name)
@@ -102,6 +103,8 @@ char *pnr_account_format(const pnr_account *account, char *out, size_t size)
         add_part(&text, "; ", account->unrecorded_samples, "unrecorded samples");
     if (account->unrecorded_results > 0)
         add_part(&text, "; ", account->unrecorded_results, "unrecorded results");
+    if (account->unsent_maps > 0)
+        add_part(&text, "; ", account->unsent_maps, "unsent maps");
     (void)pnr_text_end(&text);
     for (char *c = whole; *c != '\0'; c++)
         if (*c == '_')

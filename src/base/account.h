@@ -35,7 +35,8 @@
     X(n_nonfinite)        /* samples that are NaN or Inf; lost_source includes them */             \
     X(deadline_missed)    /* results after their deadline: not a loss */                           \
     X(unrecorded_samples) /* samples that [recorder] could not record */                           \
-    X(unrecorded_results) /* results that [recorder] could not record */
+    X(unrecorded_results) /* results that [recorder] could not record */                           \
+    X(unsent_maps)        /* profiles and maps of sent results that were not sent themselves */
 
 typedef struct pnr_account {
 #define PNR_ACCOUNT_FIELD(name) uint64_t name;

@@ -27,6 +27,7 @@
     X(DEVICE_LOST, "device-lost", WARN, "device", "left")                                          \
     X(ENGINE_HANGS, "engine-hangs", WARN, "seconds", "")                                           \
     X(RESULTS_UNSENT, "results-unsent", WARN, "results", "")                                       \
+    X(MAPS_UNSENT, "maps-unsent", WARN, "maps", "")                                                \
     X(OVERRUN, "overrun", WARN, "", "")                                                            \
     X(UNDERRUN, "underrun", WARN, "", "")                                                          \
     X(RECORDING_STOPS, "recording-stops", WARN, "", "")                                            \

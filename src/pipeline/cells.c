@@ -121,7 +121,8 @@ void pnr_publishing_give_cells(pnr_publishing *p, const pnr_dwell *dwell, const 
     /* A profile or map only accompanies the result: if the publisher refuses it, no result is
      * lost. */
     if (p->parts.config->publisher.profile != PNR_PROFILE_OFF)
-        (void)pnr_publisher_send_cells(p->publisher, &p->report, map, cells);
+        p->account.unsent_maps +=
+            pnr_publisher_send_cells(p->publisher, &p->report, map, cells) != PNR_OK;
     if (p->parts.options->tap_cells != NULL)
         p->parts.options->tap_cells(p->parts.options->tap_context, &p->report, map, cells);
 }

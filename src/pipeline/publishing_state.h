@@ -61,6 +61,7 @@ struct pnr_publishing {
     pnr_devices lost_told;  /* lost devices that have been reported */
     uint64_t n_told;        /* number of dropped windows that have been reported */
     uint64_t n_unsent_told; /* number of unsent results that have been reported */
+    uint64_t n_maps_told;   /* the same of profiles and maps */
     bool does_hang;         /* the processing thread has made no turn for engine.deadline_hang */
     bool is_clipping;       /* the last dwell had clipped samples */
     pnr_deadline deadline;

@@ -154,6 +154,8 @@ void pnr_publishing_report(pnr_publishing *p, const pnr_made *made)
     publish_report(p);
     if (made->cells_at > 0)
         pnr_publishing_give_cells(p, &made->dwell, pnr_made_cells(made));
+    else if (p->parts.setup->plan.want_profile != PNR_WANT_NONE)
+        p->account.unsent_maps++; /* the queue had space for the result only */
     p->n_echoes += report->detection.n_echoes;
     record_report(p);
     if (p->parts.options->tap != NULL)

@@ -132,20 +132,28 @@ static void tell_devices(pnr_publishing *p)
     p->lost_told = *lost; /* a new worker may use a lost device again */
 }
 
-/* Reports how many results the full queue has refused since the last call, as one event. */
-static void tell_unsent(pnr_publishing *p)
+/* Reports how many results, or maps of results, were not sent since the last call, as one event. */
+static void tell_unsent(pnr_publishing *p, pnr_event_kind kind, const char *noun, uint64_t n_unsent,
+                        uint64_t *n_told)
 {
-    const uint64_t n_unsent = p->account.unsent_queue_full;
+    const unsigned long long n_new = n_unsent - *n_told;
 
-    if (n_unsent == p->n_unsent_told)
+    if (n_new == 0)
         return;
-    pnr_event_post(p->parts.events, PNR_EVENT_RESULTS_UNSENT, p->report.sample,
-                   (double)(n_unsent - p->n_unsent_told), 0,
-                   "%llu results were not sent: a subscriber, a pipe or a disk was too slow for "
-                   "them; %llu of %llu since the start",
-                   (unsigned long long)(n_unsent - p->n_unsent_told), (unsigned long long)n_unsent,
+    pnr_event_post(p->parts.events, kind, p->report.sample, (double)n_new, 0,
+                   "%llu %s were not sent: a subscriber, a pipe or a disk was too slow for them; "
+                   "%llu of %llu since the start",
+                   n_new, noun, (unsigned long long)n_unsent,
                    (unsigned long long)p->account.results);
-    p->n_unsent_told = n_unsent;
+    *n_told = n_unsent;
+}
+
+static void tell_all_unsent(pnr_publishing *p)
+{
+    tell_unsent(p, PNR_EVENT_RESULTS_UNSENT, "results", p->account.unsent_queue_full,
+                &p->n_unsent_told);
+    tell_unsent(p, PNR_EVENT_MAPS_UNSENT, "profiles or maps", p->account.unsent_maps,
+                &p->n_maps_told);
 }
 
 /* Reports when the processing thread begins to hang, for example in an engine that never
@@ -172,7 +180,7 @@ static void tell_all(pnr_publishing *p)
     pnr_deadline_tell(&p->deadline, p->parts.events);
     tell_failures(p);
     tell_devices(p);
-    tell_unsent(p);
+    tell_all_unsent(p);
     pnr_publishing_tell_events(p);
     pnr_event_log_rest(p->parts.events);
 }
@@ -267,6 +275,7 @@ int pnr_publishing_close_account(pnr_publishing *p, uint64_t positions, int code
     pnr_sample_recorder_finish(p->parts.acquisition->recorder);
     pnr_result_recorder_finish(p->recorder);
     tell_devices(p);
+    tell_all_unsent(p);
     pnr_publishing_tell_events(p);
     *account = p->account;
     pnr_account_add(account, &p->samples);

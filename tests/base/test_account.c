@@ -89,10 +89,15 @@ TEST(a_sum_beyond_64_bits_does_not_close)
 TEST(what_is_a_loss)
 {
     const size_t losses[] = {
-        offsetof(pnr_account, skipped_refused),        offsetof(pnr_account, lost_source),
-        offsetof(pnr_account, lost_ring_full),         offsetof(pnr_account, dropped_engine_error),
-        offsetof(pnr_account, dropped_shutdown),       offsetof(pnr_account, refused_too_much_lost),
-        offsetof(pnr_account, unsent_publish_refused), offsetof(pnr_account, unsent_queue_full),
+        offsetof(pnr_account, skipped_refused),
+        offsetof(pnr_account, lost_source),
+        offsetof(pnr_account, lost_ring_full),
+        offsetof(pnr_account, dropped_engine_error),
+        offsetof(pnr_account, dropped_shutdown),
+        offsetof(pnr_account, refused_too_much_lost),
+        offsetof(pnr_account, unsent_publish_refused),
+        offsetof(pnr_account, unsent_queue_full),
+        offsetof(pnr_account, unsent_maps),
     };
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -135,7 +140,7 @@ TEST(the_line)
 TEST(the_longest_line_fits_the_log)
 {
     pnr_account account;
-    char text[768];
+    char text[1024];
 
     memset(&account, 0xff, sizeof account);
     pnr_account_format(&account, text, sizeof text);

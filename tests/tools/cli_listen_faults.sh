@@ -114,7 +114,7 @@ def dwell(seq, run=A, stream="demo", **more):
 NAMES = ("positions used skipped_alignment skipped_tail skipped_refused lost_source lost_ring_full "
          "windows processed dropped_engine_error dropped_shutdown refused_too_much_lost "
          "results sent unsent_publish_refused unsent_queue_full n_clipped n_nonfinite deadline_missed "
-         "unrecorded_samples unrecorded_results").split()
+         "unrecorded_samples unrecorded_results unsent_maps").split()
 
 def end(results, run=A, stream="demo", status=0, **account):
     numbers = dict.fromkeys(NAMES, "0")
