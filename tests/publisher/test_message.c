@@ -7,15 +7,6 @@
 #include <float.h>
 #include <jansson.h>
 
-/* Same within the 12 digits of the wire; null and NAN are the same. */
-static void assert_close(double a, double b)
-{
-    if (isnan(a) && isnan(b))
-        return;
-    if (!(fabs(a - b) <= 1e-11 * fabs(a)))
-        fail_msg("%.17g is not %.17g", a, b);
-}
-
 /* To single precision. */
 static void assert_near(double a, double b)
 {
@@ -57,8 +48,6 @@ static void assert_same_echo(const pnr_echo *a, const pnr_echo *b, compare same)
     assert_string_equal(a->code_name.text, b->code_name.text);
     PNR_ECHO_FIELDS(SAME_COUNT, SAME_COUNT, SAME_WIDE, SAME_NARROW, )
 }
-
-static const pnr_zero tracked = {true, 3.25e-6, 1.5e-9, 33.5, -2.75, 0.125, -1e-7};
 
 static void assert_same_zero(const pnr_zero *a, const pnr_zero *b, compare same)
 {
@@ -110,7 +99,7 @@ TEST(test_range_text)
     report.time_source = PNR_TIME_NONE;
     report.detection.noise_power = 0;
     report.sample = UINT64_MAX;
-    report.zero = tracked;
+    report.zero = zero_fixture;
     report.zero.snr_db = NAN;
     report.flags = PNR_FLAG_ZERO_ALARM;
     write_range(&report, text);
@@ -134,7 +123,7 @@ TEST(test_range_round_trip)
     for (n = 0; n <= PNR_MAX_CANDIDATES; n++) {
         report_fixture(&report, n);
         report.flags = (unsigned)n & 127;
-        report.zero = tracked;
+        report.zero = zero_fixture;
         report.zero.is_tracked = n % 2 != 0;
         report.zero.held_s = n % 4 == 1 ? NAN : 0;
         report.time_source = (pnr_time_source)(n % PNR_N_TIME_SOURCES);
@@ -150,7 +139,7 @@ TEST(test_range_round_trip)
         assert_same_header(&report, &read);
         assert_close(report.latency_us, read.latency_us);
         assert_same_zero(&report.zero, &read.zero, assert_close);
-        assert_true(!read.zero.is_tracked || read.zero.moved_s == tracked.moved_s);
+        assert_true(!read.zero.is_tracked || read.zero.moved_s == zero_fixture.moved_s);
         assert_close(report.detection.noise_power, read.detection.noise_power);
         for (i = 0; i < n; i++)
             assert_same_echo(&report.detection.echoes[i], &read.detection.echoes[i], assert_close);
@@ -171,7 +160,7 @@ TEST(test_range_capacity)
     report.seq = report.sample = report.lost = report.lost_before = UINT64_MAX;
     report.slip = UINT32_MAX;
     report.flags = 127;
-    report.zero = tracked;
+    report.zero = zero_fixture;
     for (i = 0; i < PNR_MAX_CANDIDATES; i++) {
 #define LONGEST_COUNT(e, name) (e)->name = UINT32_MAX;
 #define LONGEST_VALUE(e, name) (e)->name = -1.23456789012e-300;
@@ -299,7 +288,7 @@ static void fill_pack(packed *p)
         r->has_time = i != 2;
         r->time_ns = r->has_time ? r->time_ns + (int64_t)i : 0;
         r->flags = (unsigned)(i * 39 & 127);
-        r->zero = tracked;
+        r->zero = zero_fixture;
         r->zero.is_tracked = i != 1;
         r->lost = i == 3 ? UINT64_C(1) << 40 : i;
         r->lost_before = i * 10;
@@ -440,366 +429,4 @@ TEST(test_pack_odd)
     assert_true(pnr_message_next_dwell(&pack, &read));
     assert_true(isnan(read.detection.echoes[0].range_m));
     assert_true(isnan(read.detection.echoes[0].snr_db));
-}
-
-/* --- status and end --- */
-
-static void fill_status(pnr_status *status, const pnr_radar *radar, const pnr_config *config)
-{
-    memset(status, 0, sizeof *status);
-    strcpy(status->run, "0123456789abcdef");
-    strcpy(status->stream, "demo");
-    strcpy(status->engine, "cpu/library");
-    status->seq = 3;
-    status->elapsed_s = 12.5;
-    status->account = (pnr_account){.positions = UINT64_C(9007199254740993), /* 2^53 + 1 */
-                                    .used = UINT64_C(9007199254740900),
-                                    .lost_ring_full = 93,
-                                    .windows = 10,
-                                    .processed = 9,
-                                    .dropped_shutdown = 1,
-                                    .results = 9,
-                                    .sent = 8,
-                                    .unsent_publish_refused = 1,
-                                    .n_clipped = 4,
-                                    .deadline_missed = 6};
-    status->latency_p50_us = 10;
-    status->latency_p99_us = 20;
-    status->latency_p999_us = 30;
-    status->latency_max_us = 40.5;
-    status->deadline_s = 0.001;
-    status->ring_fill = 0.375;
-    status->subscribers = 2;
-    status->radar = radar;
-    status->config = config;
-}
-
-TEST(test_status)
-{
-    static char text[PNR_MESSAGE_MAX];
-    const pnr_radar radar = {.n_chips = 1023,
-                             .n_samples = 4000,
-                             .rate_hz = {4000000, 1},
-                             .chip_rate_hz = {1023000, 1},
-                             .period_s = 1e-3,
-                             .gain_db = 36.02,
-                             .resolution_m = 146.5,
-                             .unambiguous_m = 149896.229};
-    const pnr_realtime_outcome realtime = {.lock_memory = "refused: \"no\"",
-                                           .acquisition_cpu = "any",
-                                           .processing_cpu = "3",
-                                           .priority = "none"};
-    const pnr_zero_tracker zero = {.last = tracked, .n_alarms = 2, .is_alarm = true};
-    const pnr_source_info source = {.loss_visibility = PNR_LOSS_FLAG};
-    pnr_config config = {.code.type = PNR_CODE_GPS_L1CA, .radar.carrier_hz = 1575420000};
-    pnr_status status;
-    pnr_end_summary end;
-    pnr_error error;
-    json_t *json, *part;
-    size_t length;
-
-    fill_status(&status, &radar, &config);
-    status.realtime = &realtime;
-    status.source = &source;
-    status.source_refused = 17;
-    status.source_dropped = 18;
-    status.zero = &zero;
-    length = pnr_message_write_status(&status, text, sizeof text);
-    json = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-    assert_non_null(json);
-    assert_int_equal(json_integer_value(json_object_get(json, "subscribers")), 2);
-    assert_null(json_object_get(json, "reason"));
-    part = json_object_get(json, "account");
-    assert_string_equal(json_string_value(json_object_get(part, "positions")), "9007199254740993");
-    assert_string_equal(json_string_value(json_object_get(part, "lost_ring_full")), "93");
-    assert_true(json_is_true(json_object_get(part, "closes")));
-    assert_string_equal(json_string_value(json_object_get(part, "deadline_missed")), "6");
-    assert_close(json_number_value(json_object_get(json, "deadline_s")), 0.001);
-    assert_close(json_number_value(json_object_get(json, "ring_fill")), 0.375);
-    part = json_object_get(json, "realtime");
-    assert_string_equal(json_string_value(json_object_get(part, "lock_memory")), "refused: \"no\"");
-    assert_string_equal(json_string_value(json_object_get(part, "acquisition_cpu")), "any");
-    assert_string_equal(json_string_value(json_object_get(part, "processing_cpu")), "3");
-    assert_string_equal(json_string_value(json_object_get(part, "priority")), "none");
-    part = json_object_get(json, "source");
-    assert_string_equal(json_string_value(json_object_get(part, "loss_visibility")), "flag");
-    assert_int_equal(json_integer_value(json_object_get(part, "refused")), 17);
-    assert_int_equal(json_integer_value(json_object_get(part, "dropped")), 18);
-    part = json_object_get(json, "latency_us");
-    assert_close(json_number_value(json_object_get(part, "max")), 40.5);
-    part = json_object_get(json, "zero");
-    assert_close(json_number_value(json_object_get(part, "drift_ppm")), -2.75);
-    assert_int_equal(json_integer_value(json_object_get(part, "alarms")), 2);
-    assert_true(json_is_true(json_object_get(part, "alarm")));
-    part = json_object_get(json, "radar");
-    assert_int_equal(json_integer_value(json_object_get(part, "n_samples")), 4000);
-    assert_close(json_number_value(json_object_get(part, "rate_hz")), 4e6);
-    assert_close(json_number_value(json_object_get(part, "unambiguous_m")), 149896.229);
-    assert_close(json_number_value(json_object_get(part, "carrier_hz")), 1575420000);
-    assert_string_equal(json_string_value(json_object_get(part, "code_type")), "gps-l1ca");
-    json_decref(json);
-
-    assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);
-    assert_string_equal(end.run, status.run);
-    assert_close(end.deadline_s, 0.001);
-    assert_close(end.ring_fill, 0.375);
-    status.deadline_s = 0; /* none */
-    length = pnr_message_write_status(&status, text, sizeof text);
-    assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);
-    assert_true(isnan(end.deadline_s));
-    assert_memory_equal(&end.account, &status.account, sizeof end.account);
-    assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_EDATA); /* no reason */
-}
-
-TEST(test_end)
-{
-    static char text[PNR_MESSAGE_MAX];
-    char reason[400];
-    pnr_status status;
-    pnr_end_summary end;
-    pnr_error error;
-    size_t length;
-
-    fill_status(&status, NULL, NULL);
-    status.reason = "end of input";
-    status.exit_status = 75;
-    length = pnr_message_write_status(&status, text, sizeof text);
-    assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_OK);
-    assert_string_equal(end.reason, "end of input");
-    assert_string_equal(end.stream, "demo");
-    assert_int_equal(end.exit_status, 75);
-    assert_memory_equal(&end.account, &status.account, sizeof end.account);
-
-    memset(reason, 'r', sizeof reason);
-    reason[10] = '\x1b';
-    reason[sizeof reason - 1] = '\0';
-    status.reason = reason;
-    length = pnr_message_write_status(&status, text, sizeof text);
-    assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_OK);
-    assert_int_equal(strlen(end.reason), sizeof end.reason - 1);
-    assert_int_equal(end.reason[10], '?');
-
-    *strstr(text, "\"sent\":\"8\"") = ' ';
-    assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_EDATA);
-}
-
-/* Every code type has on the wire the word that the configuration has for it. */
-TEST(test_words)
-{
-    static char text[PNR_MESSAGE_MAX];
-    static const char *const words[] = {
-        "m-sequence", "gold",   "gps-l1ca", "gps-l2c",    "gps-l5", "glonass", "bds-b1i", "bds-b3i",
-        "kasami",     "barker", "legendre", "zadoff-chu", "frank",  "p4",      "random",  "file"};
-    const pnr_radar radar = {0};
-    char setting[64];
-    pnr_config config;
-    pnr_status status;
-    pnr_error error;
-    size_t i;
-
-    pnr_config_init(&config);
-    for (i = 0; i < sizeof words / sizeof words[0]; i++) {
-        snprintf(setting, sizeof setting, "code.type=%s", words[i]);
-        assert_int_equal(pnr_config_set(&config, setting, &error), PNR_OK);
-        fill_status(&status, &radar, &config);
-        assert_true(pnr_message_write_status(&status, text, sizeof text) > 0);
-        snprintf(setting, sizeof setting, "\"code_type\":\"%s\"", words[i]);
-        assert_non_null(strstr(text, setting));
-    }
-    pnr_config_clear(&config);
-}
-
-/* --- profiles --- */
-
-static const pnr_profile_info cells = {.is_complex = true,
-                                       .n_cells = 2046,
-                                       .oversample = 2,
-                                       .first_cell = 2040,
-                                       .n_gate = 100,
-                                       .delay_s = -1.5e-6,
-                                       .step_s = 5e-7,
-                                       .metres_per_second = 149896229,
-                                       .dwell_samples = 4092,
-                                       .floor = 0.5,
-                                       .threshold = NAN};
-
-static void write_profile(const pnr_profile_info *info, char text[4096])
-{
-    const pnr_map_info profile = {.row = *info, .n_codes = 1, .n_rows = 1};
-    pnr_report report;
-
-    report_fixture(&report, 0);
-    assert_true(pnr_message_write_cells(&report, 12, &profile, text, 4096) > 0);
-}
-
-TEST(test_profile)
-{
-    char text[4096];
-    pnr_report report, read;
-    pnr_profile_info info;
-    pnr_error error;
-
-    report_fixture(&report, 0);
-    write_profile(&cells, text);
-    assert_non_null(strstr(text, "\"seq\":12,\"sample\":\"41943\""));
-    assert_non_null(
-        strstr(text, "\"profile\":\"complex\",\"dtype\":\"<c8\",\"n_cells\":2046,\"oversample\":2,"
-                     "\"first_cell\":2040,\"n_gate\":100,\"delay_s\":-1.5e-6,\"step_s\":5e-7,"
-                     "\"metres_per_second\":149896229,\"dwell_samples\":4092,\"floor\":0.5,"
-                     "\"threshold\":null}"));
-    assert_int_equal(pnr_message_read_profile(text, strlen(text), 2046 * 8, &read, &info, &error),
-                     PNR_OK);
-    assert_true(read.seq == 12 && read.sample == report.sample && read.time_ns == report.time_ns);
-    assert_string_equal(read.run, report.run);
-    assert_string_equal(read.stream, report.stream);
-    assert_true(info.is_complex && info.n_cells == 2046 && info.oversample == 2);
-    assert_true(info.first_cell == 2040 && info.n_gate == 100 && info.dwell_samples == 4092);
-    assert_close(info.delay_s, cells.delay_s);
-    assert_close(info.step_s, cells.step_s);
-    assert_close(info.metres_per_second, cells.metres_per_second);
-    assert_close(info.floor, cells.floor);
-    assert_true(isnan(info.threshold));
-    assert_int_equal(pnr_message_read_profile(text, strlen(text), 2046 * 4, &read, &info, &error),
-                     PNR_EDATA);
-}
-
-TEST(test_profile_has_the_name_of_its_code)
-{
-    static const char *const names[] = {"m-sequence n=9 \"a\""};
-    static const char number[] = "\"codes\":[12],", none[] = "\"codes\":[],";
-    const pnr_map_info profile = {.row = cells, .n_codes = 1, .n_rows = 1, .code_names = names};
-    char text[4096], *codes;
-    pnr_report report, read;
-    pnr_profile_info info;
-    pnr_error error;
-    size_t length;
-
-    report_fixture(&report, 0);
-    length = pnr_message_write_cells(&report, 12, &profile, text, sizeof text);
-    codes = strstr(text, "\"codes\":[\"m-sequence n=9 \\\"a\\\"\"],");
-    assert_non_null(codes);
-    assert_int_equal(pnr_message_read_profile(text, length, 2046 * 8, &read, &info, &error),
-                     PNR_OK);
-    assert_string_equal(info.code, names[0]);
-    memset(codes, ' ', strlen("\"codes\":[\"m-sequence n=9 \\\"a\\\"\"],"));
-    assert_int_equal(pnr_message_read_profile(text, length, 2046 * 8, &read, &info, &error),
-                     PNR_OK);
-    assert_string_equal(info.code, "");
-    memcpy(codes, number, strlen(number));
-    assert_int_equal(pnr_message_read_profile(text, length, 2046 * 8, &read, &info, &error),
-                     PNR_EDATA);
-    memset(codes, ' ', strlen(number));
-    memcpy(codes, none, strlen(none));
-    assert_int_equal(pnr_message_read_profile(text, length, 2046 * 8, &read, &info, &error),
-                     PNR_EDATA);
-    assert_non_null(strstr(error.text, "codes"));
-}
-
-static int read_profile(const char *text, size_t length, pnr_error *error)
-{
-    static pnr_report read;
-    pnr_profile_info info;
-
-    return pnr_message_read_profile(text, length, 2046 * 8, &read, &info, error);
-}
-
-TEST(test_profile_refused)
-{
-    static const text_change cases[] = {
-        {"\"complex\"", "\"phase\"", "profile"},
-        {"\"<c8\"", "\"<f4\"", "dtype"},
-        {"\"n_cells\":2046", "\"n_cells\":2047", "n_cells"},
-        {"\"n_cells\":2046", "\"n_cells\":0", "n_cells"},
-        {"\"oversample\":2", "\"oversample\":0", "oversample"},
-        {"\"first_cell\":2040", "\"first_cell\":2046", "first_cell"},
-        {"\"n_gate\":100", "\"n_gate\":0", "n_gate"},
-        {"\"n_gate\":100", "\"n_gate\":2047", "n_gate"},
-        {"\"delay_s\":-1.5e-6", "\"delay_s\":null", "delay_s"},
-        {"\"step_s\":5e-7", "\"step_s\":0", "step_s"},
-        {"\"metres_per_second\":149896229,", "", "metres_per_second"},
-        {"\"dwell_samples\":4092", "\"dwell_samples\":0", "dwell_samples"},
-        {"\"floor\":0.5", "\"floor\":\"low\"", "floor"},
-    };
-    char text[4096];
-
-    write_profile(&cells, text);
-    expect_changes_refused(text, cases, COUNT(cases), read_profile);
-}
-
-/* --- events --- */
-
-TEST(test_event)
-{
-    static pnr_event event = {.kind = PNR_EVENT_SLIP,
-                              .utc_ns = INT64_C(1763692812000041943),
-                              .sample = UINT64_MAX - 1,
-                              .count = 7,
-                              .numbers = {965, 1000},
-                              .text = "slip: \"965\" \xff samples"};
-    pnr_event_summary read;
-    pnr_error error;
-    char text[2048];
-
-    for (int i = 0; i < 2; i++) {
-        const size_t length =
-            pnr_message_write_event("0123456789abcdef", "demo", 5, &event, text, sizeof text);
-        json_t *root = json_loadb(text, length, 0, NULL);
-
-        assert_true(json_number_value(json_object_get(root, "vanished")) == 965);
-        json_decref(root);
-        assert_int_equal(pnr_message_read_event(text, length, &read, &error), PNR_OK);
-        assert_string_equal(read.run, "0123456789abcdef");
-        assert_string_equal(read.stream, "demo");
-        assert_string_equal(read.kind, "slip");
-        assert_true(read.seq == 5 && read.utc_ns == event.utc_ns && read.count == 7);
-        assert_true(read.sample == event.sample);
-        assert_string_equal(read.text, "slip: \"965\" \xef\xbf\xbd samples");
-        for (size_t cut = 0; cut < length; cut++)
-            assert_int_equal(pnr_message_read_event(text, cut, &read, &error), PNR_EDATA);
-        event.sample = PNR_EVENT_NO_SAMPLE;
-    }
-}
-
-/* Later versions have other kinds, and texts that a terminal would obey are refused. */
-TEST(test_strange_events)
-{
-    static const char *const good = "{\"v\":1,\"run\":\"0123456789abcdef\",\"stream\":\"demo\","
-                                    "\"seq\":0,\"event\":\"flood\",\"time\":"
-                                    "\"2026-11-21T02:40:12Z\",\"sample\":null,\"count\":1,"
-                                    "\"text\":\"water\"}";
-    static const char *const changes[][2] = {{"water", "wa\\u001bter"},
-                                             {"water", "\\u009b"},
-                                             {"flood", "\\u0007"},
-                                             {"null", "1"},
-                                             {"null", "\"-1\""},
-                                             {":12Z", ":12"},
-                                             {"\"count\":1", "\"count\":-1"}};
-    pnr_event_summary read;
-    pnr_error error;
-    char text[1024];
-
-    assert_int_equal(pnr_message_read_event(good, strlen(good), &read, &error), PNR_OK);
-    assert_string_equal(read.kind, "flood");
-    for (size_t i = 0; i < COUNT(changes); i++) {
-        const char *at = strstr(good, changes[i][0]);
-
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, changes[i][1],
-                 at + strlen(changes[i][0]));
-        assert_int_equal(pnr_message_read_event(text, strlen(text), &read, &error), PNR_EDATA);
-    }
-}
-
-/* A text that no publisher writes is refused before it takes memory. */
-TEST(test_long_text)
-{
-    char *text = malloc(PNR_MESSAGE_MAX + 1);
-    pnr_end_summary end;
-    pnr_error error;
-
-    memset(text, ' ', PNR_MESSAGE_MAX + 1);
-    assert_int_equal(pnr_message_read_end(text, PNR_MESSAGE_MAX + 1, &end, &error), PNR_EDATA);
-    assert_non_null(strstr(error.text, "65537 bytes: at most 65536"));
-    assert_int_equal(pnr_message_read_end(text, PNR_MESSAGE_MAX, &end, &error), PNR_EDATA);
-    assert_non_null(strstr(error.text, "no JSON"));
-    free(text);
 }
