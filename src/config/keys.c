@@ -319,7 +319,8 @@ const pnr_key pnr_config_keys[] = {
          "More searches, each without the echoes found so far; 0 is none."),
      RANGE(0, 16)},
     {KEY(detector, threads, SIZE, "0",
-         "Threads that detect the dwells of a result; 0 is one for each core, at most 16."),
+         "Threads that detect echoes; 0 is one for each core, at most 16; fewer for single "
+         "periods."),
      RANGE(0, 256)},
 
     {KEY(engine, name, TEXT, "auto",

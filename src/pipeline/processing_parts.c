@@ -11,7 +11,7 @@
 #include "pipeline/publishing.h"
 
 /* The most detection threads that the program starts unless the user asks for more. */
-enum { MAX_DETECTION_THREADS = 16 };
+enum { MAX_DETECTION_THREADS = 16, OTHER_THREADS = 3 };
 
 /* Returns the plan for the first device, with the batch for which the ring has space. */
 static pnr_plan engine_plan(const pnr_processing *p)
@@ -55,16 +55,25 @@ static size_t ahead_samples(const pnr_processing *p)
     return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
 }
 
+/* Returns the number of threads that detect. Many short results a second also keep the threads of
+ * acquisition, publishing and ZeroMQ busy. If these share their cores with threads that never
+ * sleep, all wait for them. */
+static size_t detection_threads(const pnr_processing *p)
+{
+    const size_t wanted = p->config->detector.threads, cores = pnr_parallel_processors();
+    const bool leaves = pnr_plan_rows(&p->setup->plan) == 1 && cores > 2 * OTHER_THREADS;
+    const size_t n = leaves ? cores - OTHER_THREADS : cores;
+
+    return wanted > 0 ? wanted : n < MAX_DETECTION_THREADS ? n : MAX_DETECTION_THREADS;
+}
+
 static int open_detector(pnr_processing *p, pnr_error *error)
 {
-    const size_t wanted = p->config->detector.threads;
+    const size_t n = detection_threads(p);
     int code = pnr_detector_create(p->config, p->setup, &p->detector, error);
-    size_t n = wanted > 0 ? wanted : pnr_parallel_processors();
 
     if (code != PNR_OK)
         return code;
-    if (wanted == 0 && n > MAX_DETECTION_THREADS)
-        n = MAX_DETECTION_THREADS;
 
     const double dwell_s = (double)pnr_plan_dwell_samples(&p->setup->plan) /
                            pnr_rational_double(p->setup->radar.rate_hz);

@@ -103,13 +103,18 @@ static void report_dwell(pnr_processing *p, const pnr_pending_result *of, size_t
     p->exchange->commit(p->exchange->of, cells_of(of, d));
 }
 
+/* Adds a result to the work of the team. Estimates the number of candidates from a few dwells: a
+ * GPU wrote the dwells, so they are in no cache, and no thread detects before this function
+ * returns. */
 static void add_result(pnr_processing *p, const pnr_pending_result *of)
 {
-    size_t n_candidates = 0;
+    enum { MOST_READ = 32 };
+    const size_t n = of->result.n_dwells, step = (n + MOST_READ - 1) / MOST_READ;
+    size_t n_candidates = 0, n_read = 0;
 
-    for (size_t d = 0; d < of->result.n_dwells; d++)
+    for (size_t d = 0; d < n; d += step, n_read++)
         n_candidates += of->result.dwells[d].n_candidates;
-    pnr_team_add(p->team, view_dwell, of, of->result.n_dwells, n_candidates);
+    pnr_team_add(p->team, view_dwell, of, n, n_read > 0 ? n_candidates * n / n_read : 0);
 }
 
 /* Finishes the view of a result. All dwells of the result are committed. */
@@ -142,24 +147,28 @@ bool pnr_processing_report_pending(pnr_processing *p, bool wait)
 
 void pnr_processing_report(pnr_processing *p, const pnr_windows *windows, const pnr_result *result)
 {
-    const pnr_pending_result now = {&p->setup->plan, *windows, *result,
-                                    count_result(p, windows, result)};
-    const pnr_counted counted = pnr_processing_counted(p, &now.account);
+    pnr_pending_result now = {.plan = &p->setup->plan, .windows = *windows, .result = *result};
 
     pnr_team_hurry(p->team, p->is_live && p->exchange->is_half_full(p->exchange->of));
+    if (p->pending == NULL) {
+        add_result(p, &now);
+        for (size_t d = 0; d < result->n_dwells; d++) {
+            report_dwell(p, &now, d);
+            if ((d + 1) % PNR_MADE_TOGETHER == 0)
+                p->exchange->wake(p->exchange->of, false);
+        }
+    }
+    /* without copies, the threads have read the dwells by now */
+    now.account = count_result(p, windows, result);
+
+    const pnr_counted counted = pnr_processing_counted(p, &now.account);
+
     if (p->pending != NULL) {
         while (pnr_pending_is_full(p->pending))
             (void)pnr_processing_report_pending(p, true);
         add_result(p, pnr_pending_push(p->pending, &now));
-        p->exchange->release(p->exchange->of, &counted);
-        return;
-    }
-    add_result(p, &now);
-    for (size_t d = 0; d < result->n_dwells; d++) {
-        report_dwell(p, &now, d);
-        if ((d + 1) % PNR_MADE_TOGETHER == 0)
-            p->exchange->wake(p->exchange->of, false);
     }
     p->exchange->release(p->exchange->of, &counted);
-    finish_view(p, &now.account);
+    if (p->pending == NULL)
+        finish_view(p, &now.account);
 }

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -74,9 +75,10 @@ struct pnr_team {
     _Alignas(CACHE_LINE) atomic_uint_fast64_t next;
     atomic_uint_fast64_t limit;
 
-    _Alignas(CACHE_LINE) pthread_mutex_t lock;
-    pthread_cond_t changed;
-    atomic_uint n_asleep;
+    /* A thread without work first polls, then sleeps. */
+    _Alignas(CACHE_LINE) atomic_uint n_polling;
+    atomic_uint n_asleep; /* without those that `work` wakes */
+    sem_t work;
     atomic_bool quits;
 };
 
@@ -142,7 +144,23 @@ static void detect_piece(const pnr_team *team, const pnr_detector *detector, con
     }
 }
 
-/* Claims a piece and detects its dwells. Returns false if no piece is left. */
+/* Wakes one thread, if there is work and no thread polls for it. */
+static void call_help(pnr_team *team)
+{
+    unsigned n = atomic_load(&team->n_asleep);
+
+    if (n == 0 || atomic_load(&team->n_polling) > 0 || !has_work(team))
+        return;
+    while (n > 0)
+        if (atomic_compare_exchange_weak(&team->n_asleep, &n, n - 1)) {
+            sem_post(&team->work);
+            return;
+        }
+}
+
+/* Claims a piece and detects its dwells. Returns false if no piece is left. If more pieces are
+ * left, first calls another thread: so the threads wake each other, and the caller of
+ * pnr_team_take wakes only one. */
 static bool detect_some(pnr_team *team, const pnr_detector *detector, pnr_detection *detection)
 {
     uint64_t number = atomic_load(&team->next);
@@ -154,50 +172,39 @@ static bool detect_some(pnr_team *team, const pnr_detector *detector, pnr_detect
 
     piece *p = &team->pieces[number % team->n_pieces];
 
+    call_help(team);
     detect_piece(team, detector, p, detection);
     atomic_store_explicit(&p->done, number + 1, memory_order_release);
     return true;
 }
 
-static void sleep_until_work(pnr_team *team)
+/* Polls for work, then sleeps. The caller of call_help makes the work visible before it looks for
+ * threads that poll or sleep, and this function looks for work after it has counted itself. So one
+ * of both sees the other. */
+static void wait_for_work(pnr_team *team)
 {
-    pthread_mutex_lock(&team->lock);
-    atomic_fetch_add(&team->n_asleep, 1);
-    while (!has_work(team) && !atomic_load(&team->quits))
-        pthread_cond_wait(&team->changed, &team->lock);
-    atomic_fetch_sub(&team->n_asleep, 1);
-    pthread_mutex_unlock(&team->lock);
+    unsigned n;
+
+    atomic_fetch_add(&team->n_polling, 1);
+    for (int i = 0; i < SPINS && !has_work(team) && !atomic_load(&team->quits); i++)
+        pnr_pause();
+    atomic_fetch_sub(&team->n_polling, 1);
+    n = atomic_fetch_add(&team->n_asleep, 1) + 1;
+    while (n > 0 && (has_work(team) || atomic_load(&team->quits)))
+        if (atomic_compare_exchange_weak(&team->n_asleep, &n, n - 1))
+            return;
+    while (sem_wait(&team->work) != 0)
+        ; /* a signal */
 }
 
 static void *run_member(void *argument)
 {
     member *m = argument;
-    int polls = 0;
 
-    while (!atomic_load(&m->team->quits)) {
-        if (detect_some(m->team, m->detector, &m->detection)) {
-            polls = 0;
-        } else if (polls++ < SPINS) {
-            pnr_pause();
-        } else {
-            sleep_until_work(m->team);
-            polls = 0;
-        }
-    }
+    while (!atomic_load(&m->team->quits))
+        if (!detect_some(m->team, m->detector, &m->detection))
+            wait_for_work(m->team);
     return NULL;
-}
-
-/* Wakes as many threads as there are new pieces. */
-static void wake(pnr_team *team, uint64_t n_new)
-{
-    if (atomic_load(&team->n_asleep) == 0)
-        return;
-    pthread_mutex_lock(&team->lock);
-    if (n_new >= team->n_members)
-        pthread_cond_broadcast(&team->changed);
-    for (; n_new > 0 && n_new < team->n_members; n_new--)
-        pthread_cond_signal(&team->changed);
-    pthread_mutex_unlock(&team->lock);
 }
 
 /* Cuts pieces from the last result while the queue has room, and lets the threads claim them. */
@@ -219,7 +226,7 @@ static void cut_pieces(pnr_team *team)
     if (!team->is_shared || team->end == limit)
         return;
     atomic_store(&team->limit, team->end);
-    wake(team, team->end - limit);
+    call_help(team);
 }
 
 /* Returns the number of dwells of a piece. The work of a piece is worth a claim, and there are
@@ -288,7 +295,11 @@ static void take_shared(pnr_team *team, const piece *p, pnr_detection *out)
     if (team->n_taken == 0)
         team->unread = p->detections;
     pnr_detection_copy(out, (const pnr_detection *)(const void *)team->unread);
-    team->unread += detection_bytes(out->n_echoes);
+
+    const size_t n_bytes = detection_bytes(out->n_echoes);
+
+    team->unread += n_bytes;
+    prefetch(team->unread, n_bytes); /* the next detection, from the cache of another core */
 }
 
 void pnr_team_take(pnr_team *team, pnr_detection *out)
@@ -359,8 +370,7 @@ int pnr_team_create(const pnr_detector *detector, size_t max_echoes, size_t n_th
     team->detector = detector;
     team->dwell_ns = dwell_ns;
     team->has_patches = pnr_detector_has_rows(detector);
-    pthread_mutex_init(&team->lock, NULL);
-    pthread_cond_init(&team->changed, NULL);
+    sem_init(&team->work, 0, 0);
     if (allocate_pieces(team, max_echoes) != PNR_OK ||
         (n_threads > 1 && start_members(team, n_threads - 1) != PNR_OK)) {
         pnr_team_destroy(team);
@@ -375,15 +385,13 @@ void pnr_team_destroy(pnr_team *team)
     if (team == NULL)
         return;
     atomic_store(&team->quits, true);
-    pthread_mutex_lock(&team->lock);
-    pthread_cond_broadcast(&team->changed);
-    pthread_mutex_unlock(&team->lock);
+    for (size_t i = 0; i < team->n_members; i++)
+        sem_post(&team->work);
     for (size_t i = 0; i < team->n_members; i++) {
         pthread_join(team->members[i].thread, NULL);
         pnr_detector_destroy(team->members[i].detector);
     }
-    pthread_cond_destroy(&team->changed);
-    pthread_mutex_destroy(&team->lock);
+    sem_destroy(&team->work);
     free(team->members);
     free(team->pieces);
     free(team->memory);
