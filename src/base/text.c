@@ -5,23 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { DIGITS = 12, PLAIN_BELOW = 12, PLAIN_FROM = -5 };
+enum { DIGITS = 12, DIGIT_MEMORY = 2 * DIGITS, PLAIN_BELOW = 12, PLAIN_FROM = -5 };
 
 /* 10^0 .. 10^22, which double precision represents exactly. */
 static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 enum { MAX_POWER = sizeof powers / sizeof powers[0] - 1 };
-
-void pnr_text_bytes(pnr_text *text, const char *bytes, size_t n)
-{
-    if (text->full || (size_t)(text->end - text->at) < n) {
-        text->full = true;
-        return;
-    }
-    memcpy(text->at, bytes, n);
-    text->at += n;
-}
 
 void pnr_text_begin(pnr_text *text, char *memory, size_t capacity)
 {
@@ -38,11 +28,6 @@ size_t pnr_text_end(pnr_text *text)
         return 0;
     *text->at = '\0';
     return (size_t)(text->at - text->start);
-}
-
-void pnr_text_add(pnr_text *text, const char *string)
-{
-    pnr_text_bytes(text, string, strlen(string));
 }
 
 void pnr_text_u64(pnr_text *text, uint64_t value)
@@ -146,32 +131,32 @@ static size_t write_scientific(char *out, const char *digits, size_t n, int expo
     return length;
 }
 
-/* Writes the digits with a decimal point. Adds zeros before or after the digits if the number needs
- * them. Returns the length. */
-static size_t write_plain(char *out, const char *digits, size_t n, int exponent)
+/* Writes the digits with a decimal point, -5 <= exponent < 12. Adds zeros before or after the digits
+ * if the number needs them. Returns the length. All copies have a fixed size: a call of memcpy takes
+ * longer than a few bytes too many. */
+static size_t write_plain(char *out, const char digits[DIGIT_MEMORY], size_t n, int exponent)
 {
-    const size_t before = exponent < 0 ? 0 : (size_t)exponent + 1; /* digits before the point */
-    const size_t zeros = exponent < 0 ? (size_t)-exponent - 1 : 0; /* zeros after the point */
-    size_t length = before < n ? before : n;
+    if (exponent < 0) {
+        const size_t before = (size_t)-exponent + 1; /* 0, point and zeros */
 
-    if (before == 0)
-        out[length++] = '0';
-    else
-        memcpy(out, digits, length);
-    while (length < before)
-        out[length++] = '0';
-    if (before >= n)
-        return length;
-    out[length++] = '.';
-    memset(out + length, '0', zeros);
-    length += zeros;
-    memcpy(out + length, digits + before, n - before);
-    return length + n - before;
+        memcpy(out, "0.000000", 8);
+        memcpy(out + before, digits, DIGITS);
+        return before + n;
+    }
+
+    const size_t before = (size_t)exponent + 1; /* digits before the point */
+
+    memcpy(out, digits, DIGITS);
+    if (before >= n) /* the digits after the first n are zeros */
+        return before;
+    out[before] = '.';
+    memcpy(out + before + 1, digits + before, DIGITS);
+    return n + 1;
 }
 
 void pnr_text_double(pnr_text *text, double value, const char *missing)
 {
-    char digits[DIGITS], out[PNR_NUMBER_LEN];
+    char digits[DIGIT_MEMORY] = "", out[PNR_NUMBER_LEN];
     size_t n, length = 0;
     int exponent;
 
@@ -261,13 +246,30 @@ void pnr_text_hide_controls(char *string)
     }
 }
 
+/* Returns the number of bytes at s that stand in JSON as they are. */
+static size_t plain_length(const unsigned char *s)
+{
+    size_t n = 0;
+
+    while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+        n++;
+    return n;
+}
+
 void pnr_text_string(pnr_text *text, const char *string)
 {
     static const char hex[] = "0123456789abcdef";
     const unsigned char *s = (const unsigned char *)string;
 
     pnr_text_add(text, "\"");
-    while (*s) {
+    for (;;) {
+        const size_t plain = plain_length(s);
+
+        pnr_text_bytes(text, (const char *)s, plain);
+        s += plain;
+        if (*s == '\0')
+            break;
+
         const size_t n = pnr_text_character((const char *)s);
 
         if (*s == '"' || *s == '\\') {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { PNR_NUMBER_LEN = 32 }; /* bytes of the longest number with the NUL */
 
@@ -22,9 +23,23 @@ void pnr_text_begin(pnr_text *text, char *memory, size_t capacity);
 /* Adds the NUL. Returns the length without the NUL, or 0 if some of the text did not fit. */
 size_t pnr_text_end(pnr_text *text);
 
-void pnr_text_bytes(pnr_text *text, const char *bytes, size_t n); /* adds the bytes unchanged */
-/* adds the bytes of the string without its NUL */
-void pnr_text_add(pnr_text *text, const char *string);
+/* Adds the bytes unchanged. Inline, because most sizes are constants. */
+static inline void pnr_text_bytes(pnr_text *text, const char *bytes, size_t n)
+{
+    if (text->full || (size_t)(text->end - text->at) < n) {
+        text->full = true;
+        return;
+    }
+    memcpy(text->at, bytes, n);
+    text->at += n;
+}
+
+/* Adds the bytes of the string without its NUL. */
+static inline void pnr_text_add(pnr_text *text, const char *string)
+{
+    pnr_text_bytes(text, string, strlen(string));
+}
+
 void pnr_text_u64(pnr_text *text, uint64_t value);
 void pnr_text_i64(pnr_text *text, int64_t value);
 /* Adds a number with 12 significant digits, in the form of %.12g in the "C" locale. The error is

@@ -6,7 +6,6 @@
 #include "engine/plan.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const double huge_power = 1e20; /* full scale is 1; unscaled 32-bit integers reach 4.6e18 */
@@ -50,6 +49,15 @@ static void flag_detection(const pnr_publishing *p, pnr_report *report)
                      (report->detection.is_coarse ? PNR_FLAG_COARSE : 0) |
                      (report->slip > 0 ? PNR_FLAG_SLIP : 0) |
                      (p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0);
+}
+
+/* As snprintf, which takes 50 ns. */
+static void name_engine(const char *name, pnr_report *report)
+{
+    const size_t n = strnlen(name, sizeof report->engine - 1);
+
+    memcpy(report->engine, name, n);
+    report->engine[n] = '\0';
 }
 
 static void name_codes(const pnr_publishing *p, pnr_detection *detection)
@@ -125,12 +133,10 @@ static void time_report(pnr_publishing *p, pnr_report *report)
 void pnr_publishing_report(pnr_publishing *p, const pnr_made *made)
 {
     pnr_report *report = &p->report;
-    const char *engine = made->engine != NULL ? made->engine : p->parts.engine;
 
     pnr_detection_copy(&report->detection, &made->detection);
     report->sample = made->sample;
-    if (strcmp(report->engine, engine) != 0)
-        snprintf(report->engine, sizeof report->engine, "%s", engine);
+    name_engine(made->engine != NULL ? made->engine : p->parts.engine, report);
     fill_time(p, report);
     report->periods = made->dwell.n_periods;
     report->lost = made->lost;

@@ -133,16 +133,9 @@ static void add_flags(pnr_text *t, unsigned flags)
     pnr_text_add(t, "]");
 }
 
-/* Adds the key of a member. comma_key: a comma and the key, of n bytes. This is faster than
+/* Adds the key of a member, with a comma before it. The size is a constant, so this is faster than
  * add_key, and an echo has many members. */
-static void add_known_key(pnr_text *t, const char *comma_key, size_t n)
-{
-    const size_t skip = t->at > t->start && t->at[-1] == '{';
-
-    pnr_text_bytes(t, comma_key + skip, n - skip);
-}
-
-#define ADD_KEY(key) add_known_key(t, ",\"" key "\":", sizeof ",\"" key "\":" - 1);
+#define ADD_KEY(key) pnr_text_bytes(t, ",\"" key "\":", sizeof ",\"" key "\":" - 1);
 #define ADD_CODE(from, name)                                                                       \
     ADD_KEY(#name)                                                                                 \
     pnr_text_u64(t, (from)->name + (uint64_t)1);                                                   \
@@ -155,13 +148,23 @@ static void add_known_key(pnr_text *t, const char *comma_key, size_t n)
     ADD_KEY(#name)                                                                                 \
     pnr_text_double(t, (from)->name, "null");
 
+/* Replaces the comma before the first member by the bracket of the object. */
+static void begin_object(const pnr_text *t, char *comma)
+{
+    if (!t->full)
+        *comma = '{';
+}
+
 static void add_echoes(pnr_text *t, const pnr_detection *detection)
 {
     add_json(t, "echoes", "[");
     for (size_t i = 0; i < detection->n_echoes; i++) {
         add_comma(t);
-        pnr_text_add(t, "{");
+
+        char *const begin = t->at;
+
         PNR_ECHO_FIELDS(ADD_CODE, ADD_COUNT, ADD_DOUBLE, ADD_DOUBLE, &detection->echoes[i])
+        begin_object(t, begin);
         pnr_text_add(t, "}");
     }
     pnr_text_add(t, "]");
@@ -170,8 +173,12 @@ static void add_echoes(pnr_text *t, const pnr_detection *detection)
 /* Writes the zero delay. The caller closes the JSON object. */
 static void open_zero(pnr_text *t, const pnr_zero *zero)
 {
-    add_json(t, "zero", "{");
+    add_key(t, "zero");
+
+    char *const begin = t->at;
+
     PNR_ZERO_FIELDS(ADD_DOUBLE, ADD_DOUBLE, ADD_DOUBLE, zero)
+    begin_object(t, begin);
 }
 
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity)
