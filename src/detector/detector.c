@@ -173,11 +173,12 @@ static size_t drop_noise(const pnr_detector *detector, double ratio, const pnr_n
     return n;
 }
 
-/* Adds the echo of a track to `out`, before all weaker echoes, if the echo lies in the gate. The
- * tracks are not sorted by SNR, because a weaker candidate may be estimated as a stronger echo. */
+/* Adds the echo of a track to `out`, before all weaker echoes, if the echo lies in the gate; else to
+ * `outside`. The tracks are not sorted by SNR, because a weaker candidate may be estimated as a
+ * stronger echo. */
 static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
                      const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
-                     pnr_detection *out)
+                     pnr_detection *out, pnr_echo *outside)
 {
     const pnr_radar *radar = detector->radar;
     size_t at = out->n_echoes;
@@ -185,8 +186,11 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
 
     describe_echo(detector, observed, gains, t, noise, &echo);
     /* the tracker of the direct path (zero.c) needs all delays, and applies the gate later */
-    if (radar->zero_search_s == 0 && !pnr_gate_holds(radar, echo.delay_s, echo.delay_sigma_s))
+    if (radar->zero_search_s == 0 && !pnr_gate_holds(radar, echo.delay_s, echo.delay_sigma_s)) {
+        if (out->n_outside < PNR_MAX_OUTSIDE)
+            outside[out->n_outside++] = echo;
         return;
+    }
     for (; at > 0 && out->echoes[at - 1].snr_db < echo.snr_db; at--)
         out->echoes[at] = out->echoes[at - 1];
     out->echoes[at] = echo;
@@ -215,17 +219,28 @@ static bool is_remnant(const pnr_detector *detector, const pnr_track *tracks, si
     return false;
 }
 
-/* True if the engine left out maxima, and the weakest candidate that it returned is an echo. A
- * maximum that was left out may then be an echo, too. */
-static bool is_cut(const pnr_dwell *dwell, const pnr_observed *observed, const pnr_track *tracks,
-                   size_t n)
+size_t pnr_detector_inside(const pnr_detector *detector, const pnr_candidate *candidates, size_t n)
 {
-    const pnr_candidate *weakest = observed->candidates;
+    size_t n_inside = 0;
 
-    if (dwell->n_maxima <= dwell->n_candidates)
+    for (size_t i = 0; i < n; i++)
+        n_inside += pnr_track_is_inside(detector, &candidates[i]);
+    return n_inside;
+}
+
+/* True if the engine left out maxima in the gate, and the weakest candidate that it returned from
+ * there is an echo. A maximum that was left out may then be an echo, too. */
+static bool is_cut(const pnr_detector *detector, const pnr_observed *observed,
+                   const pnr_track *tracks, size_t n)
+{
+    const pnr_dwell *dwell = observed->dwell;
+    const pnr_candidate *weakest = NULL;
+
+    if (dwell->n_maxima <= pnr_detector_inside(detector, observed->candidates, dwell->n_candidates))
         return false;
-    for (size_t i = 1; i < dwell->n_candidates; i++)
-        if (observed->candidates[i].power < weakest->power)
+    for (size_t i = 0; i < dwell->n_candidates; i++)
+        if (pnr_track_is_inside(detector, &observed->candidates[i]) &&
+            (weakest == NULL || observed->candidates[i].power < weakest->power))
             weakest = &observed->candidates[i];
     for (size_t i = 0; i < n; i++)
         if (tracks[i].candidate == weakest)
@@ -253,11 +268,12 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     const pnr_dwell *dwell = observed->dwell;
     pnr_track tracks[PNR_MAX_CANDIDATES];
     pnr_noise own[PNR_MAX_CANDIDATES];
+    pnr_echo outside[PNR_MAX_OUTSIDE];
 
     out->noise_power = 0;
     out->is_coloured = out->is_more = out->is_unresolved = out->is_sign_changed = out->is_coarse =
         false;
-    out->n_echoes = 0;
+    out->n_echoes = out->n_outside = 0;
     if (dwell->n_periods == 0 || dwell->n_valid == 0)
         return;
 
@@ -289,10 +305,13 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     out->noise_power = noise.cell / (gains.noise * detector->energy_of_code);
     for (size_t i = 0; i < n; i++)
         if (!is_remnant(detector, tracks, i, own))
-            add_echo(detector, observed, &gains, &tracks[i], &own[i], out);
-    out->is_more = out->n_echoes > detector->max_echoes || is_cut(dwell, observed, tracks, n);
+            add_echo(detector, observed, &gains, &tracks[i], &own[i], out, outside);
+    out->is_more = out->n_echoes > detector->max_echoes || is_cut(detector, observed, tracks, n);
     if (out->n_echoes > detector->max_echoes)
         out->n_echoes = detector->max_echoes;
+    if (out->n_outside > PNR_MAX_CANDIDATES - out->n_echoes)
+        out->n_outside = PNR_MAX_CANDIDATES - out->n_echoes;
+    memcpy(&out->echoes[out->n_echoes], outside, out->n_outside * sizeof *outside);
 }
 
 bool pnr_detector_has_rows(const pnr_detector *detector)

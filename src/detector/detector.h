@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
+enum { PNR_MAX_OUTSIDE = 4 }; /* most echoes outside of the gate in a detection */
+
 /*
  * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
  * in double precision and NARROW values in single precision. In memory CODE is an index from 0. It
@@ -69,15 +71,23 @@ typedef struct pnr_detection {
     bool is_coarse;       /* the time limit was reached: weaker echoes are left out or not
                            * subtracted */
     size_t n_echoes;
+    /* Echoes outside of the gate lie after the n_echoes. They are subtracted, and not reported. */
+    size_t n_outside;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;
 
 typedef struct pnr_detector pnr_detector;
 
-/* Copies a detection with its n_echoes echoes. */
+/* Returns the bytes of a detection with this many echoes. */
+static inline size_t pnr_detection_bytes(size_t n_echoes)
+{
+    return offsetof(pnr_detection, echoes) + n_echoes * sizeof(pnr_echo);
+}
+
+/* Copies a detection with its echoes, also those outside of the gate. */
 static inline void pnr_detection_copy(pnr_detection *to, const pnr_detection *from)
 {
-    memcpy(to, from, offsetof(pnr_detection, echoes) + from->n_echoes * sizeof *from->echoes);
+    memcpy(to, from, pnr_detection_bytes(from->n_echoes + from->n_outside));
 }
 
 /* Keeps pointers to config and setup. */
@@ -117,6 +127,9 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
  * after their removal. */
 void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *observed,
                           const pnr_detection *removed, pnr_candidate *candidate, float *patch);
+
+/* Returns how many of n candidates lie in the gate of the plan. */
+size_t pnr_detector_inside(const pnr_detector *detector, const pnr_candidate *candidates, size_t n);
 
 /* Finds the echoes of a dwell. The results are deterministic unless until_ns ends the search; the
  * strongest echo is always found. Allocates nothing. Allows one caller at a time. */

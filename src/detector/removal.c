@@ -125,7 +125,7 @@ void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *obse
     const pnr_patch_place place = {
         .code = candidate->code, .row = candidate->row, .lag = (long)centre};
 
-    for (size_t e = 0; e < removed->n_echoes; e++) {
+    for (size_t e = 0; e < removed->n_echoes + removed->n_outside; e++) {
         const pnr_echo *echo = &removed->echoes[e];
         const double bins = bins_of(detector, echo);
 

@@ -145,6 +145,14 @@ void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *obser
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                        double cell, double *cells);
 
+/* True if a candidate lies in the gate of the plan. The estimate then decides. */
+static inline bool pnr_track_is_inside(const pnr_detector *detector, const pnr_candidate *candidate)
+{
+    const pnr_plan *plan = detector->plan;
+
+    return !plan->has_outside || pnr_plan_is_in_gate(plan, candidate->cell / plan->oversample);
+}
+
 /* Returns the index of the candidate's row in c and rest. */
 static inline int pnr_track_row(const pnr_track *t)
 {

@@ -241,17 +241,21 @@ static bool is_explained(const pnr_detector *detector, const pnr_track *t, doubl
     return power < 0.5 * least;
 }
 
-/* True if more echoes than wanted are found, and a candidate of this power cannot be among the
- * strongest. The peak of the candidate may lie between two lags. So the peak may have 4 dB more
- * power than the cell, or 1 dB more with half lags. */
+/* True if more echoes than wanted are found in the gate, and a candidate of this power cannot be
+ * among the strongest. The peak of the candidate may lie between two lags. So the peak may have 4
+ * dB more power than the cell, or 1 dB more with half lags. */
 static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, size_t n, double power)
 {
     const double peak = power * (detector->plan->oversample == 1 ? 2.5 : 1.26);
-    size_t n_stronger = 0;
+    size_t n_inside = 0, n_stronger = 0;
 
-    for (size_t i = 0; i < n; i++)
-        n_stronger += tracks[i].fit.power > peak * tracks[i].loss;
-    return n > detector->max_echoes && n_stronger >= detector->max_echoes;
+    for (size_t i = 0; i < n; i++) {
+        const bool is_inside = pnr_track_is_inside(detector, tracks[i].candidate);
+
+        n_inside += is_inside;
+        n_stronger += is_inside && tracks[i].fit.power > peak * tracks[i].loss;
+    }
+    return n_inside > detector->max_echoes && n_stronger >= detector->max_echoes;
 }
 
 /* Returns the power in the cell of a candidate that the models of the other echoes do not describe.

@@ -166,7 +166,7 @@ static const float *training_cell(const pnr_search_cfar *s, const float *line, s
         distance %= n;
     other = is_after ? lag + distance : lag + n - distance;
     other -= other >= n ? n : 0;
-    if (plan->filter != NULL && !pnr_search_is_in_gate(plan, other))
+    if (plan->filter != NULL && !pnr_plan_is_in_gate(plan, other))
         return NULL;
     return line + other * plan->oversample + cell % plan->oversample;
 }

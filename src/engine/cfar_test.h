@@ -30,9 +30,4 @@ static inline size_t pnr_search_next(const bool *is, size_t from, size_t n)
     return at != NULL ? (size_t)(at - is) : n;
 }
 
-static inline bool pnr_search_is_in_gate(const pnr_plan *plan, size_t lag)
-{
-    return (lag + plan->n_lags - plan->gate_first) % plan->n_lags < plan->gate_count;
-}
-
 #endif

@@ -6,7 +6,7 @@
 #include "engine/plan.h"
 
 /* A program and the modules that it loads must be built with the same number. */
-enum { PNR_ENGINE_ABI = 8 };
+enum { PNR_ENGINE_ABI = 9 };
 
 /* The stages of a submit, in the order in which `pnradar-bench chain` names them. */
 enum {
@@ -42,8 +42,8 @@ typedef struct pnr_dwell {
     /* cells above the threshold or the CFAR level in the first search; pfa_cell predicts this
      * number */
     uint32_t n_above;
-    uint32_t n_maxima;     /* local maxima above the threshold in the last search */
-    uint32_t n_candidates; /* number of returned candidates */
+    uint32_t n_maxima;     /* local maxima above the threshold in the gate, in the last search */
+    uint32_t n_candidates; /* number of returned candidates, with the one outside of the gate */
 } pnr_dwell;
 
 /* The result of a submit. The engine owns the memory of the result. The memory is valid until the

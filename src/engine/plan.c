@@ -152,6 +152,8 @@ static bool are_axes_valid(const pnr_plan *plan)
            plan->n_periods >= 1 && plan->n_hypotheses >= 1 &&
            (plan->hypotheses != NULL || plan->n_hypotheses == 1) && plan->exclusion_cells >= 1 &&
            plan->exclusion_rows >= 1 && (plan->filter == NULL || plan->oversample == 1) &&
+           (!plan->has_outside || (!plan->linear && plan->filter == NULL &&
+                                   plan->cfar.kind == PNR_CFAR_OFF && plan->max_candidates > 1)) &&
            is_cfar_valid(&plan->cfar);
 }
 

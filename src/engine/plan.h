@@ -114,12 +114,18 @@ typedef struct pnr_cfar {
  * max_candidates candidates, the strongest are kept; of equally strong ones, the first. The kept
  * candidates are in the order of code, row, cell.
  *
+ * With has_outside the last of the max_candidates places is kept for a cell outside of the gate:
+ * the strongest that would be a candidate if the gate had all lags; of equally strong ones, the
+ * first. So its echo does not raise the floor, and the detector can subtract it. has_outside needs
+ * a circular correlation without CFAR and filter. The cuda engine does not have it yet: it keeps
+ * max_candidates candidates in the gate.
+ *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
  * excluded, with all rows. If at least half of all columns remain, the rest is the mean of P over
  * the remaining columns. The rest is at least the rounding error, 1e-12 dwell.energy E_a (number of
- * used windows). A rest below PNR_LOWER_FLOOR of the floor becomes the floor. Then, if fewer than
- * max_candidates are kept, the search is repeated, up to PNR_MAX_SEARCHES searches in all. So a
+ * used windows). A rest below PNR_LOWER_FLOOR of the floor becomes the floor. Then, if a place for
+ * a cell in the gate is left, the search is repeated, up to PNR_MAX_SEARCHES searches in all. So a
  * strong echo does not hide a weak one, and the code's own sidelobes stay in the floor. With CFAR
  * there is one search, and the rest is the floor.
  *
@@ -175,7 +181,8 @@ typedef struct pnr_plan {
                                       lags */
     const double *threshold;       /* [n_looks * n_periods] threshold / floor; index:
                                     * used windows - 1 */
-    size_t max_candidates;         /* 1..PNR_MAX_CANDIDATES */
+    size_t max_candidates;         /* 1..PNR_MAX_CANDIDATES; with has_outside at least 2 */
+    bool has_outside; /* the last place is for the strongest candidate outside of the gate */
 
     size_t batch;          /* most dwells in a submit */
     size_t depth;          /* most submits in flight, 1..PNR_MAX_DEPTH */
@@ -197,6 +204,11 @@ int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
  * The references are copied too. NULL: out of memory. */
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
+/* True if a lag is one of the gate's. */
+static inline bool pnr_plan_is_in_gate(const pnr_plan *plan, size_t lag)
+{
+    return (lag + plan->n_lags - plan->gate_first) % plan->n_lags < plan->gate_count;
+}
 /* True if a plan has one line and its windows only need to be added. Such a plan has one code, one
  * row at F = 0, and no taper, removed mean or filter. */
 bool pnr_plan_is_one_line(const pnr_plan *plan);

@@ -25,8 +25,10 @@ typedef struct search {
     bool is_plain;
     const pnr_search_line *lines;    /* NULL: the lines are not scanned yet */
     const pnr_search_places *places; /* NULL: the powers are in the order of lags */
-    pnr_candidate *kept;
-    size_t n_kept;
+    pnr_candidate *kept;             /* at the end of a scan also the one outside of the gate */
+    size_t n_kept, most;             /* most: places for candidates in the gate */
+    pnr_candidate outside;           /* the strongest outside of the gate; power 0: none */
+    bool is_full;                    /* no place in the gate is left */
     uint32_t n_above, n_maxima;
 } search;
 
@@ -119,14 +121,22 @@ static bool is_before(const pnr_candidate *a, const pnr_candidate *b)
                               : a->cell < b->cell;
 }
 
-/* Inserts a candidate in the order of code, row and cell. If max_candidates are kept already, drops
- * the weakest candidate; of equally weak candidates, the last in this order. Candidates may come in
- * any order. */
-static void keep_candidate(search *s, const pnr_candidate *candidate)
+/* Inserts a candidate in the order of code, row and cell. */
+static void insert_candidate(search *s, const pnr_candidate *candidate)
 {
     size_t at;
 
-    if (s->n_kept == s->map.plan->max_candidates) {
+    for (at = s->n_kept; at > 0 && is_before(candidate, &s->kept[at - 1]); at--)
+        s->kept[at] = s->kept[at - 1];
+    s->kept[at] = *candidate;
+    s->n_kept++;
+}
+
+/* Keeps a candidate. If all places are taken, drops the weakest candidate; of equally weak
+ * candidates, the last in the order. Candidates may come in any order. */
+static void keep_candidate(search *s, const pnr_candidate *candidate)
+{
+    if (s->n_kept == s->most) {
         size_t weakest = 0;
 
         for (size_t i = 1; i < s->n_kept; i++)
@@ -139,10 +149,7 @@ static void keep_candidate(search *s, const pnr_candidate *candidate)
                 (s->n_kept - weakest - 1) * sizeof *s->kept);
         s->n_kept--;
     }
-    for (at = s->n_kept; at > 0 && is_before(candidate, &s->kept[at - 1]); at--)
-        s->kept[at] = s->kept[at - 1];
-    s->kept[at] = *candidate;
-    s->n_kept++;
+    insert_candidate(s, candidate);
 }
 
 /* True if `here`, the power of a cell, is greater than every power before the cell in its box, and
@@ -172,22 +179,34 @@ static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, f
     return true;
 }
 
+/* Takes a cell outside of the gate: keeps it when it is a maximum, and the strongest so far. */
+static void take_outside(search *s, const pnr_candidate *candidate)
+{
+    if (s->map.plan->has_outside && candidate->power >= s->outside.power &&
+        (candidate->power > s->outside.power || is_before(candidate, &s->outside)) &&
+        is_greatest(s, candidate->code, candidate->row, candidate->cell, candidate->power))
+        s->outside = *candidate;
+}
+
 /* Counts a cell that is above the CFAR level or the threshold, and keeps the cell when it is a
  * maximum. */
 static void take_cell(search *s, size_t number, size_t cell)
 {
     const size_t code = number / s->map.n_rows, row = number % s->map.n_rows;
     const float here = power_at(s, code, row, cell);
+    const pnr_candidate candidate = {
+        .cell = (uint32_t)cell, .code = (uint16_t)code, .row = (uint32_t)row, .power = here};
 
     if (!(here > s->threshold)) /* only a cell that has passed CFAR can fail here */
         return;
+    if (!pnr_plan_is_in_gate(s->map.plan, cell / s->map.plan->oversample)) {
+        take_outside(s, &candidate);
+        return;
+    }
     s->n_above++;
     if (is_greatest(s, code, row, cell, here)) {
         s->n_maxima++;
-        keep_candidate(s, &(pnr_candidate){.cell = (uint32_t)cell,
-                                           .code = (uint16_t)code,
-                                           .row = (uint32_t)row,
-                                           .power = here});
+        keep_candidate(s, &candidate);
     }
 }
 
@@ -195,7 +214,7 @@ static void take_cell(search *s, size_t number, size_t cell)
 
 /* Splits the cells of a row that lie in the gate into parts [first, end), in ascending order.
  * Returns the number of parts. A gate that wraps has its upper part at the lowest lags. Powers in
- * the order of places are one part. */
+ * the order of places are one part, and so are all cells when those outside are wanted, too. */
 static size_t split_gate(const search *s, size_t (*parts)[2])
 {
     const pnr_plan *plan = s->map.plan;
@@ -207,6 +226,11 @@ static size_t split_gate(const search *s, size_t (*parts)[2])
         parts[0][1] = s->places->n_places;
         return 1;
     }
+    if (plan->has_outside) {
+        parts[0][0] = 0;
+        parts[0][1] = s->map.n_cells;
+        return 1;
+    }
     if (end > n) {
         parts[count][0] = 0;
         parts[count++][1] = (end - n) * plan->oversample;
@@ -216,15 +240,15 @@ static size_t split_gate(const search *s, size_t (*parts)[2])
     return count;
 }
 
-/* Takes a cell whose power is above the CFAR level or the threshold, if the cell lies in the gate.
- * at: place of the cell in its line. If `above` is not NULL, only marks the cell in this bitmap. */
+/* Takes a cell whose power is above the CFAR level or the threshold. at: place of the cell in its
+ * line. If `above` is not NULL, only marks the cell in this bitmap. */
 static void take_place(search *s, size_t number, size_t at, uint64_t *above)
 {
     const size_t cell = s->places != NULL ? s->places->lag_at[at] : at;
 
     if (above != NULL)
         above[cell / 64] |= (uint64_t)1 << cell % 64;
-    else if (s->places == NULL || pnr_search_is_in_gate(s->map.plan, cell))
+    else
         take_cell(s, number, cell);
 }
 
@@ -262,7 +286,7 @@ static void take_marked_cells(search *s, size_t number)
             take_cell(s, number, 64 * w + (size_t)__builtin_ctzll(rest));
 }
 
-/* Scans the gate of every row. */
+/* Scans the gate of every row, or all cells when those outside are wanted, too. */
 static void scan_dwell(search *s)
 {
     size_t parts[2][2];
@@ -270,6 +294,7 @@ static void scan_dwell(search *s)
 
     s->n_kept = 0;
     s->n_above = s->n_maxima = 0;
+    s->outside = (pnr_candidate){.code = UINT16_MAX};
     for (size_t number = 0; number < s->map.plan->n_codes * s->map.n_rows; number++) {
         if (s->lines != NULL && s->map.factor != NULL)
             take_marked_cells(s, number);
@@ -277,6 +302,9 @@ static void scan_dwell(search *s)
             for (size_t i = 0; i < n_parts; i++)
                 scan_part(s, number, parts[i], NULL);
     }
+    s->is_full = s->n_kept == s->most;
+    if (s->outside.power > 0)
+        insert_candidate(s, &s->outside);
 }
 
 /* --- the mean of the columns without echoes --- */
@@ -333,8 +361,7 @@ static double find_rest(const search *s, double noise_sum)
             const size_t at = centre_of(s, i) + n * PNR_NEIGHBOURS + j - REACH, lag = at % n;
 
             if ((plan->linear && at / n != PNR_NEIGHBOURS) ||
-                (plan->filter != NULL && !pnr_search_is_in_gate(plan, lag)) ||
-                is_left_out(s, i, lag))
+                (plan->filter != NULL && !pnr_plan_is_in_gate(plan, lag)) || is_left_out(s, i, lag))
                 continue;
             sum += sum_column(s, s->kept[i].code, lag);
             n_out++;
@@ -359,6 +386,7 @@ static search begin_search(const pnr_plan *plan, const float *power, size_t look
                 .n_cells = plan->n_lags * plan->oversample,
                 .factor = is_cfar ? plan->cfar.factor + (looks_used - 1) * side * side : NULL},
         .is_plain = pnr_plan_is_plain(plan),
+        .most = plan->max_candidates - (plan->has_outside ? 1 : 0),
     };
 }
 
@@ -411,7 +439,7 @@ static void repeat_search(search *s, double energy_of_code, pnr_dwell *dwell)
                                          !(floor < PNR_LOWER_FLOOR(s->n_kept) * dwell->floor))))
             break;
         dwell->floor = floor;
-        if (s->n_kept == plan->max_candidates)
+        if (s->is_full)
             break; /* a lower threshold adds only weaker candidates */
     }
 }

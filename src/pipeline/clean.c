@@ -17,11 +17,11 @@ struct pnr_clean {
     const pnr_detector *detector;
     const pnr_radar *radar;
     const pnr_plan *plan;
-    size_t n_searches, n_copies;
+    size_t n_searches, n_copies, n_removable; /* n_removable: most echoes that are subtracted */
     float (**copies)[2];   /* [n_copies][n_samples]: the delayed code of each echo, then its
                             * slope */
     double complex *work;  /* [2 n_samples] */
-    pnr_removal *removals; /* [max_echoes][PNR_MAX_REMOVALS] */
+    pnr_removal *removals; /* [n_removable][PNR_MAX_REMOVALS] */
     size_t n_candidates;
     pnr_candidate *candidates;       /* [PNR_MAX_CANDIDATES]: candidates that became echoes, then
                                       * new candidates */
@@ -44,9 +44,10 @@ int pnr_clean_create(const pnr_config *config, const pnr_setup *setup, const pnr
         clean->radar = &setup->radar;
         clean->plan = &setup->plan;
         clean->n_searches = config->detector.subtract;
-        clean->n_copies = 2 * setup->max_echoes;
+        clean->n_removable = setup->max_echoes + PNR_MAX_OUTSIDE;
+        clean->n_copies = 2 * clean->n_removable;
         clean->copies = calloc(clean->n_copies, sizeof *clean->copies);
-        clean->removals = calloc(setup->max_echoes * PNR_MAX_REMOVALS, sizeof *clean->removals);
+        clean->removals = calloc(clean->n_removable * PNR_MAX_REMOVALS, sizeof *clean->removals);
         clean->work = calloc(2 * n, sizeof *clean->work);
         clean->candidates = calloc(PNR_MAX_CANDIDATES, sizeof *clean->candidates);
         if (pnr_plan_rows(&setup->plan) > 1)
@@ -89,13 +90,19 @@ static void keep_candidate(pnr_clean *clean, size_t at, const pnr_candidate *can
         memmove(clean->patches + at * PATCH, patch, PATCH * sizeof(float));
 }
 
+/* Returns the number of echoes, with those outside of the gate. */
+static size_t echoes_of(const pnr_detection *detection)
+{
+    return detection->n_echoes + detection->n_outside;
+}
+
 /* Copies the candidates that became echoes, in the same order. */
 static void keep_echoes(pnr_clean *clean, const pnr_observed *observed,
                         const pnr_detection *detection)
 {
     bool is_echo[PNR_MAX_CANDIDATES] = {false};
 
-    for (size_t e = 0; e < detection->n_echoes; e++)
+    for (size_t e = 0; e < echoes_of(detection); e++)
         is_echo[detection->echoes[e].candidate] = true;
     clean->n_candidates = 0;
     for (size_t i = 0; i < observed->dwell->n_candidates; i++)
@@ -111,7 +118,7 @@ static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
     const double n = (double)clean->plan->n_samples;
     const double lag = (double)candidate->cell / (double)clean->plan->oversample;
 
-    for (size_t e = 0; e < detection->n_echoes; e++) {
+    for (size_t e = 0; e < echoes_of(detection); e++) {
         const pnr_echo *echo = &detection->echoes[e];
         const double rows = fabs((double)candidate->row - (double)echo->row);
 
@@ -153,8 +160,8 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
     pnr_observed all = *observed;
 
     keep_echoes(clean, observed, detection);
-    for (size_t search = 0; search < clean->n_searches && detection->n_echoes > 0; search++) {
-        const size_t n_before = detection->n_echoes;
+    for (size_t search = 0; search < clean->n_searches && echoes_of(detection) > 0; search++) {
+        const size_t n_before = echoes_of(detection);
         size_t n_removals = 0;
         pnr_result found;
 
@@ -180,15 +187,18 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
         dwell.n_candidates = (uint32_t)clean->n_candidates;
         /* Counts only the maxima that this search left out. The first search also left out
          * sidelobes of echoes that are now subtracted. */
-        dwell.n_maxima =
-            dwell.n_candidates + found.dwells[0].n_maxima - found.dwells[0].n_candidates;
+        dwell.n_maxima = (uint32_t)(pnr_detector_inside(clean->detector, clean->candidates,
+                                                        clean->n_candidates) +
+                                    found.dwells[0].n_maxima -
+                                    pnr_detector_inside(clean->detector, found.candidates,
+                                                        found.dwells[0].n_candidates));
         all.dwell = &dwell;
         all.candidates = clean->candidates;
         all.patches = clean->patches;
         all.is_restored = clean->is_new;
         pnr_detector_detect(clean->detector, &all, detection);
         keep_echoes(clean, &all, detection);
-        if (!is_new || detection->n_echoes == n_before)
+        if (!is_new || echoes_of(detection) == n_before)
             break;
     }
     return PNR_OK;

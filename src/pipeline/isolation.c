@@ -135,8 +135,8 @@ static bool is_possible(const pnr_isolation *i, const pnr_made *made)
 {
     const pnr_plan *plan = &i->parts.setup->plan;
     const pnr_detection *detection = &made->detection;
-    bool is_good = detection->n_echoes <= PNR_MAX_CANDIDATES && made->dwell.n_periods >= 1 &&
-                   made->dwell.n_periods <= pnr_plan_windows(plan) &&
+    bool is_good = detection->n_echoes <= PNR_MAX_CANDIDATES && detection->n_outside == 0 &&
+                   made->dwell.n_periods >= 1 && made->dwell.n_periods <= pnr_plan_windows(plan) &&
                    (made->cells_at == 0 || (plan->want_profile != PNR_WANT_NONE &&
                                             made->cells_at <= pnr_made_most_bytes(0)));
 

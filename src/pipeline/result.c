@@ -100,6 +100,7 @@ static void report_dwell(pnr_processing *p, const pnr_pending_result *of, size_t
         /* If the engine is lost here, collecting the next result fails too. */
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &made->detection);
     }
+    made->detection.n_outside = 0; /* they have been subtracted */
     p->exchange->commit(p->exchange->of, cells_of(of, d));
 }
 

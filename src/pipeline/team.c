@@ -82,11 +82,6 @@ struct pnr_team {
     atomic_bool quits;
 };
 
-static size_t detection_bytes(size_t n_echoes)
-{
-    return offsetof(pnr_detection, echoes) + n_echoes * sizeof(pnr_echo);
-}
-
 static bool has_work(pnr_team *team)
 {
     return atomic_load(&team->next) < atomic_load(&team->limit);
@@ -140,7 +135,7 @@ static void detect_piece(const pnr_team *team, const pnr_detector *detector, con
         p->view(p->context, d, &observed);
         detect_one(team, detector, &observed, team->n_members + 1, detection);
         pnr_detection_copy((pnr_detection *)(void *)out, detection);
-        out += detection_bytes(detection->n_echoes);
+        out += pnr_detection_bytes(detection->n_echoes + detection->n_outside);
     }
 }
 
@@ -296,7 +291,7 @@ static void take_shared(pnr_team *team, const piece *p, pnr_detection *out)
         team->unread = p->detections;
     pnr_detection_copy(out, (const pnr_detection *)(const void *)team->unread);
 
-    const size_t n_bytes = detection_bytes(out->n_echoes);
+    const size_t n_bytes = pnr_detection_bytes(out->n_echoes + out->n_outside);
 
     team->unread += n_bytes;
     prefetch(team->unread, n_bytes); /* the next detection, from the cache of another core */
@@ -322,7 +317,8 @@ void pnr_team_take(pnr_team *team, pnr_detection *out)
 /* Allocates the queue of pieces. */
 static int allocate_pieces(pnr_team *team, size_t max_echoes)
 {
-    const size_t each = detection_bytes(max_echoes), most = PIECE_BYTES / each;
+    const size_t each = pnr_detection_bytes(max_echoes + PNR_MAX_OUTSIDE),
+                 most = PIECE_BYTES / each;
 
     team->n_pieces = team->has_patches ? MAP_PIECES : PIECES;
     team->most_dwells = team->has_patches || most < 1 ? 1 : most;

@@ -437,7 +437,12 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     const size_t echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH
                               ? 2 * config->detector.max_echoes + 8
                               : config->detector.max_echoes;
-    const size_t candidates = 2 * echoes + 8; /* sidelobes are candidates too */
+    const bool has_outside = !setup->radar.is_linear &&
+                             setup->radar.gate_count < setup->radar.n_samples &&
+                             (pnr_cfar_kind)config->detector.cfar == PNR_CFAR_OFF &&
+                             config->window.filter == PNR_FILTER_MATCHED;
+    /* sidelobes are candidates too */
+    const size_t candidates = 2 * echoes + 8 + (has_outside ? 1 : 0);
     pnr_rational tune = {0, 1};
 
     if (config->source.tune_hz.num != 0 &&
@@ -474,6 +479,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         .gate_first = setup->radar.gate_first,
         .gate_count = setup->radar.gate_count,
         .max_candidates = candidates < PNR_MAX_CANDIDATES ? candidates : PNR_MAX_CANDIDATES,
+        .has_outside = has_outside,
         .depth = config->engine.depth,
         .want_profile = want_of[config->publisher.profile],
         .spin = config->engine.wait == PNR_WAIT_SPIN,

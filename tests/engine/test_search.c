@@ -131,10 +131,12 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Writes all maxima above their levels to `all`: first those that are kept, in the order of code,
- * row and cell. */
-static void look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_candidate *all)
+ * row and cell. Returns whether all places in the gate are taken. */
+static bool look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_candidate *all)
 {
     const pnr_plan *plan = m->plan;
+    const size_t most = plan->max_candidates - (plan->has_outside ? 1 : 0);
+    pnr_candidate outside = {.power = 0};
     size_t n = 0, above = 0;
 
     for (size_t code = 0; code < plan->n_codes; code++)
@@ -144,6 +146,13 @@ static void look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_can
                 float here = 0;
 
                 value_at(m, code, (long)row, (long)cell, &here);
+                if (plan->has_outside && !in_gate(plan, cell / plan->oversample) &&
+                    (double)here > limit && here > outside.power &&
+                    is_maximum(m, code, (long)row, (long)cell, here))
+                    outside = (pnr_candidate){.code = (uint16_t)code,
+                                              .row = (uint32_t)row,
+                                              .cell = (uint32_t)cell,
+                                              .power = here};
                 if (!in_gate(plan, cell / plan->oversample) || !(here > 0) ||
                     (plan->cfar.kind != PNR_CFAR_OFF && !((double)here > 1e-6 * floor)) ||
                     (plan->cfar.kind != PNR_CFAR_OFF &&
@@ -160,8 +169,11 @@ static void look_plainly(const plain *m, double floor, pnr_dwell *dwell, pnr_can
     qsort(all, n, sizeof *all, by_power);
     dwell->n_above = (uint32_t)above;
     dwell->n_maxima = (uint32_t)n;
-    dwell->n_candidates = (uint32_t)(n < plan->max_candidates ? n : plan->max_candidates);
+    dwell->n_candidates = (uint32_t)(n < most ? n : most);
+    if (outside.power > 0)
+        all[dwell->n_candidates++] = outside;
     qsort(all, dwell->n_candidates, sizeof *all, by_place);
+    return n >= most;
 }
 
 /* Returns the mean of the columns that no kept candidate reaches, or -1 if fewer than half of the
@@ -220,10 +232,11 @@ static bool search_plainly(const plain *m, double energy_of_code, pnr_dwell *dwe
     for (size_t i = 0; i < m->plan->n_codes * m->n_rows * m->n_cells; i += m->plan->oversample)
         dwell->noise_sum += (double)m->power[i];
     for (int i = 0; i < (is_cfar ? 1 : 3); i++) {
+        bool is_full;
         double rest;
 
         is_any_close |= i > 0 && is_close(m, dwell);
-        look_plainly(m, dwell->floor, dwell, all);
+        is_full = look_plainly(m, dwell->floor, dwell, all);
         n_above = i == 0 ? dwell->n_above : n_above;
         rest = rest_plainly(m, dwell, all);
         if (rest < 0)
@@ -232,7 +245,7 @@ static bool search_plainly(const plain *m, double energy_of_code, pnr_dwell *dwe
         if (!is_cfar && (i == 2 || rest >= (dwell->n_candidates > 0 ? 0.95 : 0.7) * dwell->floor))
             break;
         dwell->floor = rest;
-        if (dwell->n_candidates == m->plan->max_candidates)
+        if (is_full)
             break;
     }
     dwell->n_above = n_above;
@@ -304,6 +317,8 @@ static void world_create(world *w, size_t n_lags)
     if (p->oversample == 1 && uniform() < 0.3)
         /* only the number of candidates is tested here, so the filter is a dummy */
         p->filter = (const double(*)[2])w->filter;
+    if (!linear && p->filter == NULL && p->cfar.kind == PNR_CFAR_OFF && p->max_candidates > 1)
+        p->has_outside = uniform() < 0.5;
     n_factors = MAX_LOOKS * (training + 1) * (training + 1);
     w->factor = calloc(n_factors, sizeof *w->factor);
     w->n_values = p->n_codes * w->n_rows * n_lags * p->oversample;
@@ -443,6 +458,7 @@ TEST(test_plain)
         w.plan.gate_first = below(n);
         w.plan.gate_count = 1 + below(n);
         w.plan.max_candidates = 1 + below(9);
+        w.plan.has_outside = w.plan.max_candidates > 1 && below(2) == 0;
         for (size_t i = 0; i < w.n_values; i++) {
             const double x = -log(1 - uniform());
 
@@ -477,6 +493,7 @@ TEST(test_places)
         plan.gate_first = below(n);
         plan.gate_count = 1 + below(n);
         plan.max_candidates = 1 + below(9);
+        plan.has_outside = plan.max_candidates > 1 && below(2) == 0;
         memset(placed, 0, sizeof placed);
         for (size_t k = 0; k < n; k++) {
             size_t at = below((size_t)2 * MOST);

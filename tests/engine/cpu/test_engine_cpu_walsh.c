@@ -21,6 +21,8 @@ static const scenario variants[] = {
       .has_nonfinite = true, .delay = 0.8, .threshold = 4),
     S("real uint8", .format = PNR_FORMAT_U8, .tune = {1, 4}, .delay = 0.99, .threshold = 9),
     S("a gate that wraps, low threshold", .gate_first = 1, .delay = 0.02, .threshold = 2.5),
+    S("a gate that wraps, and the strongest cell outside", .gate_first = 1, .has_outside = true,
+      .delay = 0.6, .threshold = 4),
     S("looks of two periods, cells excluded", .n_looks = 3, .n_periods = 2, .has_lost = true,
       .exclusion_cells = 3, .delay = 0.41, .threshold = 4),
     S("CFAR: powers in the order of lags", .n_looks = 2,
