@@ -109,9 +109,9 @@ typedef struct pnr_observed {
     const uint32_t *nonfinite; /* [windows of the dwell] non-finite samples of each window; NULL:
                                 * none */
     uint64_t until_ns;         /* CLOCK_MONOTONIC when the detection should end; 0: no limit */
-    /* [n_candidates] true: the candidate was found after echoes were subtracted; NULL: all are
-     * false */
-    const bool *is_restored;
+    /* [n_candidates] the number of the search that found a candidate. The echoes that earlier
+     * searches found had been subtracted from the samples. NULL: there was one search */
+    const uint8_t *search;
 } pnr_observed;
 
 /* Describes how to subtract an echo from the samples. The first removal subtracts the delayed code.

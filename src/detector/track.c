@@ -258,22 +258,30 @@ static bool is_enough(const pnr_detector *detector, const pnr_track *tracks, siz
     return n_inside > detector->max_echoes && n_stronger >= detector->max_echoes;
 }
 
+/* True if an echo had been subtracted from the samples before a candidate was found. */
+static bool is_removed(const pnr_detector *detector, const pnr_observed *observed,
+                       const pnr_track *t, const pnr_track *echo)
+{
+    const pnr_candidate *first = observed->candidates;
+
+    return observed->search != NULL &&
+           observed->search[echo->candidate - first] < observed->search[t->candidate - first] &&
+           pnr_removal_is_possible(detector, echo->candidate->code, echo->bins);
+}
+
 /* Returns the power in the cell of a candidate that the models of the other echoes do not describe.
  * Echoes that were subtracted from the samples, and restored by their models, add no such power. */
 static double unknown_power(const pnr_detector *detector, const pnr_observed *observed,
                             const pnr_track *t, const pnr_track *others, size_t n)
 {
-    const bool is_restored =
-        observed->is_restored != NULL && observed->is_restored[t->candidate - observed->candidates];
     double power = 0;
 
     for (size_t i = 0; i < n && detector->has_rows; i++) {
         const pnr_patch_place place = pnr_track_place(detector, t);
         const pnr_patch_echo echo = pnr_track_echo(detector, &others[i]);
 
-        if (is_restored && pnr_removal_is_possible(detector, echo.code, echo.bins))
-            continue;
-        power += pnr_fit_patch_unknown(detector->map, &place, &echo);
+        if (!is_removed(detector, observed, t, &others[i]))
+            power += pnr_fit_patch_unknown(detector->map, &place, &echo);
     }
     return power;
 }

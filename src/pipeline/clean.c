@@ -23,9 +23,9 @@ struct pnr_clean {
     double complex *work;  /* [2 n_samples] */
     pnr_removal *removals; /* [n_removable][PNR_MAX_REMOVALS] */
     size_t n_candidates;
-    pnr_candidate *candidates;       /* [PNR_MAX_CANDIDATES]: candidates that became echoes, then
-                                      * new candidates */
-    bool is_new[PNR_MAX_CANDIDATES]; /* found by a repeated search */
+    pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES]: candidates that became echoes, then new
+                                * candidates */
+    uint8_t search[PNR_MAX_CANDIDATES]; /* the search that found a candidate, see pnr_observed */
     float *patches; /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: the map has one row */
 };
 
@@ -82,10 +82,10 @@ void pnr_clean_destroy(pnr_clean *clean)
 }
 
 static void keep_candidate(pnr_clean *clean, size_t at, const pnr_candidate *candidate,
-                           const float *patch, bool is_new)
+                           const float *patch, size_t search)
 {
     clean->candidates[at] = *candidate;
-    clean->is_new[at] = is_new;
+    clean->search[at] = (uint8_t)search;
     if (clean->patches != NULL)
         memmove(clean->patches + at * PATCH, patch, PATCH * sizeof(float));
 }
@@ -109,7 +109,7 @@ static void keep_echoes(pnr_clean *clean, const pnr_observed *observed,
         if (is_echo[i])
             keep_candidate(clean, clean->n_candidates++, &observed->candidates[i],
                            observed->patches != NULL ? observed->patches + i * PATCH : NULL,
-                           observed->is_restored != NULL && observed->is_restored[i]);
+                           observed->search != NULL ? observed->search[i] : 0);
 }
 
 static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
@@ -129,10 +129,10 @@ static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
     return false;
 }
 
-/* Copies the new candidates, and adds the removed echoes to their values again. Returns the number
- * of new candidates. */
+/* Copies the new candidates of a search, and adds the removed echoes to their values again. Returns
+ * the number of new candidates. */
 static size_t keep_new(pnr_clean *clean, const pnr_observed *observed, const pnr_result *found,
-                       const pnr_detection *detection)
+                       const pnr_detection *detection, size_t search)
 {
     size_t n = 0;
 
@@ -145,7 +145,7 @@ static size_t keep_new(pnr_clean *clean, const pnr_observed *observed, const pnr
         if (is_remnant(clean, &found->candidates[i], detection))
             continue;
         keep_candidate(clean, at, &found->candidates[i],
-                       found->patches != NULL ? found->patches + i * PATCH : NULL, true);
+                       found->patches != NULL ? found->patches + i * PATCH : NULL, search);
         pnr_detector_restore(clean->detector, observed, detection, &clean->candidates[at], patch);
         clean->n_candidates++;
         n++;
@@ -179,7 +179,7 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
         if (code != PNR_OK)
             return code;
 
-        const bool is_new = keep_new(clean, observed, &found, detection) > 0;
+        const bool is_new = keep_new(clean, observed, &found, detection, search + 1) > 0;
 
         if (!is_new && !detection->is_more)
             break;
@@ -195,7 +195,7 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
         all.dwell = &dwell;
         all.candidates = clean->candidates;
         all.patches = clean->patches;
-        all.is_restored = clean->is_new;
+        all.search = clean->search;
         pnr_detector_detect(clean->detector, &all, detection);
         keep_echoes(clean, &all, detection);
         if (!is_new || echoes_of(detection) == n_before)
