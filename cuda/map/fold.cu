@@ -48,21 +48,40 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
                                      : make_float2(0, 0);
 }
 
-/* One thread multiplies one bin of a look by pnr_stretch_half. */
-__global__ void __launch_bounds__(PNR_CUDA_THREADS) shift_bins(uint32_t length, float2 *bins)
+static __host__ __device__ __forceinline__ bool has_band(const pnr_map &m)
 {
-    const uint32_t v = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
+    return m.band[1] > m.band[0];
+}
+
+/* Tells whether bin v counts, as pnr_stretch_keeps does. */
+static __device__ __forceinline__ bool keeps_bin(const pnr_map &m, uint32_t v)
+{
+    const double at = (double)v / (double)m.n_doubling;
+    const double above = at - m.band[0] - floor(at - m.band[0]);
+
+    return 2 * (uint64_t)v != m.n_doubling &&
+           (!has_band(m) || (above > 0 && above < m.band[1] - m.band[0]));
+}
+
+/* One thread multiplies one bin of a look by pnr_stretch_half. With a band the samples become the
+ * bins in the band, too. */
+__global__ void __launch_bounds__(PNR_CUDA_THREADS)
+    shift_bins(pnr_map m, float2 *samples, float2 *halves)
+{
+    const uint32_t length = m.n_doubling, v = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
 
     if (v >= length)
         return;
 
     const double at = 2 * (uint64_t)v < length ? (double)v : (double)v - length;
-    const float scale = 2 * (uint64_t)v == length ? 0 : 1 / (float)length;
-    const float2 x = bins[v];
+    const float scale = keeps_bin(m, v) ? 1 / (float)length : 0;
+    const float2 x = halves[v];
     float c, d;
 
     sincospif((float)(at / length), &d, &c);
-    bins[v] = make_float2((x.x * c - x.y * d) * scale, (x.x * d + x.y * c) * scale);
+    halves[v] = make_float2((x.x * c - x.y * d) * scale, (x.x * d + x.y * c) * scale);
+    if (has_band(m))
+        samples[v] = make_float2(x.x * scale, x.y * scale);
 }
 
 /* One thread computes one sample of a look at another time scale, see pnr_stretch_at. */
@@ -192,7 +211,7 @@ static dim3 blocks_of(uint32_t n)
     return dim3((n + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS);
 }
 
-/* Computes the half samples of a look. */
+/* Computes the half samples of a look, and with a band the samples, too. */
 static int double_look(const pnr_map *m, const pnr_map_samples *s, size_t look,
                        const pnr_map_stretching *with, cudaStream_t stream, pnr_error *error)
 {
@@ -204,8 +223,10 @@ static int double_look(const pnr_map *m, const pnr_map_samples *s, size_t look,
         (code = pnr_cuda_transforms_run(&with->transforms, with->halves, 1, CUFFT_FORWARD,
                                         error)) != PNR_OK)
         return code;
-    shift_bins<<<blocks, PNR_CUDA_THREADS, 0, stream>>>(m->n_doubling, with->halves);
+    shift_bins<<<blocks, PNR_CUDA_THREADS, 0, stream>>>(*m, with->samples, with->halves);
     code = pnr_cuda_check_launch("shift_bins", error);
+    if (code == PNR_OK && has_band(*m))
+        code = pnr_cuda_transforms_run(&with->transforms, with->samples, 1, CUFFT_INVERSE, error);
     return code == PNR_OK
                ? pnr_cuda_transforms_run(&with->transforms, with->halves, 1, CUFFT_INVERSE, error)
                : code;

@@ -180,6 +180,8 @@ pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_
     m.is_filtered = plan->filter != NULL;
     m.has_mean = plan->remove_mean;
     m.margin = (uint32_t)pnr_stretch_margin(plan);
+    m.band[0] = plan->band[0];
+    m.band[1] = plan->band[1];
     if (m.margin > 0)
         m.n_doubling = (uint32_t)pnr_transform_fast_length((plan->n_periods - 1) * plan->n_samples +
                                                            m.n_window + 2 * (size_t)m.margin);

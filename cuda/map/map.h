@@ -58,6 +58,7 @@ typedef struct pnr_map {
         n_transform; /* points of a base: n_window in method_fused.cu, else L of pnr_cuda_shape */
     uint32_t row_stride;
     uint32_t margin, n_doubling; /* M and L of stretch.h; 0: no stretch */
+    double band[2];              /* the frequencies that a stretched look keeps, see plan.h */
     uint32_t is_linear, is_filtered, has_mean;
     uint32_t gate_first, gate_count;
     uint32_t exclusion_cells, exclusion_rows, max_candidates;

@@ -67,9 +67,9 @@ bool pnr_map_is_raw(const pnr_plan *plan);
 
 /* Memory for a look that is read at other time scales. */
 typedef struct pnr_map_stretching {
-    float2 *samples;   /* [n_doubling] the samples of a look with its margins, see stretch.h */
-    float2 *halves;    /* [n_doubling] the half samples of the look */
-    float2 *stretched; /* [n_periods][n_window] the samples at another time scale */
+    float2 *samples; /* [n_doubling] the samples of a look with its margins: d[2 n] of stretch.h */
+    float2 *halves;  /* [n_doubling] the half samples of the look */
+    float2 *stretched;              /* [n_periods][n_window] the samples at another time scale */
     pnr_cuda_transforms transforms; /* one row of n_doubling points */
 } pnr_map_stretching;
 

@@ -94,7 +94,8 @@ typedef struct pnr_cfar {
  * look also has the values at k + 1/2, which are the same sum with a[n - 1/2]. A cell g is lag g /
  * oversample. Rows are numbered through all hypotheses in order, at ascending F. Where h has a
  * stretch, x_p comes from the stretched look. The stretched look is made of the samples of all
- * windows, used or not, and is continued beyond these (see stretch.h). A sample belongs to the
+ * windows, used or not, without frequencies outside of the band, and is continued beyond these (see
+ * stretch.h). A sample belongs to the
  * window whose first N samples contain it; the samples after the last N belong to the last window.
  * With remove_mean the mean at the place of a sample in that window is subtracted from the sample.
  * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0.
@@ -174,7 +175,11 @@ typedef struct pnr_plan {
     pnr_rational tune; /* the frequency, in cycles per sample, that is mixed down to 0:
                           x[n] exp(-2 pi i frac(tune n)), where n is the absolute sample index.
                           {0,0}: no tune */
-    bool conjugate;    /* the recording is I - jQ: x is conjugated before the tune */
+    /* A stretched look keeps the frequencies between band[0] and band[1], modulo 1, in cycles per
+     * tuned sample. Real samples have the code in one half of their band and its image in the other;
+     * a stretched image would no longer cancel. {0, 0}: keeps all */
+    double band[2];
+    bool conjugate; /* the recording is I - jQ: x is conjugated before the tune */
 
     size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);
                                       with oversample 2 also the half lag above each of these

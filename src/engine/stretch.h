@@ -9,7 +9,8 @@
  * extend the result to L = pnr_transform_fast_length(K N + n_tail + 2 M) samples. X is the DFT of
  * these L samples. Then
  *     d[2 n] = x[n],    d[2 n + 1] = 1 / L sum_v X[v] exp(2 pi i v (n + M + 1/2) / L), |v| < L / 2.
- * The interpolation reads d, the doubled look. */
+ * If the plan has a band, only bins in the band count, and d[2 n] is the sum of these at n + M. The
+ * interpolation reads d, the doubled look. */
 #ifndef PNR_STRETCH_H
 #define PNR_STRETCH_H
 
@@ -68,12 +69,27 @@ static inline float pnr_stretch_fade(size_t beyond, size_t margin)
     return left < 1 ? (float)(sine * sine) : 1;
 }
 
+/* True if a plan has a band. */
+static inline bool pnr_stretch_has_band(const double band[2])
+{
+    return band[1] > band[0];
+}
+
+/* True if bin v of X counts. */
+static inline bool pnr_stretch_keeps(const double band[2], size_t v, size_t length)
+{
+    const double at = (double)v / (double)length, above = at - band[0] - floor(at - band[0]);
+
+    return 2 * v != length &&
+           (!pnr_stretch_has_band(band) || (above > 0 && above < band[1] - band[0]));
+}
+
 /* Fills the weight of bin v of X in the half samples: exp(pi i u / L) / L, where u is v, or v - L
- * for v > L / 2. The weight of v = L / 2 is 0. */
-static inline void pnr_stretch_half(size_t v, size_t length, double weight[2])
+ * for v > L / 2. The weight is 0 for v = L / 2 and outside of the band. */
+static inline void pnr_stretch_half(const double band[2], size_t v, size_t length, double weight[2])
 {
     const double at = 2 * v < length ? (double)v : (double)v - (double)length;
-    const double scale = 2 * v == length ? 0 : 1 / (double)length;
+    const double scale = pnr_stretch_keeps(band, v, length) ? 1 / (double)length : 0;
 
     weight[0] = cos(M_PI * at / (double)length) * scale;
     weight[1] = sin(M_PI * at / (double)length) * scale;

@@ -450,12 +450,14 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         return pnr_refuse(error,
                           "source.tune_hz: its ratio to source.rate_hz does not fit 64 bits");
 
+    const bool is_complex = pnr_format_get(format)->is_complex;
+    const double tune_cycles = (double)tune.num / (double)tune.den;
+
     /* The Walsh method needs chips of q whole samples: sample n is chip floor(n / q). */
     const pnr_code *first = setup->codes[0].code;
-    const bool is_m_sequence = first->is_m_sequence && pnr_format_get(format)->is_complex &&
-                               setup->radar.n_samples % first->n_chips == 0 &&
-                               setup->codes[0].removed == 0 &&
-                               config->code.pulse == PNR_PULSE_BAND_LIMITED;
+    const bool is_m_sequence =
+        first->is_m_sequence && is_complex && setup->radar.n_samples % first->n_chips == 0 &&
+        setup->codes[0].removed == 0 && config->code.pulse == PNR_PULSE_BAND_LIMITED;
 
     setup->devices = config->engine.device;
     setup->max_echoes = echoes < PNR_MAX_CANDIDATES ? echoes : PNR_MAX_CANDIDATES;
@@ -475,6 +477,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
         .m_taps = is_m_sequence ? first->taps : 0,
         .m_samples = is_m_sequence ? setup->radar.n_samples / first->n_chips : 0,
         .tune = tune,
+        .band = {is_complex ? 0 : -tune_cycles, is_complex ? 0 : 0.5 - tune_cycles},
         .conjugate = config->source.spectrum == PNR_SPECTRUM_INVERTED,
         .gate_first = setup->radar.gate_first,
         .gate_count = setup->radar.gate_count,

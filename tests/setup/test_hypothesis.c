@@ -216,6 +216,7 @@ TEST(the_code_is_stretched_where_it_counts)
 /* Doubles the rate of n samples, see engine/stretch.h. */
 static void double_rate(const double (*x)[2], size_t n, double (*d)[2])
 {
+    static const double all[2] = {0, 0};
     const size_t length = pnr_transform_fast_length(n);
     double(*bins)[2] = calloc(length, sizeof *bins);
 
@@ -226,7 +227,7 @@ static void double_rate(const double (*x)[2], size_t n, double (*d)[2])
         const double re = bins[v][0], im = bins[v][1];
         double half[2];
 
-        pnr_stretch_half(v, length, half);
+        pnr_stretch_half(all, v, length, half);
         bins[v][0] = re * half[0] - im * half[1];
         bins[v][1] = re * half[1] + im * half[0];
     }

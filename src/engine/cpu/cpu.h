@@ -46,7 +46,8 @@ typedef struct pnr_cpu_doubling {
     size_t pitch;  /* values from one doubled look to the next */
     pnr_cpu_transform transform; /* the transform of L points */
     pnr_cpu_value *half;         /* [spectrum_pitch] the weights of pnr_stretch_half */
-    float *fade;                 /* [M] the weights of samples 1 .. M beyond the look */
+    pnr_cpu_value *whole; /* [spectrum_pitch] 1 / L in the band; NULL: the plan has no band */
+    float *fade;          /* [M] the weights of samples 1 .. M beyond the look */
 } pnr_cpu_doubling;
 
 /* The state of the engine that does not change after create. */

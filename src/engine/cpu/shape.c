@@ -206,6 +206,8 @@ static void list_tables(pnr_cpu *cpu, allocation *a)
     MEMORY(cpu->filter, (double)plan->gate_count * (double)cpu->filter_pitch);
     MEMORY(cpu->kernel, cpu->doubling.margin > 0 ? PNR_STRETCH_STEPS + 1 : 0);
     MEMORY(cpu->doubling.half, (double)cpu->doubling.transform.spectrum_pitch);
+    MEMORY(cpu->doubling.whole,
+           pnr_stretch_has_band(plan->band) ? (double)cpu->doubling.transform.spectrum_pitch : 0);
     MEMORY(cpu->doubling.fade, (double)cpu->doubling.margin);
     if (a->purpose != FREE) { /* the lists are freed below, after their tables */
         MEMORY(cpu->rotations, (double)axes->n_rotations);

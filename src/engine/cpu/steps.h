@@ -38,7 +38,8 @@ typedef struct pnr_cpu_step {
     const pnr_cpu_value *x; /* samples for the slow-time transform of `set` */
     size_t set;
     double stretch;
-    size_t look; /* the look that is doubled, counted from first_look */
+    size_t look;          /* the look that is doubled, counted from first_look */
+    pnr_cpu_value *shift; /* the weights of its bins */
 } pnr_cpu_step;
 
 /* Runs all tasks. The team computes them, or only the leader if there is no team. Returns when all

@@ -59,9 +59,10 @@ static void forward_columns(void *context, size_t block, size_t worker)
 static void shift_rows(void *context, size_t block, size_t worker)
 {
     const pnr_cpu_step *s = context;
-    value *const spectra[2] = {s->my->spectrum}, *const half[2] = {s->cpu->doubling.half};
+    value *const spectra[2] = {s->my->spectrum};
+    value *const weights[2] = {s->shift};
 
-    pnr_cpu_split_rows(&s->cpu->doubling.transform.split, block, 1, spectra, half,
+    pnr_cpu_split_rows(&s->cpu->doubling.transform.split, block, 1, spectra, weights,
                        s->cpu->scratch[worker].transform.tile, NULL);
 }
 
@@ -99,22 +100,31 @@ static void spread_samples(void *context, size_t task, size_t worker)
     spread_part(s, (const value *)s->my->look, NULL, task, doubled_look(s, s->look));
 }
 
-static void spread_halves(void *context, size_t task, size_t worker)
+/* Spreads what shift_look has computed. */
+static void spread_shifted(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
     const pnr_cpu_transform *t = &s->cpu->doubling.transform;
 
     (void)worker;
     spread_part(s, (const value *)s->my->halves, t->is_split ? &t->split : NULL, task,
-                doubled_look(s, s->look) + 1);
+                doubled_look(s, s->look) + (s->shift == s->cpu->doubling.half ? 1 : 0));
 }
 
-static void shift_look(pnr_cpu_step *s)
+/* Gathers the look with its margins, in memory that shift_look overwrites. */
+static void fill_look(pnr_cpu_step *s)
 {
-    const pnr_cpu_doubling *d = &s->cpu->doubling;
-    const pnr_cpu_transform *t = &d->transform;
+    pnr_cpu_do(s, gather_window, s->cpu->plan->n_periods);
+    extend_look(s);
+}
+
+/* Weights the bins of the look, and transforms them back. */
+static void shift_look(pnr_cpu_step *s, value *weights)
+{
+    const pnr_cpu_transform *t = &s->cpu->doubling.transform;
     const pnr_cpu_transform_scratch scratch = {s->my->look, s->my->halves, NULL};
 
+    s->shift = weights;
     if (t->is_split) {
         pnr_cpu_do(s, forward_columns, t->split.n_blocks);
         pnr_cpu_do(s, shift_rows, t->split.n_row_blocks);
@@ -122,22 +132,28 @@ static void shift_look(pnr_cpu_step *s)
     } else {
         pnr_cpu_transform_forward(t, &scratch, s->my->spectrum);
         pnr_cpu_transform_correlate(t, &scratch, (const value *)s->my->spectrum, 0,
-                                    (const value *)d->half, 0, NULL, false, NULL);
+                                    (const value *)weights, 0, NULL, false, NULL);
     }
 }
 
 void pnr_cpu_double(pnr_cpu_step *s)
 {
-    const size_t n_parts = (s->cpu->doubling.n_look + SPREAD - 1) / SPREAD;
+    const pnr_cpu_doubling *d = &s->cpu->doubling;
+    const size_t n_parts = (d->n_look + SPREAD - 1) / SPREAD;
 
     for (s->look = 0; s->look < s->n_looks; s->look++) {
         if (!pnr_cpu_is_used(s, s->first_look + s->look))
             continue;
-        pnr_cpu_do(s, gather_window, s->cpu->plan->n_periods);
-        extend_look(s);
-        pnr_cpu_do(s, spread_samples, n_parts);
-        shift_look(s);
-        pnr_cpu_do(s, spread_halves, n_parts);
+        fill_look(s);
+        if (d->whole != NULL) {
+            shift_look(s, d->whole);
+            pnr_cpu_do(s, spread_shifted, n_parts);
+            fill_look(s);
+        } else {
+            pnr_cpu_do(s, spread_samples, n_parts);
+        }
+        shift_look(s, d->half);
+        pnr_cpu_do(s, spread_shifted, n_parts);
     }
 }
 

@@ -79,8 +79,16 @@ static int fill_doubling(const pnr_cpu *cpu)
     if (half == NULL)
         return PNR_ENOMEMORY;
     for (size_t v = 0; v < transform->length; v++)
-        pnr_stretch_half(v, transform->length, half[v]);
+        pnr_stretch_half(cpu->plan->band, v, transform->length, half[v]);
     pnr_cpu_transform_order(transform, (const double(*)[2])half, cpu->doubling.half);
+    for (size_t v = 0; v < transform->length; v++) {
+        half[v][0] = pnr_stretch_keeps(cpu->plan->band, v, transform->length)
+                         ? 1 / (double)transform->length
+                         : 0;
+        half[v][1] = 0;
+    }
+    if (cpu->doubling.whole != NULL)
+        pnr_cpu_transform_order(transform, (const double(*)[2])half, cpu->doubling.whole);
     free(half);
     for (size_t i = 0; i < cpu->doubling.margin; i++)
         cpu->doubling.fade[i] = pnr_stretch_fade(i + 1, cpu->doubling.margin);

@@ -10,26 +10,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Allocates the memory of a stretch and fills its tables. between[i] is 1 / L times the sum of
- * exp(2 pi i v t / L) over |v| < L / 2, where t = i + 1/2. */
-static int create_stretch(pnr_reference_work *work)
+/* Returns 1 / L sum_v exp(pi i v t / L) over v = first .. first + n - 1, where t is in half
+ * samples. */
+static double complex sum_bins(double first, double n, size_t t, double l)
+{
+    const double half = (double)t / 2;
+    const double sum = t == 0 ? n : sin(M_PI * fmod(n * half, 2 * l) / l) / sin(M_PI * half / l);
+
+    return sum / l * pnr_cis(M_PI * fmod((2 * first + n - 1) * half, 2 * l) / l);
+}
+
+/* Fills `between`. The bins that count are some runs of neighbours. */
+static void fill_between(const double band[2], pnr_reference_work *work)
+{
+    const int64_t length = (int64_t)pnr_transform_fast_length(work->n_extended);
+    int64_t n = 0;
+
+    for (int64_t v = -(length - 1) / 2; v <= length / 2; v++) {
+        const bool is_kept =
+            pnr_stretch_keeps(band, (size_t)((v + length) % length), (size_t)length);
+
+        if (!is_kept && n > 0)
+            for (size_t t = 0; t < 2 * work->n_extended; t++)
+                work->between[t] += sum_bins((double)(v - n), (double)n, t, (double)length);
+        n = is_kept ? n + 1 : 0;
+    }
+    for (size_t t = 0; n > 0 && t < 2 * work->n_extended; t++)
+        work->between[t] += sum_bins((double)(length / 2 - n + 1), (double)n, t, (double)length);
+}
+
+/* Allocates the memory of a stretch and fills its tables. */
+static int create_stretch(const double band[2], pnr_reference_work *work)
 {
     const size_t n = work->n_extended = work->n_look + 2 * work->margin;
-    const size_t length = pnr_transform_fast_length(n);
-    const double n_bins = (double)(length % 2 == 0 ? length - 1 : length), l = (double)length;
 
     work->kernel = calloc(PNR_STRETCH_STEPS + 1, sizeof *work->kernel);
     work->extended = calloc(n, sizeof *work->extended);
     work->doubled = calloc(2 * n, sizeof *work->doubled);
     work->stretched = calloc(work->n_look, sizeof *work->stretched);
-    work->between = calloc(n, sizeof *work->between);
+    work->between = calloc(2 * n, sizeof *work->between);
     if (!work->kernel || !work->extended || !work->doubled || !work->stretched || !work->between)
         return PNR_ENOMEMORY;
-    for (size_t i = 0; i < n; i++) {
-        const double t = (double)i + 0.5;
-
-        work->between[i] = sin(M_PI * fmod(n_bins * t, 2 * l) / l) / (l * sin(M_PI * t / l));
-    }
+    fill_between(band, work);
     pnr_stretch_table(work->kernel);
     return PNR_OK;
 }
@@ -56,7 +78,7 @@ int pnr_reference_work_create(pnr_engine *engine)
         !work->mean || !work->sum || !work->filtered || !work->value)
         return PNR_ENOMEMORY;
     work->margin = pnr_stretch_margin(plan);
-    return work->margin > 0 ? create_stretch(work) : PNR_OK;
+    return work->margin > 0 ? create_stretch(plan->band, work) : PNR_OK;
 }
 
 void pnr_reference_work_destroy(pnr_engine *engine)
@@ -222,21 +244,26 @@ static void extend_look(const pnr_plan *plan, pnr_reference_work *work)
     }
 }
 
-/* Doubles the rate of the look, see stretch.h. */
+/* Returns value m of d, see stretch.h. */
+static double complex double_sample(const pnr_reference_work *work, size_t m)
+{
+    double complex sum = 0;
+
+    for (size_t j = 0; j < work->n_extended; j++)
+        sum += (2 * j <= m ? work->between[m - 2 * j] : conj(work->between[2 * j - m])) *
+               work->extended[j];
+    return sum;
+}
+
+/* Doubles the rate of the look. */
 static void double_look(pnr_engine *engine)
 {
     pnr_reference_work *work = &engine->work;
-    const size_t n = work->n_extended;
+    const bool has_band = pnr_stretch_has_band(engine->plan->band);
 
     extend_look(engine->plan, work);
-    for (size_t i = 0; i < n; i++) {
-        double complex sum = 0;
-
-        for (size_t j = 0; j < n; j++)
-            sum += work->between[j <= i ? i - j : j - 1 - i] * work->extended[j];
-        work->doubled[2 * i] = work->extended[i];
-        work->doubled[2 * i + 1] = sum;
-    }
+    for (size_t m = 0; m < 2 * work->n_extended; m++)
+        work->doubled[m] = m % 2 == 0 && !has_band ? work->extended[m / 2] : double_sample(work, m);
 }
 
 static void stretch_look(pnr_engine *engine, double by)

@@ -19,8 +19,8 @@ typedef struct pnr_reference_work {
     double complex *extended;  /* [n_extended] the samples, with M more on each side */
     double complex *doubled;   /* [2 n_extended] d of stretch.h; d[0] has the index 2 M */
     double complex *stretched; /* [n_look] the samples at the time scale of one hypothesis */
-    double *between;           /* [n_extended] between[i]: weight of a sample at the distance i +
-                                * 1/2 */
+    /* [2 n_extended]; [i]: weight of a sample i half samples earlier; conjugated, of one later */
+    double complex *between;
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
     double complex *sum;      /* [2 n_samples]; linear: [n_window]. The sum of the windows of a
