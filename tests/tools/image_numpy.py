@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A sonar's direct path in real samples, made here, seen through Doppler rows that are resampled: it has its SNR up to 110 dB,
-and so has an echo of 30 dB beside it, which is found after the direct path is subtracted.
+"""A sonar's direct path in real samples, made here, seen through Doppler rows that are resampled: it has its SNR up to
+110 dB, and so has an echo of 30 dB beside it, which is found after the direct path is subtracted.
 
     python3 image_numpy.py BIN_FOLDER WORK_FOLDER
 
@@ -42,12 +42,13 @@ def case(snr_db, below_db):
     for lag, level in ((61.37, 1), (305.21, 10 ** (-below_db / 20))):
         wave = np.fft.ifft(spectrum * np.exp(-2j * np.pi * lag * harmonic / N))
         x = x + level * (np.tile(wave, PERIODS * DWELLS) * np.exp(2j * np.pi * (n * TUNE % RATE) / RATE)).real
-    noise = np.sqrt(10 ** (-snr_db / 10) * N * PERIODS * share) / 2  # of a sample; an amplitude of 1 has A / 2 on either side
+    # of a sample; an echo of amplitude 1 has 1 / 2 at positive frequencies
+    noise = np.sqrt(10 ** (-snr_db / 10) * N * PERIODS * share) / 2
     x = (x + noise * random.standard_normal(n.size)) / 4
     x.astype(np.float32).tofile(work + "/signal.f32")
-    words = ["code.type=file", "code.path=%s/chips.f64" % work, "source.rate_hz=%d" % RATE, "source.tune_hz=%d" % TUNE,
-             "code.chip_rate_hz=%d" % (RATE // Q), "radar.speed_mps=343", "radar.carrier_hz=%d" % TUNE, "engine.name=cpu",
-             "dwell.combine=doppler", "dwell.periods=%d" % PERIODS, "doppler.min_hz=-40",
+    words = ["code.type=file", "code.path=%s/chips.f64" % work, "source.rate_hz=%d" % RATE,
+             "source.tune_hz=%d" % TUNE, "code.chip_rate_hz=%d" % (RATE // Q), "radar.speed_mps=343",
+             "radar.carrier_hz=%d" % TUNE, "engine.name=cpu", "dwell.combine=doppler", "dwell.periods=%d" % PERIODS, "doppler.min_hz=-40",
              "doppler.max_hz=40", "detector.pfa=1e-3", "detector.subtract=2", "publisher.endpoint="]
     ran = subprocess.run([programs + "/pnradar"] + [w for one in words for w in ("-s", one)] +
                          ["--print", "csv", work + "/signal.f32"],

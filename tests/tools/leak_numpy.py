@@ -45,7 +45,7 @@ def wave(code, lag, bins, periods, turns, real):
 
 
 def case(name, settings, leak_db, snr_db, code="m", periods=1, looks=1, real=False, bins=0.0, gate=(100, 900),
-         leak_bins=0.0, dwells=250):
+         leak_bins=0.0, dwells=150):
     global done
     length, gain = N * periods * looks, N * periods
     lags = random.uniform(gate[0] + 40, gate[1] - 40, dwells)
@@ -102,7 +102,7 @@ SUBTRACT = ["detector.subtract=2"]
 ROWS = ["dwell.combine=doppler", "dwell.periods=16", "doppler.step=half", "radar.carrier_hz=0"]
 case("single windows, 45 dB", [], 45, 25)
 case("half lags", ["detector.oversample=2"], 45, 25)
-case("no echo in the gate", [], 60, None, dwells=500)
+case("no echo in the gate", [], 60, None, dwells=300)
 case("60 dB, subtracted", SUBTRACT, 60, 25)
 case("70 dB, subtracted", SUBTRACT, 70, 25)
 case("a code with sidelobes", [], 40, 33, code="random")
