@@ -173,9 +173,9 @@ static size_t drop_noise(const pnr_detector *detector, double ratio, const pnr_n
     return n;
 }
 
-/* Adds the echo of a track to `out`, before all weaker echoes, if the echo lies in the gate; else to
- * `outside`. The tracks are not sorted by SNR, because a weaker candidate may be estimated as a
- * stronger echo. */
+/* Adds the echo of a track to `out`, before all weaker echoes, if the echo lies in the gate, and to
+ * `outside` if it does not. The tracks are not sorted by SNR, because a weaker candidate may be
+ * estimated as a stronger echo. */
 static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
                      const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
                      pnr_detection *out, pnr_echo *outside)

@@ -176,8 +176,8 @@ typedef struct pnr_plan {
                           x[n] exp(-2 pi i frac(tune n)), where n is the absolute sample index.
                           {0,0}: no tune */
     /* A stretched look keeps the frequencies between band[0] and band[1], modulo 1, in cycles per
-     * tuned sample. Real samples have the code in one half of their band and its image in the other;
-     * a stretched image would no longer cancel. {0, 0}: keeps all */
+     * tuned sample. Real samples have the code in one half of their band, and its image in the
+     * other; a stretched image would no longer cancel. {0, 0}: keeps all */
     double band[2];
     bool conjugate; /* the recording is I - jQ: x is conjugated before the tune */
 
