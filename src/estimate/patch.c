@@ -169,6 +169,27 @@ static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, d
     return share > 0 ? power / share * (1 - smooth * smooth) : 0;
 }
 
+/* Returns share_of_rows for the rows of a hypothesis in which an echo walks. The sidelobes of the
+ * echo spread over as many rows as it walks chips in a look. */
+static double share_of_walk(const pnr_fit_patch *map, const pnr_hypothesis *at, double bins,
+                            double x)
+{
+    enum { MOST = 16 };
+    const pnr_radar *radar = &map->model->setup->radar;
+    const double k = (double)map->plan->n_periods;
+    const double chip = (double)radar->n_samples / (double)radar->n_chips;
+    const double walk = k * fabs(pnr_echo_model_walk(map->model, bins, at->stretch)) / chip;
+    const double n = fmin(1 + floor(2 * walk), MOST);
+    double sum = 0;
+
+    for (double i = 0; i < n; i++) {
+        const double at_row = x + walk * ((i + 0.5) / n - 0.5);
+
+        sum += share_of_rows(at->n_rows, k, at_row - k * floor((at_row + 0.5) / k));
+    }
+    return sum / n;
+}
+
 /* Let g be the response of a row to the echo, 1 at the frequency of the echo. Over the rows of a
  * whole cycle, 1/K apart, sum |g|^2 = K sum w^2 / (sum w)^2 (Parseval). */
 pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, size_t code, double bins)
@@ -184,7 +205,7 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, size_t code, dou
         const double e = bins * (1 + at->stretch) - at->quarters / 4.0,
                      tone = pnr_echo_model_tone(map->model, e);
         const double x = k * e - at->first_bin;
-        const double share = cycle * share_of_rows(at->n_rows, k, x - k * floor((x + 0.5) / k));
+        const double share = cycle * share_of_walk(map, at, bins, x);
 
         out.rows += share;
         out.smooth += share * tone * tone;

@@ -29,8 +29,8 @@ def sequence():
     return np.array(chips, float)
 
 
-def case(snr_db, below_db):
-    """The direct path, and an echo that is below_db weaker."""
+def case(snr_db, below_db, rows_hz=40):
+    """The direct path, and an echo that is below_db weaker. rows_hz: the rows go so far to both sides; 0: the default."""
     global done
     chips, harmonic = sequence(), np.fft.fftfreq(N, 1 / N)
     chips.tofile(work + "/chips.f64")
@@ -48,8 +48,8 @@ def case(snr_db, below_db):
     x.astype(np.float32).tofile(work + "/signal.f32")
     words = ["code.type=file", "code.path=%s/chips.f64" % work, "source.rate_hz=%d" % RATE,
              "source.tune_hz=%d" % TUNE, "code.chip_rate_hz=%d" % (RATE // Q), "radar.speed_mps=343",
-             "radar.carrier_hz=%d" % TUNE, "engine.name=cpu", "dwell.combine=doppler", "dwell.periods=%d" % PERIODS, "doppler.min_hz=-40",
-             "doppler.max_hz=40", "detector.pfa=1e-3", "detector.subtract=2", "publisher.endpoint="]
+             "radar.carrier_hz=%d" % TUNE, "engine.name=cpu", "dwell.combine=doppler", "dwell.periods=%d" % PERIODS, "doppler.min_hz=%g" % -rows_hz,
+             "doppler.max_hz=%g" % rows_hz, "detector.pfa=1e-3", "detector.subtract=2", "publisher.endpoint="]
     ran = subprocess.run([programs + "/pnradar"] + [w for one in words for w in ("-s", one)] +
                          ["--print", "csv", work + "/signal.f32"],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
@@ -61,8 +61,8 @@ def case(snr_db, below_db):
     means_db = [10 * np.log10(np.mean(v)) if v else np.nan for v in (direct, weak)]
     good = (len(direct) == len(weak) == DWELLS and n_false <= 1 and abs(means_db[0] - snr_db) < 0.7 and
             abs(means_db[1] - snr_db + below_db) < 0.7)
-    print("%s %d - %g dB and %g dB less: %d and %d found of %d, %d false, SNR %.2f and %.2f dB" % (
-        "ok" if good else "not ok", done, snr_db, below_db, len(direct), len(weak), DWELLS, n_false, *means_db))
+    print("%s %d - %g dB and %g dB less, rows to %g Hz: %d and %d found of %d, %d false, SNR %.2f and %.2f dB" % (
+        "ok" if good else "not ok", done, snr_db, below_db, rows_hz, len(direct), len(weak), DWELLS, n_false, *means_db))
     if not good:
         print("# " + ran.stderr.decode().replace("\n", "\n# "))
 
@@ -72,4 +72,8 @@ case(80, 50)
 case(90, 60)
 case(100, 70)
 case(110, 80)
+case(60, 30, 31)
+case(60, 30, 25)
+case(50, 25, 0)
+case(70, 40, 0)
 print("1..%d" % done)
