@@ -99,11 +99,13 @@ typedef struct pnr_source_block {
  * Reads up to max_samples >= 1 samples and sets block->n_samples >= 1; or reads nothing and sets
  * block->gap >= 1: this number of positions is lost here (source.lost, pnr_source_pad, or the input
  * says so). Joins a sample that is split between two reads. PNR_OK; PNR_EAGAIN: no whole sample
- * within 50 ms (check the stop flag and call again); PNR_EEND: the end; PNR_EIO: read error;
- * PNR_EDATA: the file is shorter than its size or header stated, a pipe ended before its first
- * sample, or a sender restarted; PNR_ECONFIG: a pipe carries a container, or a sender states
- * another rate. Warns once, in the log, when the first raw samples look like another format. Never
- * allocates, but HDF5 does, and libFLAC may if a frame is more complex than all frames before.
+ * within 50 ms, or the hash of the data is not ready after the last sample (check the stop flag and
+ * call again); PNR_EEND: the end; PNR_EIO: read error; PNR_EDATA: the file is shorter than its size
+ * or header stated, the data do not match their hash (after the last sample), a pipe ended before
+ * its first sample, or a sender restarted; PNR_ECONFIG: a pipe carries a container, or a sender
+ * states another rate. Warns once, in the log, when the first raw samples look like another format.
+ * Never allocates, but HDF5 does, and libFLAC may if a frame is more complex than all frames
+ * before.
  */
 int pnr_source_read(pnr_source *source, void *data, size_t max_samples, pnr_source_block *block,
                     pnr_error *error);

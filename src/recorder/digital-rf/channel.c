@@ -3,6 +3,7 @@
  * follow from their samples. The samples of a file are kept in memory until it is complete; HDF5
  * makes an image of it there, and a rename gives it its name. So a full disk never meets HDF5, and
  * a killed program leaves whole files. */
+#include "recorder/digital-rf/image.h"
 #include "recorder/recording.h"
 #include "source/drf_layout.h"
 
@@ -11,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <hdf5.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -62,100 +62,29 @@ typedef struct channel {
     pnr_drf_row *rows; /* [MAX_ROWS] */
 } channel;
 
-/* --- HDF5 in memory --- */
-
-/* Opens a new file in memory. It grows in steps of this size. */
-static hid_t create_image(size_t step)
-{
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    hid_t file;
-
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* the recorder reports errors */
-    H5Pset_fapl_core(access, step, false);
-    file = H5Fcreate("image", H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    H5Pclose(access);
-    return file;
-}
-
-static void add_number(hid_t owner, const char *name, hid_t type, int64_t value)
-{
-    const hsize_t one = 1;
-    const hid_t space = H5Screate_simple(1, &one, NULL);
-    const hid_t attribute = H5Acreate2(owner, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-
-    H5Awrite(attribute, H5T_NATIVE_INT64, &value);
-    H5Aclose(attribute);
-    H5Sclose(space);
-}
-
-static void add_text(hid_t owner, const char *name, const char *text)
-{
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-
-    H5Tset_size(type, strlen(text) + 1);
-
-    const hid_t attribute = H5Acreate2(owner, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-
-    H5Awrite(attribute, type, text);
-    H5Aclose(attribute);
-    H5Sclose(space);
-    H5Tclose(type);
-}
-
 /* Adds what describes the channel: to the properties, and to the samples of each file. */
 static void add_properties(const channel *c, hid_t owner)
 {
     const pnr_drf_layout *layout = &c->layout;
     const bool is_integer = H5Tget_class(c->number) == H5T_INTEGER;
 
-    add_number(owner, "H5Tget_class", H5T_STD_I32LE, H5Tget_class(c->number));
-    add_number(owner, "H5Tget_size", H5T_STD_I32LE, (int64_t)H5Tget_size(c->number));
-    add_number(owner, "H5Tget_order", H5T_STD_I32LE, H5Tget_order(c->number));
-    add_number(owner, "H5Tget_precision", H5T_STD_I32LE, (int64_t)H5Tget_precision(c->number));
-    add_number(owner, "H5Tget_offset", H5T_STD_I32LE,
-               is_integer ? (int64_t)H5Tget_offset(c->number) : 0);
-    add_number(owner, "subdir_cadence_secs", H5T_STD_U64LE, layout->folder_s);
-    add_number(owner, "file_cadence_millisecs", H5T_STD_U64LE, layout->file_ms);
-    add_number(owner, "sample_rate_numerator", H5T_STD_U64LE, layout->rate_num);
-    add_number(owner, "sample_rate_denominator", H5T_STD_U64LE, layout->rate_den);
-    add_number(owner, "is_complex", H5T_STD_I32LE, layout->is_complex);
-    add_number(owner, "num_subchannels", H5T_STD_I32LE, layout->n_channels);
-    add_number(owner, "is_continuous", H5T_STD_I32LE, layout->is_continuous);
-    add_text(owner, "epoch", "1970-01-01T00:00:00Z");
-    add_text(owner, "digital_rf_time_description", time_text);
-    add_text(owner, "digital_rf_version", version);
-}
-
-/* Writes a data set of two dimensions. Returns it, or a negative number. */
-static hid_t add_data(hid_t file, const char *name, hid_t type, hid_t memory, size_t n_rows,
-                      size_t n_columns, const void *values)
-{
-    const hsize_t size[2] = {n_rows, n_columns};
-    const hid_t space = H5Screate_simple(2, size, NULL), properties = H5Pcreate(H5P_DATASET_CREATE);
-
-    H5Pset_obj_track_times(properties, false);
-
-    const hid_t data = H5Dcreate2(file, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
-    const bool is_good = H5Dwrite(data, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
-
-    H5Pclose(properties);
-    H5Sclose(space);
-    if (is_good)
-        return data;
-    H5Dclose(data);
-    return -1;
-}
-
-/* Closes a file in memory. Returns the number of its bytes, which are in `image`; 0: HDF5 failed or
- * it has more than `room` bytes. */
-static size_t take_image(hid_t file, void *image, size_t room)
-{
-    const ssize_t n = H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 ? H5Fget_file_image(file, NULL, 0) : -1;
-    const bool is_good =
-        n > 0 && (size_t)n <= room && H5Fget_file_image(file, image, (size_t)n) == n;
-
-    H5Fclose(file);
-    return is_good ? (size_t)n : 0;
+    pnr_image_add_number(owner, "H5Tget_class", H5T_STD_I32LE, H5Tget_class(c->number));
+    pnr_image_add_number(owner, "H5Tget_size", H5T_STD_I32LE, (int64_t)H5Tget_size(c->number));
+    pnr_image_add_number(owner, "H5Tget_order", H5T_STD_I32LE, H5Tget_order(c->number));
+    pnr_image_add_number(owner, "H5Tget_precision", H5T_STD_I32LE,
+                         (int64_t)H5Tget_precision(c->number));
+    pnr_image_add_number(owner, "H5Tget_offset", H5T_STD_I32LE,
+                         is_integer ? (int64_t)H5Tget_offset(c->number) : 0);
+    pnr_image_add_number(owner, "subdir_cadence_secs", H5T_STD_U64LE, layout->folder_s);
+    pnr_image_add_number(owner, "file_cadence_millisecs", H5T_STD_U64LE, layout->file_ms);
+    pnr_image_add_number(owner, "sample_rate_numerator", H5T_STD_U64LE, layout->rate_num);
+    pnr_image_add_number(owner, "sample_rate_denominator", H5T_STD_U64LE, layout->rate_den);
+    pnr_image_add_number(owner, "is_complex", H5T_STD_I32LE, layout->is_complex);
+    pnr_image_add_number(owner, "num_subchannels", H5T_STD_I32LE, layout->n_channels);
+    pnr_image_add_number(owner, "is_continuous", H5T_STD_I32LE, layout->is_continuous);
+    pnr_image_add_text(owner, "epoch", "1970-01-01T00:00:00Z");
+    pnr_image_add_text(owner, "digital_rf_time_description", time_text);
+    pnr_image_add_text(owner, "digital_rf_version", version);
 }
 
 /* --- the folder --- */
@@ -203,14 +132,14 @@ static int compare_image(const channel *c, size_t n_bytes, const char *path, pnr
  * same to the bit. */
 static int write_properties(channel *c, pnr_error *error)
 {
-    const hid_t file = create_image(IMAGE_BYTES);
+    const hid_t file = pnr_image_create(IMAGE_BYTES);
     char path[PATH_MAX];
     pnr_new_file out;
     size_t n_bytes;
     int code;
 
     add_properties(c, file);
-    if ((n_bytes = take_image(file, c->data, c->room)) == 0)
+    if ((n_bytes = pnr_image_take(file, c->data, c->room)) == 0)
         return pnr_error_set(error, PNR_EIO, "%s %.300s: HDF5 failed", key, c->path);
     if ((size_t)snprintf(path, sizeof path, "%s/drf_properties.h5", c->path) >= sizeof path)
         return pnr_error_file(error, PNR_EIO, key, c->path, ENAMETOOLONG);
@@ -288,26 +217,27 @@ static int write_image(const channel *c, size_t n_bytes, pnr_error *error)
 static size_t make_image(channel *c)
 {
     const size_t n_columns = (size_t)c->layout.n_channels;
-    const hid_t file = create_image(c->n_data * c->sample_bytes + IMAGE_BYTES);
+    const hid_t file = pnr_image_create(c->n_data * c->sample_bytes + IMAGE_BYTES);
     const hid_t data =
-        add_data(file, "rf_data", c->sample, c->sample, c->n_data, n_columns, c->data);
-    const hid_t index =
-        add_data(file, "rf_data_index", H5T_STD_U64LE, H5T_NATIVE_UINT64, c->n_rows, 2, c->rows);
+        pnr_image_add_data(file, "rf_data", c->sample, c->sample, c->n_data, n_columns, c->data);
+    const hid_t index = pnr_image_add_data(file, "rf_data_index", H5T_STD_U64LE, H5T_NATIVE_UINT64,
+                                           c->n_rows, 2, c->rows);
     const bool is_good = data >= 0 && index >= 0;
 
     if (is_good) {
         add_properties(c, data);
-        add_number(data, "sequence_num", H5T_STD_I32LE, (int64_t)c->n_files);
-        add_number(data, "init_utc_timestamp", H5T_STD_U64LE, c->begun_utc_s);
-        add_number(data, "computer_time", H5T_STD_U64LE, pnr_clock_utc_ns() / PNR_NS_PER_S);
-        add_text(data, "uuid_str", c->run);
+        pnr_image_add_number(data, "sequence_num", H5T_STD_I32LE, (int64_t)c->n_files);
+        pnr_image_add_number(data, "init_utc_timestamp", H5T_STD_U64LE, c->begun_utc_s);
+        pnr_image_add_number(data, "computer_time", H5T_STD_U64LE,
+                             pnr_clock_utc_ns() / PNR_NS_PER_S);
+        pnr_image_add_text(data, "uuid_str", c->run);
     }
     if (data >= 0)
         H5Dclose(data);
     if (index >= 0)
         H5Dclose(index);
 
-    const size_t n_bytes = take_image(file, c->data, c->room);
+    const size_t n_bytes = pnr_image_take(file, c->data, c->room);
 
     return is_good ? n_bytes : 0;
 }
