@@ -23,13 +23,15 @@ typedef enum {
 } pnr_trigger;
 
 /*
- * Starts the thread, which records to recorder.samples (not empty). If it is a folder, the
+ * Starts the thread, which records to recorder.samples (not empty). If it is a folder, the SigMF
  * recordings in it have the stream and the time in their names. Another name is the name of the
- * only recording. format, n_channels: of the samples in memory. can_wait: the source waits for a
- * slow disk. Otherwise samples that find the queue full are not recorded. Posts failures and their
- * ends to events, which may be NULL. Keeps pointers to config, setup and events. Returns PNR_OK;
- * PNR_ECONFIG: the recording exists, or several recordings need a folder; PNR_EPERMISSION or
- * PNR_EIO: a recording cannot be created; PNR_ENOMEMORY: no memory for recorder.buffer_s.
+ * only recording. With Digital RF it is the folder of the channel. format, n_channels: of the
+ * samples in memory. can_wait: the source waits for a slow disk. Otherwise samples that find the
+ * queue full are not recorded. Posts failures and their ends to events, which may be NULL. Keeps
+ * pointers to config, setup and events. Returns PNR_OK; PNR_ECONFIG: the recording exists, several
+ * recordings need a folder, or the channel is of other samples; PNR_EPERMISSION or PNR_EIO: a
+ * recording cannot be created; PNR_EUNAVAILABLE: the module of Digital RF is missing;
+ * PNR_ENOMEMORY: no memory for recorder.buffer_s.
  */
 int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup, pnr_format format,
                                size_t n_channels, bool can_wait, pnr_events *events,
