@@ -14,8 +14,12 @@
 
 #define PNR_RECORDING_NO_TIME INT64_MIN
 
+/* Changes with this file, and with the configuration, which create reads. */
+#define PNR_RECORDING_ABI (1 << 20 | (int)sizeof(pnr_config))
+
 /* One thread calls all functions after create. */
 typedef struct pnr_recording_kind {
+    int abi;           /* PNR_RECORDING_ABI */
     bool is_continued; /* all samples of a run, and of later runs, are one recording */
     /* Describes the samples: type, channels and rate, the codes and the tune. Allocates all memory.
      * *state may be set after an error, too. PNR_OK, PNR_ENOMEMORY, PNR_ECONFIG. */

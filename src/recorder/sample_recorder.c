@@ -409,15 +409,23 @@ uint64_t pnr_sample_recorder_lost(const pnr_sample_recorder *r)
 
 static int find_kind(const pnr_config *config, const pnr_recording_kind **out, pnr_error *error)
 {
-    const void *kind = &pnr_recording_sigmf;
+    const void *found = &pnr_recording_sigmf;
     const int code = config->recorder.format == PNR_RECORD_DIGITAL_RF
                          ? pnr_recorder_module_load("recorder-digital-rf", PNR_RECORDING_SYMBOL,
                                                     "recorder.format = digital-rf", "libhdf5-103-1",
-                                                    &kind, error)
+                                                    &found, error)
                          : PNR_OK;
+    const pnr_recording_kind *kind = found;
 
+    if (code != PNR_OK)
+        return code;
+    if (kind->abi != PNR_RECORDING_ABI)
+        return pnr_error_set(error, PNR_EUNAVAILABLE,
+                             "recorder-digital-rf.so is of interface %d, this program needs %d: "
+                             "install both of one version",
+                             kind->abi, PNR_RECORDING_ABI);
     *out = kind;
-    return code;
+    return PNR_OK;
 }
 
 static bool is_folder(const char *path)

@@ -431,7 +431,8 @@ static int sigmf_check(void *state, const char *path, pnr_error *error)
     return code;
 }
 
-const pnr_recording_kind pnr_recording_sigmf = {.create = sigmf_create,
+const pnr_recording_kind pnr_recording_sigmf = {.abi = PNR_RECORDING_ABI,
+                                                .create = sigmf_create,
                                                 .destroy = sigmf_destroy,
                                                 .check = sigmf_check,
                                                 .open = sigmf_open,

@@ -26,6 +26,12 @@ report $? "a module without this program's interface is refused with both number
 
 conf=$here/../../config/demo.conf
 "$bin/pnradar-echo" -c "$conf" -s echo.periods=10 "$work/echo.ci16" || exit 1
+set -- -c "$conf" -s engine.name=reference -s recorder.format=digital-rf -s "recorder.samples=$work/channel" "$work/echo.ci16"
+(unset PNR_MODULE_PATH && status 69 "$work/alone/pnradar" "$@" && says 'recorder.format = digital-rf' &&
+    says 'recorder-digital-rf.so' && says 'libhdf5') &&
+    ln -sf "$bin/../tests/engines/fault.so" "$work/modules/recorder-digital-rf.so" && status 69 "$pnradar" "$@" &&
+    says 'recorder-digital-rf.so is of another version' && [ ! -e "$work/channel" ]
+report $? "a recorder that is missing, or of another version, is refused with the package that brings it"
 : >"$work/modules/cpu.so"
 PNR_LOG=info status 69 "$work/alone/pnradar" -c "$conf" -s engine.name=auto "$work/echo.ci16" &&
     ! says 'not used: engine cuda' >/dev/null && says 'not used: engine cpu: .*file too short' &&

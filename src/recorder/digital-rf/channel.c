@@ -461,7 +461,8 @@ __attribute__((visibility("default"))) const pnr_recording_kind *pnr_recording_k
 
 const pnr_recording_kind *pnr_recording_kind_get(void)
 {
-    static const pnr_recording_kind kind = {.is_continued = true,
+    static const pnr_recording_kind kind = {.abi = PNR_RECORDING_ABI,
+                                            .is_continued = true,
                                             .create = channel_create,
                                             .destroy = channel_destroy,
                                             .check = channel_check,
