@@ -40,7 +40,7 @@ typedef struct pnr_made {
 
 /* After this number of results of one submit the next thread is woken, so that it works on them
  * while the others are made. */
-enum { PNR_MADE_TOGETHER = 64 };
+enum { PNR_MADE_TOGETHER = 128 };
 
 /* Returns the most bytes that a result with its cells can have. */
 size_t pnr_made_most_bytes(size_t cells_bytes);

@@ -38,7 +38,8 @@ typedef struct worker {
      * dwell. */
     pnr_shared_view *lent[PNR_MAX_IN_FLIGHT], *part;
     size_t n_copies, first_lent, n_lent;
-    bool has_part; /* the engine has not seen it */
+    bool has_part;     /* the engine has not seen it */
+    bool has_finished; /* a view, since the run was woken */
     pnr_made *made;
 } worker;
 
@@ -121,14 +122,17 @@ static void release_view(void *of, const pnr_counted *counted)
     w->n_lent--;
 }
 
-/* Wakes the run: the thread that passes results on, and the one that publishes them. */
+/* Wakes the thread that passes results on, and with the last result of a view also the one that
+ * publishes them. */
 static void wake_run(void *of, bool is_idle)
 {
     worker *w = of;
 
+    (void)is_idle;
     pnr_bell_ring(&w->bells->samples);
-    if (!is_idle)
+    if (w->has_finished)
         pnr_bell_ring(&w->bells->results);
+    w->has_finished = false;
 }
 
 /* Returns memory for a record. Waits until there is space. The wait ends, because the run always
@@ -171,6 +175,7 @@ static void finish_view(void *of, const pnr_counted *counted)
 
     *record = (pnr_shared_finish){.head = {.kind = PNR_MADE_ACCOUNT}, .counted = *counted};
     pnr_queue_commit(w->results, sizeof *record);
+    w->has_finished = true;
 }
 
 static void begin_turn(void *of)

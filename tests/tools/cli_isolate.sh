@@ -72,7 +72,8 @@ report $? "a worker that is killed: one result says so, and nothing is lost"
 
 # slow OPTION...: pnradar with an engine of the tests, whose create waits while $work/wait exists, as $pid
 slow() {
-    rm -f "$work/pipe"
+    rm -f "$work/pipe" "$work/slow"
+    : >"$work/err"
     mkfifo "$work/pipe"
     "$echo_" -c "$work/radar.conf" -s echo.periods=0 "$work/pipe" 2>/dev/null &
     running="$running $!"
