@@ -129,37 +129,56 @@ bool pnr_isolation_is_degraded(const pnr_isolation *i)
 
 /* --- results --- */
 
-/* True if no number in a result leads outside of its memory. A faulty worker may write any
- * bytes. */
-static bool is_possible(const pnr_isolation *i, const pnr_made *made)
+/* True if a result of `bytes` belongs to the oldest view, and no number in it leads outside of its
+ * memory. A faulty worker may write any bytes. */
+static bool is_possible(const pnr_isolation *i, const pnr_made *made, size_t bytes)
 {
     const pnr_plan *plan = &i->parts.setup->plan;
+    const pnr_windows *view = &i->views[i->n_done % MOST_VIEWS];
+    const uint64_t n_dwell = pnr_plan_dwell_samples(plan);
     const pnr_detection *detection = &made->detection;
-    bool is_good = detection->n_echoes <= PNR_MAX_CANDIDATES && detection->n_outside == 0 &&
-                   made->dwell.n_periods >= 1 && made->dwell.n_periods <= pnr_plan_windows(plan) &&
-                   (made->cells_at == 0 || (plan->want_profile != PNR_WANT_NONE &&
-                                            made->cells_at <= pnr_made_most_bytes(0)));
+    bool is_good =
+        i->n_done < i->n_sent && made->sample >= view->first_sample &&
+        made->sample - view->first_sample < view->n_dwells * n_dwell &&
+        (made->sample - view->first_sample) % n_dwell == 0 &&
+        bytes >= offsetof(pnr_made, detection.echoes) &&
+        detection->n_echoes <= PNR_MAX_CANDIDATES && detection->n_outside == 0 &&
+        pnr_made_bytes(made) <= bytes && made->dwell.n_periods >= 1 &&
+        made->dwell.n_periods <= pnr_plan_windows(plan) &&
+        (made->cells_at == 0 || (plan->want_profile != PNR_WANT_NONE && made->cells_at < bytes &&
+                                 pnr_plan_profile_bytes(plan) <= bytes - made->cells_at));
 
     for (size_t e = 0; is_good && e < detection->n_echoes; e++)
         is_good = detection->echoes[e].code < plan->n_codes;
     return is_good;
 }
 
+/* The same of the counts of a view. */
+static bool are_possible(const pnr_isolation *i, const pnr_shared_finish *finish, size_t bytes)
+{
+    const pnr_windows *view = &i->views[i->n_done % MOST_VIEWS];
+    const pnr_counted *counted = &finish->counted;
+    const size_t n_samples = i->parts.setup->plan.n_samples;
+
+    return i->n_done < i->n_sent && bytes >= sizeof *finish &&
+           counted->account.windows == view->n_dwells * view->n_periods &&
+           counted->account.positions == counted->account.windows * n_samples &&
+           counted->devices.used.n <= PNR_MAX_DEVICES && counted->devices.lost.n <= PNR_MAX_DEVICES;
+}
+
 /* Passes a result to the exchange, unless an earlier worker has already sent this result. */
 static void pass_result(pnr_isolation *i, const pnr_made *from)
 {
-    const uint64_t n_dwell = pnr_plan_dwell_samples(&i->parts.setup->plan);
     pnr_made *made;
 
-    i->is_mad |= !is_possible(i, from);
-    if (from->sample < i->next_sample || i->is_mad)
+    if (from->sample < i->next_sample)
         return;
     made = i->exchange->reserve(i->exchange->of);
     memcpy(made, from, pnr_made_bytes(from));
     made->is_restarted = i->is_new && pnr_isolation_deaths(i) > 0;
     made->engine = pnr_isolation_is_degraded(i) ? i->engines[1] : NULL;
     i->exchange->commit(i->exchange->of, pnr_made_cells(from));
-    i->next_sample = from->sample + n_dwell;
+    i->next_sample = from->sample + pnr_plan_dwell_samples(&i->parts.setup->plan);
     i->is_new = false;
 }
 
@@ -176,6 +195,22 @@ static void finish_view(pnr_isolation *i, const pnr_counted *counted)
     i->n_done++;
 }
 
+/* Passes on a record that the worker has made. After an impossible one all others are dropped. */
+static void take_record(pnr_isolation *i, const pnr_made_head *record, size_t bytes)
+{
+    const pnr_made *made = (const pnr_made *)record;
+    const pnr_shared_finish *finish = (const pnr_shared_finish *)record;
+    const bool is_result = bytes >= sizeof *record && record->kind == PNR_MADE_RESULT;
+
+    i->is_mad |= is_result ? !is_possible(i, made, bytes) : !are_possible(i, finish, bytes);
+    if (i->is_mad)
+        return;
+    if (is_result)
+        pass_result(i, made);
+    else
+        finish_view(i, &finish->counted);
+}
+
 /* Reads all results of the present worker. Returns false if there are none. */
 static bool take_results(pnr_isolation *i)
 {
@@ -183,10 +218,7 @@ static bool take_results(pnr_isolation *i)
     size_t n = 0;
 
     while ((record = pnr_queue_front(i->now->results)) != NULL) {
-        if (record->kind == PNR_MADE_RESULT)
-            pass_result(i, (const pnr_made *)record);
-        else if (i->n_done < i->n_sent && !i->is_mad)
-            finish_view(i, &((const pnr_shared_finish *)record)->counted);
+        take_record(i, record, pnr_queue_front_bytes(i->now->results));
         pnr_queue_pop(i->now->results);
         if (++n % PNR_MADE_TOGETHER == 0)
             i->exchange->wake(i->exchange->of, false);

@@ -214,6 +214,14 @@ const void *pnr_queue_front(pnr_queue *queue)
     return size == 0 ? NULL : queue->memory + at % queue->capacity + HEAD;
 }
 
+size_t pnr_queue_front_bytes(pnr_queue *queue)
+{
+    uint64_t size;
+
+    (void)find_oldest(queue, &size);
+    return size == 0 ? 0 : (size_t)size - HEAD;
+}
+
 void pnr_queue_pop(pnr_queue *queue)
 {
     uint64_t size;

@@ -43,6 +43,8 @@ void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns);
 
 /* Returns the oldest record. NULL: the queue is empty. The record is valid until it is removed. */
 const void *pnr_queue_front(pnr_queue *queue);
+/* Returns the bytes of the oldest record, rounded up to 16; 0: the queue is empty. */
+size_t pnr_queue_front_bytes(pnr_queue *queue);
 /* True if there is a record; for pnr_bell_wait. */
 bool pnr_queue_has_record(void *queue);
 /* Removes the oldest record. Wakes the writer if it sleeps and its space is now free. */

@@ -413,44 +413,57 @@ TEST(test_failing_engine)
 
 /* --- a worker that goes mad --- */
 
-/* Appends what cannot be to the results of the stopped worker, as a wild write would: a record of
- * no size, or a result with too many echoes. */
-static void write_wildly(bool is_record)
+/* Appends a record of n_bytes to a queue; 0: bytes that are no record. */
+static void append_to(pnr_queue *queue, size_t n_bytes, const pnr_made *record)
 {
-    enum { HEAD_AT = 64, MEMORY_AT = 192, RECORD_HEAD = 16, FAR = 16384 }; /* in a pnr_queue */
+    enum { HEAD_AT = 64, FAR = 16384 }; /* in a pnr_queue */
+    uint64_t *head = (uint64_t *)(void *)((unsigned char *)queue + HEAD_AT);
 
+    assert_true(*head < 1 << 19); /* what follows was never written */
+    if (n_bytes == 0) {
+        __atomic_fetch_add(head, FAR, __ATOMIC_SEQ_CST);
+        return;
+    }
+    memcpy(pnr_queue_reserve(queue, sizeof *record), record, sizeof *record);
+    pnr_queue_commit(queue, n_bytes);
+}
+
+/* Appends what cannot be to the results of the stopped worker, as a wild write would. */
+static void write_wildly(size_t n_bytes, const pnr_made *record)
+{
     for (int fd = 3; fd < 200; fd++) {
         char path[64], name[64] = "";
-        unsigned char *memory, *queue;
-        uint64_t *head;
         struct stat size;
+        pnr_shared *shared;
 
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         if (readlink(path, name, sizeof name - 1) < 0 ||
             strncmp(name, "/memfd:pnradar worker", 21) != 0 || fstat(fd, &size) != 0)
             continue;
-        memory = mmap(NULL, (size_t)size.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        assert_true(memory != MAP_FAILED);
-        queue = memory + ((const pnr_shared *)(void *)memory)->order.results_at;
-        head = (uint64_t *)(void *)(queue + HEAD_AT);
-        assert_true(*head < 1 << 19); /* what follows was never written */
-        if (is_record) {
-            pnr_made *made = (void *)(queue + MEMORY_AT + *head + RECORD_HEAD);
-
-            *(uint64_t *)(void *)(queue + MEMORY_AT + *head) = FAR;
-            *made = (pnr_made){.sample = UINT64_MAX / 2};
-            made->dwell.n_periods = 1;
-            made->detection.n_echoes = 1000000;
-        }
-        __atomic_fetch_add(head, FAR, __ATOMIC_SEQ_CST);
-        munmap(memory, (size_t)size.st_size);
+        shared = mmap(NULL, (size_t)size.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        assert_true(shared != MAP_FAILED);
+        if (shared->state == PNR_WORKER_READY) /* not that of a worker that may stand in */
+            append_to((void *)((unsigned char *)shared + shared->order.results_at), n_bytes,
+                      record);
+        munmap(shared, (size_t)size.st_size);
     }
 }
 
-/* Five times. The last time is half of the stream before its end, so that a worker whose results
- * wait in its queue still has some to make. */
+/* Five times, each in another way. The last time is half of the stream before its end, so that a
+ * worker whose results wait in its queue still has some to make. */
 static void go_mad(void *context, size_t n)
 {
+    static const struct {
+        size_t n_bytes;
+        pnr_made made;
+    } writes[] = {
+        {0, {.sample = 0}},
+        {sizeof(pnr_made), {.dwell.n_periods = 1, .detection.n_echoes = 1000000}},
+        {sizeof(pnr_made), {.sample = UINT64_MAX / 2, .dwell.n_periods = 1}}, /* of no view */
+        {sizeof(pnr_made_head), {.detection.n_echoes = 1}},                   /* cut short */
+        {sizeof(pnr_made), {.head.kind = PNR_MADE_ACCOUNT}}, /* of a view without windows */
+    };
+    const size_t turn = n / 250;
     siginfo_t info;
     pid_t worker;
 
@@ -460,7 +473,7 @@ static void go_mad(void *context, size_t n)
     worker = find_worker();
     assert_true(worker > 0 && kill(worker, SIGSTOP) == 0);
     assert_int_equal(waitid(P_PID, (id_t)worker, &info, WSTOPPED | WNOWAIT), 0);
-    write_wildly(n % 500 == 50);
+    write_wildly(writes[turn].n_bytes, &writes[turn].made);
 }
 
 /* Such a worker is replaced like one that dies. */
