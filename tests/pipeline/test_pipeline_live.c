@@ -299,19 +299,19 @@ static void run_maps(size_t n_ahead, outcome *o, subscriber *heard)
  * queue passes over maps: they are counted, and an event says so. */
 TEST(test_maps_of_a_live_stream)
 {
-    outcome taken = {0}, waiting = {0};
+    outcome taken = {0}, untaken = {0};
     subscriber heard;
 
     run_maps(0, &taken, &heard);
     assert_int_equal(taken.n_cells, MAP_DWELLS);
     assert_true(pnr_account_lossless(&taken.account));
-    run_maps(MAP_DWELLS, &waiting, &heard);
-    assert_in_range(waiting.account.unsent_maps, 1, MAP_DWELLS - 1);
-    assert_int_equal(waiting.n_cells + waiting.account.unsent_maps, MAP_DWELLS);
-    assert_int_equal(waiting.account.sent, MAP_DWELLS);
+    run_maps(MAP_DWELLS, &untaken, &heard);
+    assert_in_range(untaken.account.unsent_maps, 1, MAP_DWELLS - 1);
+    assert_int_equal(untaken.n_cells + untaken.account.unsent_maps, MAP_DWELLS);
+    assert_int_equal(untaken.account.sent, MAP_DWELLS);
     assert_int_equal((int)heard.events[PNR_EVENT_MAPS_UNSENT].count, 1);
     forget_outcome(&taken);
-    forget_outcome(&waiting);
+    forget_outcome(&untaken);
 }
 
 /* --- status --- */
