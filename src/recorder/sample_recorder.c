@@ -321,6 +321,8 @@ static bool follow_events(pnr_sample_recorder *r, const block *b, bool is_over)
     }
     if (end < r->until)
         return true;
+    if (!is_over && !is_past(r, r->until + 1))
+        return false; /* an event that extends the range may still be reported */
     if (!r->kind->is_continued)
         close_part(r);
     r->from = r->until = 0;

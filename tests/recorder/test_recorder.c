@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 TESTS_BETWEEN(make_folder, remove_folder)
 
@@ -390,6 +391,45 @@ TEST(events_keep_what_is_around_them)
         assert_int_equal(parts[i].end, want[i][1]);
         assert_int_equal(parts[i].n, parts[i].end - parts[i].first);
     }
+}
+
+/* Bytes of all data files in the folder. */
+static off_t data_bytes(void)
+{
+    DIR *d = opendir(folder);
+    off_t n = 0;
+
+    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+        struct stat status;
+
+        if (strstr(e->d_name, ".sigmf-data") != NULL &&
+            fstatat(dirfd(d), e->d_name, &status, 0) == 0)
+            n += status.st_size;
+    }
+    closedir(d);
+    return n;
+}
+
+/* An engine that is slower than the recorder reports the second of two echoes late. */
+TEST(a_late_event_extends_the_recording)
+{
+    part parts[2];
+    bench b;
+
+    begin(&b, "", "[recorder]\npre_trigger_s = 2\npost_trigger_s = 1\nbuffer_s = 20\n");
+    add(&b, 0, 40000);
+    pnr_sample_recorder_trigger(b.recorder, PNR_TRIGGER_ECHO, 24000);
+    pnr_sample_recorder_search(b.recorder, 24000);
+    while (data_bytes() < 6000 * 4) /* what lies around the first one is recorded */
+        (void)pnr_clock_sleep_until(pnr_clock_ns() + 1000 * 1000, NULL);
+    (void)pnr_clock_sleep_until(pnr_clock_ns() + 50 * 1000 * 1000, NULL);
+    pnr_sample_recorder_trigger(b.recorder, PNR_TRIGGER_ECHO, 26500);
+    pnr_sample_recorder_search(b.recorder, 40000);
+    pnr_sample_recorder_finish(b.recorder);
+    clear(&b);
+    assert_int_equal(take_parts(parts, 2), 1);
+    assert_int_equal(parts[0].first, 20000);
+    assert_int_equal(parts[0].end, 28500);
 }
 
 TEST(the_event_is_in_the_metadata)
