@@ -11,6 +11,7 @@
 #include "pipeline/pending.h"
 #include "pipeline/worker_process.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -547,6 +548,19 @@ uint64_t pnr_isolation_unreported(const pnr_isolation *i)
 
 /* --- create and destroy --- */
 
+/* Makes all pages present: huge ones where the system has them for shared memory. Returns false if
+ * there is not enough memory. */
+static bool populate(void *memory, size_t n_bytes)
+{
+    (void)madvise(memory, n_bytes, MADV_HUGEPAGE); /* only a hint: an error does no harm */
+    if (madvise(memory, n_bytes, MADV_POPULATE_WRITE) == 0)
+        return true;
+    if (errno != EINVAL)
+        return false;
+    memset(memory, 0, n_bytes); /* Linux before 5.14 */
+    return true;
+}
+
 static int open_samples(pnr_isolation *i, pnr_error *error)
 {
     const pnr_isolation *before = i->parts.before;
@@ -564,15 +578,13 @@ static int open_samples(pnr_isolation *i, pnr_error *error)
                                    &i->samples_bytes);
     i->samples_fd = memfd_create("pnradar samples", MFD_CLOEXEC);
     if (i->samples_fd < 0 || ftruncate(i->samples_fd, (off_t)i->samples_bytes) != 0 ||
-        (i->samples = mmap(NULL, i->samples_bytes, PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_POPULATE, i->samples_fd, 0)) == MAP_FAILED) {
+        (i->samples = mmap(NULL, i->samples_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                           i->samples_fd, 0)) == MAP_FAILED)
         i->samples = NULL;
+    if (i->samples == NULL || !populate(i->samples, i->samples_bytes))
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a ring of %zu bytes",
                              i->samples_bytes);
-    }
     i->bells = (pnr_shared_bells *)((char *)i->samples + bells_at);
-    (void)madvise(i->samples, i->samples_bytes, MADV_HUGEPAGE); /* only a hint: an error does no
-                                                                 * harm */
     return PNR_OK;
 }
 
