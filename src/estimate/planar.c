@@ -44,11 +44,12 @@ static inline void rotate_stride(const float *xr, const float *xi, const pnr_pla
     }
 }
 
-/* x[k] *= 2 pi i (time + k) / N, which makes x its derivative with respect to e. */
-static inline void turn_by_e(double time, double per_sample, size_t n, float *re, float *im)
+/* x[k] *= i (first + k step) */
+static inline void turn_by_e(float first, float step, size_t n, float *restrict re,
+                             float *restrict im)
 {
     for (size_t k = 0; k < n; k++) {
-        const float factor = (float)(per_sample * (time + (double)k)), keep = re[k];
+        const float factor = first + (float)(int)k * step, keep = re[k];
 
         re[k] = -factor * im[k];
         im[k] = factor * keep;
@@ -59,7 +60,7 @@ PNR_MULTIVERSION void pnr_planar_rotate(const pnr_planar *x, long n, double e, l
                                         size_t count, bool is_linear, bool by_e,
                                         const pnr_planar *out)
 {
-    const double step = e / (double)n;
+    const double step = e / (double)n, a_sample = 2 * M_PI / (double)n;
     const double complex one = pnr_cis(2 * M_PI * step);
     float turn_re[STRIDE], turn_im[STRIDE];
     const pnr_planar turn = {turn_re, turn_im};
@@ -81,7 +82,7 @@ PNR_MULTIVERSION void pnr_planar_rotate(const pnr_planar *x, long n, double e, l
         piece = piece < count - j ? piece : count - j;
         rotate_stride(x->re + at, x->im + at, &turn, begin, piece, re, im);
         if (by_e)
-            turn_by_e(time, 2 * M_PI / (double)n, piece, re, im);
+            turn_by_e((float)(a_sample * time), (float)a_sample, piece, re, im);
         begin *= stride;
     }
 }
