@@ -131,8 +131,8 @@ static size_t write_scientific(char *out, const char *digits, size_t n, int expo
     return length;
 }
 
-/* Writes the digits with a decimal point, -5 <= exponent < 12. Adds zeros before or after the digits
- * if the number needs them. Returns the length. All copies have a fixed size: a call of memcpy takes
+/* Writes the digits with a decimal point, -5 <= exponent < 12. Adds zeros before or after them if
+ * the number needs them. Returns the length. All copies have a fixed size: a call of memcpy takes
  * longer than a few bytes too many. */
 static size_t write_plain(char *out, const char digits[DIGIT_MEMORY], size_t n, int exponent)
 {
