@@ -67,18 +67,47 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     return detector->least_squares == NULL ? model * echoes + sqrt(error2) : INFINITY;
 }
 
+/* True if the echoes of other codes are subtracted, but for those that sidelobes hide: in one row,
+ * with codes whose correlations are known. */
+static bool has_hidden_codes(const pnr_detector *detector)
+{
+    return detector->n_codes > 1 && !detector->has_rows && !detector->is_sum &&
+           pnr_cross_is_known(detector->cross, 0, 1);
+}
+
+/* Returns the mean of the shape over the errors of cell / white. error: standard deviation of
+ * noise->white and noise->cell together. Hidden echoes have the spectrum of a code, which is that
+ * of filtered noise. */
+static double expect_shape(const pnr_detector *detector, double error, const pnr_noise *noise)
+{
+    static const double quantiles[] = {-1.59, -0.97, -0.59, -0.28, 0, 0.28, 0.59, 0.97, 1.59};
+    const double n = sizeof quantiles / sizeof *quantiles;
+    double sum = 0;
+
+    for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
+        const double ratio = (noise->cell + quantiles[i] * error) / noise->white;
+
+        sum += ratio > 1 ? pnr_noise_shape(&detector->bands, ratio) : 1;
+    }
+    return sum / n;
+}
+
 /* Sets is_coloured and `shape`. If the cells have more noise than white noise causes, the noise was
- * filtered before it was sampled. pnr_noise_shape then returns `shape`; otherwise `shape` is 1.
- * error: standard deviation of noise->white. */
+ * filtered before it was sampled. pnr_noise_shape then returns `shape`. Otherwise `shape` is 1, or
+ * its expectation if echoes of other codes are hidden. error: standard deviation of noise->white.
+ */
 static void compare_energy(const pnr_detector *detector, double error, pnr_noise *noise)
 {
     const double apart = fabs(noise->cell - noise->white);
 
     error += sqrt(noise->variance) * noise->cell;
     noise->is_coloured = apart > 0.12 * fmin(noise->cell, noise->white) && apart > 4 * error;
-    noise->shape = noise->is_coloured && noise->cell > noise->white
-                       ? pnr_noise_shape(&detector->bands, noise->cell / noise->white)
-                       : 1;
+    if (noise->is_coloured)
+        noise->shape = noise->cell > noise->white
+                           ? pnr_noise_shape(&detector->bands, noise->cell / noise->white)
+                           : 1;
+    else
+        noise->shape = has_hidden_codes(detector) ? expect_shape(detector, error, noise) : 1;
 }
 
 /* Returns the mean power that the other echoes put into the neighbours of the strongest echo, if
@@ -103,6 +132,24 @@ static double sidelobes_of_others(const pnr_detector *detector, const pnr_track 
     return sum;
 }
 
+/* Returns the noise power of a cell from the residual at the strongest echo; if echoes of other
+ * codes are hidden, from the residuals at all echoes. *cells: number of independent cells in this
+ * mean. */
+static double residual_of(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                          double least, double *cells)
+{
+    double sum = 0;
+
+    *cells = 0;
+    for (size_t i = 0; i < (has_hidden_codes(detector) ? n : 1); i++) {
+        double own = 0;
+
+        sum += pnr_track_noise(detector, tracks, n, i, least, &own) * own;
+        *cells += own;
+    }
+    return sum / *cells;
+}
+
 /*
  * Combines three estimates of the noise: from the sum over the cells, from the residual at the
  * strongest echo, and noise->white. Each is weighted by the inverse of its variance. The variances
@@ -121,7 +168,7 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
     /* In a sum of powers the residual contains only the noise in phase with the echo. This is the
      * noise of one look. */
     const double near =
-        looks * pnr_track_noise(detector, tracks, n, 0, 0.1 * fmax(noise->cell, least), &cells) -
+        looks * residual_of(detector, tracks, n, 0.1 * fmax(noise->cell, least), &cells) -
         of_holes - others;
     const double value[] = {s->power / left, near, noise->white};
     const bool has_white = detector->is_sum && n > 1;
