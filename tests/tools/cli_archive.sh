@@ -285,6 +285,32 @@ status 0 "$work/held/bin/pnradar-archive" -c "$work/radar.conf" --part 16K --wor
     cmp "$work/many4/results.jsonl" "$work/grown/results.jsonl" && cmp "$work/many4/results.h5" "$work/grown/results.h5"
 report $? "the same command goes on to the same table"
 
+# A program in the place of one that needs more than half of the memory of a GPU: the second at a time fails.
+mkdir "$work/gpu"
+cp -R "$work/held/." "$work/gpu"
+cat >"$work/gpu/bin/pnradar" <<END
+#!/bin/sh
+case "\$*" in *print\ json*) ;; *) exec "$pnradar" "\$@" ;; esac
+if ! mkdir "$work/gpu/memory" 2>/dev/null; then
+    printf '%s\\n' "\$*" | sed 's/ --end [^ ]*//' >>"$work/gpu/refused"
+    exit 71
+fi
+tries=0
+until [ -s "$work/gpu/refused" ] || [ \$tries -eq 400 ]; do
+    sleep 0.05
+    tries=\$((tries + 1))
+done
+"$pnradar" "\$@"
+got=\$?
+rmdir "$work/gpu/memory"
+exit \$got
+END
+status 0 "$work/gpu/bin/pnradar-archive" -c "$work/radar.conf" --gpu --workers 1 --part 16K -o "$work/shared" "$work/day" &&
+    cmp "$work/many4/results.jsonl" "$work/shared/results.jsonl" && cmp "$work/many4/results.h5" "$work/shared/results.h5"
+report $? "a GPU without memory for two tasks: the same bits"
+[ -s "$work/gpu/refused" ] && [ -z "$(sort "$work/gpu/refused" | uniq -d)" ]
+report $? "two tasks share a GPU, and one that has failed has it for itself"
+
 # --- the dashboard ---
 
 status 64 "$archive" --dashboard here -o "$work/none" "$work/day" && says 'dashboard'

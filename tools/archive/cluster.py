@@ -11,6 +11,7 @@ import warnings
 from words import EXIT_UNAVAILABLE, Refusal, say
 
 ATTEMPTS = 3  # most attempts for each task
+TOGETHER = 2  # tasks on a GPU: one starts while the other works
 NOWHERE = "127.0.0.1:0"  # Dask always has an HTTP server: here it has no pages
 # Dask samples the stacks of its threads 100 times a second, and wakes up for other statistics. This takes 3 % of
 # a core, and only the dashboard shows the results.
@@ -39,7 +40,8 @@ class Cluster:
 
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
-        self.resources = {"GPU": 1} if options.gpu else {"CORES": options.cores}
+        self.resources = {"GPU": 1} if options.gpu else {"CORES": options.cores}  # of a worker
+        self.n_threads = TOGETHER if options.gpu else 1
         self.cluster = self.client = self.job = None
         self.security, self.is_awaited = None, False
         self.known, self.asked = [], -1
@@ -66,6 +68,11 @@ class Cluster:
         self.connect()
         return self
 
+    def resources_of(self, n_attempts):
+        """Returns the resources of a task. Two tasks may need more memory of a GPU than it has, so a task that has failed
+        has the GPU for itself."""
+        return {name: n if n_attempts > 0 else n / self.n_threads for name, n in self.resources.items()}
+
     def n_workers(self):
         if self.options.workers:
             return self.options.workers
@@ -75,7 +82,7 @@ class Cluster:
         """Starts a scheduler in this process."""
         dashboard = self.options.dashboard
         worker = {"cls": self.dask.Worker, "options": {
-            "nthreads": 1, "memory_limit": 0, "resources": self.resources,
+            "nthreads": self.n_threads, "memory_limit": 0, "resources": self.resources,
             "dashboard": False, "dashboard_address": NOWHERE, **where}}
         n_workers = 0 if self.security else self.n_workers()
         with warnings.catch_warnings():  # the port may be in use: the line below prints the other port
@@ -126,7 +133,7 @@ class Cluster:
         lines += [f"export DASK_{key.upper().replace('.', '__').replace('-', '_')}={value!r}"
                   for key, value in QUIET.items()]
         has = ",".join(f"{name}={n}" for name, n in self.resources.items())
-        lines.append(f"exec /usr/bin/python3 -m distributed.cli.dask_worker {address} --nthreads 1 "
+        lines.append(f"exec /usr/bin/python3 -m distributed.cli.dask_worker {address} --nthreads {self.n_threads} "
                      f"--no-dashboard --dashboard-address {NOWHERE} --no-nanny --memory-limit 0 --resources {has} "
                      f"--death-timeout {self.options.patience} "
                      '--local-directory "${TMPDIR:-/tmp}"')

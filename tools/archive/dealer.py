@@ -66,7 +66,7 @@ class Dealer:
         try:
             future = self.cluster.client.submit(
                 self.run_task, task, self.settings, key=key, pure=False,
-                resources=self.cluster.resources, workers=others or None,
+                resources=self.cluster.resources_of(len(attempts)), workers=others or None,
                 allow_other_workers=bool(others))
             future.add_done_callback(lambda f: self.finished.put(f.key))
         except Exception:  # Dask has no special class for this error
