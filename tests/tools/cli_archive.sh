@@ -290,8 +290,13 @@ mkdir "$work/gpu"
 cp -R "$work/held/." "$work/gpu"
 cat >"$work/gpu/bin/pnradar" <<END
 #!/bin/sh
-case "\$*" in *print\ json*) ;; *) exec "$pnradar" "\$@" ;; esac
-if ! mkdir "$work/gpu/memory" 2>/dev/null; then
+case "\$*" in
+    --list-engines) exec cat "$work/gpu/engines" ;;
+    *print\ json*) ;;
+    *) exec "$pnradar" "\$@" ;;
+esac
+echo "\$CUDA_VISIBLE_DEVICES: \$*" >>"$work/gpu/seen"
+if ! mkdir "$work/gpu/memory\$CUDA_VISIBLE_DEVICES" 2>/dev/null; then
     printf '%s\\n' "\$*" | sed 's/ --end [^ ]*//' >>"$work/gpu/refused"
     exit 71
 fi
@@ -302,14 +307,33 @@ until [ -s "$work/gpu/refused" ] || [ \$tries -eq 400 ]; do
 done
 "$pnradar" "\$@"
 got=\$?
-rmdir "$work/gpu/memory"
+rmdir "$work/gpu/memory\$CUDA_VISIBLE_DEVICES"
 exit \$got
 END
-status 0 "$work/gpu/bin/pnradar-archive" -c "$work/radar.conf" --gpu --workers 1 --part 16K -o "$work/shared" "$work/day" &&
+status 0 "$work/gpu/bin/pnradar-archive" -c "$work/radar.conf" --gpu --workers 1 -o "$work/shared" "$work/day" &&
     cmp "$work/many4/results.jsonl" "$work/shared/results.jsonl" && cmp "$work/many4/results.h5" "$work/shared/results.h5"
 report $? "a GPU without memory for two tasks: the same bits"
 [ -s "$work/gpu/refused" ] && [ -z "$(sort "$work/gpu/refused" | uniq -d)" ]
 report $? "two tasks share a GPU, and one that has failed has it for itself"
+cat >"$work/gpu/engines" <<END
+cuda       not here    engine cuda: device 0: no GPU here
+cpu        works       FFTW
+END
+status 69 "$work/gpu/bin/pnradar-archive" -c "$work/radar.conf" --gpu -o "$work/none" "$work/day" && says 'no GPU here' &&
+    status 64 "$archive" --cluster slurm --gpu -o "$work/none" "$work/day" && says 'workers is needed'
+report $? "a machine without a GPU is refused, and a cluster without the number of GPUs"
+cat >"$work/gpu/engines" <<END
+cuda       works       NVIDIA GPUs: one
+cuda       device 0    one
+cuda       device 1    one
+cpu        works       FFTW
+END
+: >"$work/gpu/refused"
+rm "$work/gpu/seen"
+status 0 "$work/gpu/bin/pnradar-archive" -c "$work/radar.conf" --gpu -o "$work/all" "$work/day" &&
+    cmp "$work/many4/results.jsonl" "$work/all/results.jsonl" &&
+    "$python" -c "import sys; sys.exit(len({line.split(':')[0] for line in open(sys.argv[1])}) != 2)" "$work/gpu/seen"
+report $? "without a number of workers all GPUs of the machine work"
 
 # --- the dashboard ---
 
