@@ -104,7 +104,17 @@ static void write_samples(station *t, int fd, size_t n)
     }
 }
 
-/* Asks for each change amid samples, and writes until it has its first result or is refused. */
+/* Writes until the number of runs with a result is above n_runs, and n_read changes are read. */
+static void write_until(station *t, int fd, size_t n_read, size_t n_runs)
+{
+    while (atomic_load(&t->n_read) < n_read || atomic_load(&t->n_runs) <= n_runs) {
+        write_samples(t, fd, N);
+        usleep(5000);
+    }
+}
+
+/* Asks for each change amid samples, and writes until it has its first result or is refused. The
+ * first run has a result before the first change. */
 static void *write_stream(void *argument)
 {
     station *t = argument;
@@ -112,15 +122,13 @@ static void *write_stream(void *argument)
     size_t n_taken = 0;
 
     assert_true(fd >= 0);
+    write_until(t, fd, 0, 0);
     for (size_t k = 0; k < t->n_changes; k++) {
         write_samples(t, fd, 1 + below(30 * N));
         __atomic_store_n(&t->o.reload, 1, __ATOMIC_RELAXED);
         write_samples(t, fd, 1 + below(30 * N));
         n_taken += t->changes[k].refusal == NULL;
-        while (atomic_load(&t->n_read) <= k || atomic_load(&t->n_runs) <= n_taken) {
-            write_samples(t, fd, N);
-            usleep(5000);
-        }
+        write_until(t, fd, k + 1, n_taken);
     }
     write_samples(t, fd, 40 * N);
     close(fd);
