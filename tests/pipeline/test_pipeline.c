@@ -403,8 +403,8 @@ TEST(test_lost_neighbours)
     close_stage(&s);
 }
 
-/* The queue of 1 MiB before publishing has no space for so many results. So the reader is not at the
- * end of the file when the first result is published, even if the publishing thread is slow. */
+/* The queue of 1 MiB before publishing has no space for so many results. So the reader is not at
+ * the end of the file when the first result is published, even if the publishing thread is slow. */
 enum { MORE_THAN_THE_QUEUE = 10000 };
 
 /* The file grows shorter while it is read. */
