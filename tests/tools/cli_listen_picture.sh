@@ -442,7 +442,7 @@ rows = [row for row in last[2:] if re.match(r"^ *(-?[\d.]+┤|      )", row)][:1
 tell(status == 0 and t.restored() and "20 results received, 0 lost" in t.err and len(rows) == 16, "a map is shown",
      (status, t.err, last))
 tell(re.search(r" 0  ·░░▒▒▓█ \d+ dB", text) and re.search(r"^m/s +[─┴]+$", text, re.M) and re.search(r"^km +10 +20 ", text, re.M)
-     and re.search(rb"\x1b\[0;38;5;(155|226)m", t.out), "its scale, its axes and its colours", last)
+     and re.search(rb"\x1b\[0;38;5;(77|155|226)m", t.out), "its scale, its axes and its colours", last)
 columns = [7 + (r / 0.149896229 + 0.5) / 400 * 93 for r in (20.0005, 40)]
 places = [[(i, row.find(mark, 7)) for i, row in enumerate(rows) if row.find(mark, 7) > 0] for mark in "12"]
 # A row is 18.3 m/s, and the ninth row from below is 0. So 60 m/s is 3 rows above it, and -90 m/s is
