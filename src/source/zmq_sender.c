@@ -30,7 +30,6 @@ void pnr_zmq_sender_hear(pnr_zmq_sender *s, const zmq_msg_t *message)
 {
     const int fd = zmq_msg_get(message, ZMQ_SRCFD);
 
-    if (s->is_known && fd == s->fd)
-        return;
+    /* A sender that connects again often gets the descriptor of its last connection. */
     *s = (pnr_zmq_sender){.is_known = true, .fd = fd, .inode = inode_of(fd)};
 }

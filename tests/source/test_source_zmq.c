@@ -244,6 +244,15 @@ static void open_bound(wire *l, const char *kind, char endpoint[64])
         fail_msg("%s", error.text);
 }
 
+/* Ends the connection of a sender: zmq_ctx_term waits until it is closed, zmq_close does not. A
+ * message of the next connection would be refused until then. */
+static void end_sender(wire *l)
+{
+    zmq_close(l->socket);
+    zmq_ctx_term(l->context);
+    l->context = zmq_ctx_new();
+}
+
 TEST(test_a_source_that_is_bound)
 {
     static const struct {
@@ -277,7 +286,7 @@ TEST(test_a_source_that_is_bound)
             send_message(&l, &m);
             expect_items(&l, 10 * sender, 10);
             if (sender == 0)
-                zmq_close(l.socket);
+                end_sender(&l);
         }
         close_wire(&l);
     }
@@ -340,7 +349,7 @@ TEST(test_strangers_at_a_bound_source)
         zmq_close(stranger.socket);
 
         /* The sender connects again. */
-        zmq_close(l.socket);
+        end_sender(&l);
         l.socket = zmq_socket(l.context, ZMQ_PUSH);
         assert_int_equal(zmq_connect(l.socket, endpoint), 0);
         m.n = 0;
@@ -354,6 +363,39 @@ TEST(test_strangers_at_a_bound_source)
         expect_refused(&l, (ASTRAY + 3) * ROUNDS);
         close_wire(&l);
     }
+}
+
+/* A sender that connects again may get the descriptor of its last connection. Strangers stay
+ * refused. */
+TEST(test_strangers_after_the_sender_reconnects)
+{
+    enum { ROUNDS = 6 };
+    message m = {.n = 0};
+    uint64_t data[8];
+    pnr_source_block block;
+    pnr_error error;
+    char endpoint[64];
+    wire l, stranger;
+
+    add_items(&m, 0, 10);
+    open_bound(&l, "zmq-pull", endpoint);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round > 0)
+            end_sender(&l);
+        l.socket = zmq_socket(l.context, ZMQ_PUSH);
+        /* libzmq closes its end: the next connection then gets the same descriptor */
+        assert_int_equal(pnr_source_read(l.source, data, COUNT(data), &block, &error), PNR_EAGAIN);
+        assert_int_equal(zmq_connect(l.socket, endpoint), 0);
+        send_message(&l, &m);
+        expect_items(&l, 0, 10);
+    }
+    stranger = l;
+    stranger.socket = zmq_socket(l.context, ZMQ_PUSH);
+    assert_int_equal(zmq_connect(stranger.socket, endpoint), 0);
+    send_message(&stranger, &m);
+    read_until_refused(&l, 1);
+    zmq_close(stranger.socket);
+    close_wire(&l);
 }
 
 TEST(test_a_message_of_many_parts)
