@@ -287,6 +287,30 @@ TEST(a_later_run_goes_on)
     remove_channel();
 }
 
+/* A file that is there is told at its first samples, which may be an hour before its last ones. */
+TEST(a_file_that_is_there_is_told_at_once)
+{
+    static pnr_events events;
+    char a[4096];
+    bench t;
+
+    pnr_events_begin(&events);
+    begin(&t, PNR_FORMAT_CI16, 1, slow, "rotate_s = 3600\n");
+    add(&t, 0, 1000);
+    pnr_sample_recorder_finish(t.recorder);
+    clear(&t);
+    assert_int_equal(create(&t, PNR_FORMAT_CI16, 1, slow, "rotate_s = 3600\n", &events), PNR_OK);
+    add(&t, 2000, 1000);
+    while (pnr_event_count(&events, PNR_EVENT_RECORDING_STOPS) == 0)
+        (void)pnr_clock_sleep_until(pnr_clock_ns() + 1000 * 1000, NULL);
+    add(&t, 3000, 8000000);
+    pnr_sample_recorder_finish(t.recorder);
+    assert_int_equal(pnr_event_count(&events, PNR_EVENT_RECORDING_RESUMES), 1);
+    assert_int_equal(read_back(&t, 0, a) - 1000 + pnr_sample_recorder_lost(t.recorder), t.n_added);
+    clear(&t);
+    remove_channel();
+}
+
 TEST(what_cannot_be_a_channel_is_refused)
 {
     static const struct {

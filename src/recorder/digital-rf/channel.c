@@ -53,6 +53,7 @@ typedef struct channel {
 
     /* the file that grows, in memory */
     int64_t ms;    /* its time; -1: none */
+    bool is_taken; /* another file has its name: its samples are dropped */
     uint64_t end;  /* sample after its last possible one, */
     uint64_t next; /* and after its latest one */
     size_t n_data; /* samples */
@@ -258,16 +259,24 @@ static void finish_file(channel *c)
     c->n_data = c->n_rows = 0;
 }
 
-/* Begins the file of a sample since 1970. */
+/* Begins the file of a sample since 1970. A file of its name is found at once, not when the samples
+ * of the whole time have been kept in vain. */
 static void begin_file(channel *c, uint64_t sample)
 {
     const pnr_drf_layout *layout = &c->layout;
     const unsigned __int128 ms =
         (unsigned __int128)sample * 1000 * (uint64_t)layout->rate_den / (uint64_t)layout->rate_num;
+    char final[PATH_MAX];
+    pnr_error unused;
 
     c->ms = (int64_t)ms / layout->file_ms * layout->file_ms;
     c->end = pnr_drf_first_sample(layout, c->ms + layout->file_ms);
     c->next = UINT64_MAX; /* the first sample begins a row */
+    c->is_taken = name_file(c, false, final, &unused) == PNR_OK && access(final, F_OK) == 0;
+    if (c->is_taken) {
+        errno = EEXIST;
+        explain(final, &c->failure);
+    }
 }
 
 /* --- the recording --- */
@@ -419,15 +428,20 @@ static int channel_append(void *state, uint64_t position, int64_t start_utc_ns, 
             finish_file(c);
         if (c->ms < 0)
             begin_file(c, sample);
+
+        const size_t left = n_samples - *n_written;
+        const size_t n = c->end - sample < left ? (size_t)(c->end - sample) : left;
+
+        if (c->is_taken) {
+            c->n_dropped += n;
+            *n_written += n;
+            continue;
+        }
         if (sample != c->next && c->n_rows == MAX_ROWS)
             return pnr_error_set(error, PNR_EDATA, "%s %.300s: a file has %d gaps, the most", key,
                                  c->path, MAX_ROWS);
         if (sample != c->next)
             c->rows[c->n_rows++] = (pnr_drf_row){sample, c->n_data};
-
-        const size_t left = n_samples - *n_written;
-        const size_t n = c->end - sample < left ? (size_t)(c->end - sample) : left;
-
         memcpy(c->data + c->n_data * c->sample_bytes,
                (const char *)samples + *n_written * c->sample_bytes, n * c->sample_bytes);
         c->n_data += n;
