@@ -106,7 +106,7 @@ static int read_hash(const json_t *global, pnr_sigmf_meta *out, pnr_error *error
 {
     const json_t *value = json_object_get(global, "core:sha512");
 
-    if (value == NULL)
+    if (value == NULL || json_is_null(value))
         return PNR_OK;
     if (!json_is_string(value))
         return refuse_member(error, "core:sha512", value, "a hash");

@@ -22,7 +22,8 @@ enum {
     MAX_ASTRAY = 16, /* after this many refused offsets in a row, the sender counts as restarted */
     MAX_FURTHER = 8, /* parts after the items */
     MAX_GAP_S = 24 * 3600, /* a longer gap means a wrong offset or time */
-    KEEPALIVE_S = 5        /* a connection without an answer ends after some times as long */
+    KEEPALIVE_S = 5,       /* time between the probes of a silent connection */
+    KEEPALIVE_PROBES = 2   /* it ends after so many probes without an answer */
 };
 static const char sub_prefix[] = "zmq-sub:", pull_prefix[] = "zmq-pull:", bind_word[] = "bind:";
 
@@ -299,7 +300,8 @@ static int reach_sender(const stream *s, pnr_error *error)
 static int stream_open(void *state, pnr_error *error)
 {
     const int64_t max_bytes = MAX_MESSAGE_BYTES;
-    const int linger_ms = 0, high_water = MOST_WAITING, is_alive = 1, alive_s = KEEPALIVE_S;
+    const int linger_ms = 0, high_water = MOST_WAITING, is_alive = 1, alive_s = KEEPALIVE_S,
+              probes = KEEPALIVE_PROBES;
     stream *s = state;
     int code;
 
@@ -312,6 +314,7 @@ static int stream_open(void *state, pnr_error *error)
         zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE, &is_alive, sizeof is_alive) != 0 ||
         zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE_IDLE, &alive_s, sizeof alive_s) != 0 ||
         zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE_INTVL, &alive_s, sizeof alive_s) != 0 ||
+        zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE_CNT, &probes, sizeof probes) != 0 ||
         (s->is_sub && zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, s->key, strlen(s->key)) != 0))
         return pnr_error_set(error, PNR_EUNAVAILABLE, "%.200s: %s", s->input->name,
                              zmq_strerror(zmq_errno()));

@@ -123,10 +123,11 @@ static int compare_image(const channel *c, size_t n_bytes, const char *path, pnr
     close(fd);
     if (n_found > 0 && (size_t)n_found == n_bytes && memcmp(found, c->data, n_bytes) == 0)
         return PNR_OK;
-    return pnr_refuse(error,
-                      "%s %.300s: it is of other samples, or of another program: name another "
-                      "folder",
-                      key, path);
+    return pnr_refuse(
+        error,
+        "%s %.300s: it is of other samples, of another recorder.rotate_s, or of another "
+        "program: name another folder",
+        key, path);
 }
 
 /* Writes the properties of a new channel. A channel that is there goes on if its properties are the
