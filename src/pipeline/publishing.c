@@ -143,6 +143,16 @@ static void take_record(pnr_publishing *p, const void *record)
     }
 }
 
+/* True if the publishing thread has work, for pnr_bell_wait: all that the bell is rung for. */
+static bool has_work(void *of)
+{
+    pnr_publishing *p = of;
+
+    return pnr_queue_has_record(p->queue) || atomic_load(&p->is_over) ||
+           atomic_load(&p->next) != NULL ||
+           (p->packs && !p->has_flushed && atomic_load(&p->is_idle));
+}
+
 /* Calls the tap's pause, and sends packs if the processing thread is idle. Then waits for the next
  * record. */
 static void wait_for_record(pnr_publishing *p)
@@ -153,13 +163,14 @@ static void wait_for_record(pnr_publishing *p)
         options->pause(options->tap_context);
     p->is_fresh = false;
     (void)pnr_publisher_subscribers(p->publisher); /* this also disconnects hostile peers */
-    if (atomic_load(&p->is_idle))
+    p->has_flushed = atomic_load(&p->is_idle);
+    if (p->has_flushed)
         (void)pnr_publisher_flush(p->publisher);
     if (p->spins)
         pnr_pause();
     else
-        (void)pnr_bell_wait(p->bell, pnr_queue_has_record, p->queue,
-                            p->bell != &p->own_bell ? PNR_LINGER_NS : 0, patience_ns);
+        (void)pnr_bell_wait(p->bell, has_work, p, p->bell != &p->own_bell ? PNR_LINGER_NS : 0,
+                            patience_ns);
 }
 
 /* Reports the signals of the user to the recorder of samples and to the thread that reads the

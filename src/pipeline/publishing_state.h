@@ -54,6 +54,7 @@ struct pnr_publishing {
     bool is_zero_kept;    /* the zero delay is written to radar.zero_state_path */
     bool is_zero_refused; /* a write of the state failed */
     bool is_fresh;        /* a record was taken since the last pause */
+    bool has_flushed;     /* is_idle was seen before the last wait, and the pack was sent */
     pnr_account samples;  /* the last account of samples and windows */
     pnr_account account;  /* the counts of results */
     int failure;          /* code of the last submit that failed */

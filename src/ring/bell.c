@@ -33,6 +33,7 @@ bool pnr_bell_wait(pnr_bell *bell, bool (*is_ready)(void *of), void *of, uint64_
     const uint32_t rings = atomic_load(&bell->rings);
 
     (void)atomic_exchange(&bell->is_set, 1);
+    atomic_thread_fence(memory_order_seq_cst); /* on ARM the exchange alone is none */
     if (is_ready(of))
         return true;
     (void)syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, &time, NULL, 0);
