@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum { MOST_THREADS = 16 };
 
@@ -48,9 +49,12 @@ bool pnr_parallel_is_stopped(void)
 
 size_t pnr_parallel_processors(void)
 {
-    cpu_set_t allowed;
+    cpu_set_t allowed; /* of 1024 processors; the call fails on a machine with more */
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? (size_t)CPU_COUNT(&allowed) : 1;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return (size_t)CPU_COUNT(&allowed);
+    return online > 0 ? (size_t)online : 1;
 }
 
 size_t pnr_parallel_threads(size_t n_tasks)

@@ -11,6 +11,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
     MAP_PIECES = PNR_TEAM_DWELLS, /* pieces in the queue, each one dwell of a map */
@@ -19,7 +20,9 @@ enum {
     PIECE_BYTES = 1 << 17,        /* most memory of a piece of several dwells */
     PIECES_EACH = 2,              /* least pieces of a result for each thread */
     PIECE_NS = 40000,             /* approximate work of a piece */
+    NAP_NS = 50000,               /* sleep of such a caller between two looks */
     SPINS = 4000,                 /* polls before a thread sleeps or yields */
+    YIELDS = 1000,                /* yields before a caller with a priority sleeps */
     WORTH_NS = 40000,             /* least work that is worth a wake-up */
     EACH_NS = 250,                /* least work of a dwell that is worth sending to another core */
     ROW_NS = 500,                 /* approximate time of a candidate without a patch */
@@ -274,6 +277,22 @@ static void take_alone(pnr_team *team, const piece *p, pnr_detection *out)
     detect_one(team, team->detector, &observed, 1, out);
 }
 
+/* Waits a little for a piece of another thread. That thread may need this processor, but a caller
+ * with a real-time priority yields only to its equals. Such a caller therefore sleeps after some
+ * yields. */
+static void wait_a_little(int *polls)
+{
+    static const struct timespec nap = {.tv_nsec = NAP_NS};
+
+    *polls += *polls < SPINS + YIELDS;
+    if (*polls < SPINS)
+        pnr_pause();
+    else if (*polls < SPINS + YIELDS || sched_getscheduler(0) == SCHED_OTHER)
+        (void)sched_yield();
+    else
+        (void)nanosleep(&nap, NULL);
+}
+
 /* Waits for the oldest piece, and reads its next detection. */
 static void take_shared(pnr_team *team, const piece *p, pnr_detection *out)
 {
@@ -282,10 +301,8 @@ static void take_shared(pnr_team *team, const piece *p, pnr_detection *out)
     while (!pnr_team_is_ready(team)) {
         if (detect_some(team, team->detector, team->detection))
             polls = 0;
-        else if (polls++ < SPINS)
-            pnr_pause();
         else
-            sched_yield();
+            wait_a_little(&polls);
     }
     if (team->n_taken == 0)
         team->unread = p->detections;
