@@ -146,15 +146,19 @@ static bool is_cfar_valid(const pnr_cfar *cfar)
                                           cfar->training <= PNR_MAX_TRAINING && cfar->stride >= 1);
 }
 
+static bool is_outside_valid(const pnr_plan *plan)
+{
+    return !plan->has_outside || (!plan->linear && plan->filter == NULL &&
+                                  plan->cfar.kind == PNR_CFAR_OFF && plan->max_candidates > 1);
+}
+
 static bool are_axes_valid(const pnr_plan *plan)
 {
     return plan->n_codes >= 1 && plan->n_codes <= UINT16_MAX && plan->n_looks >= 1 &&
            plan->n_periods >= 1 && plan->n_hypotheses >= 1 &&
            (plan->hypotheses != NULL || plan->n_hypotheses == 1) && plan->exclusion_cells >= 1 &&
            plan->exclusion_rows >= 1 && (plan->filter == NULL || plan->oversample == 1) &&
-           (!plan->has_outside || (!plan->linear && plan->filter == NULL &&
-                                   plan->cfar.kind == PNR_CFAR_OFF && plan->max_candidates > 1)) &&
-           is_cfar_valid(&plan->cfar);
+           is_outside_valid(plan) && is_cfar_valid(&plan->cfar);
 }
 
 static bool is_complete(const pnr_plan *plan)

@@ -130,19 +130,25 @@ bool pnr_isolation_is_degraded(const pnr_isolation *i)
 
 /* --- results --- */
 
+/* True if a dwell of the oldest view begins at a sample. */
+static bool is_dwell_of_view(const pnr_isolation *i, uint64_t sample)
+{
+    const pnr_windows *view = &i->views[i->n_done % MOST_VIEWS];
+    const uint64_t n_dwell = pnr_plan_dwell_samples(&i->parts.setup->plan);
+
+    return i->n_done < i->n_sent && sample >= view->first_sample &&
+           sample - view->first_sample < view->n_dwells * n_dwell &&
+           (sample - view->first_sample) % n_dwell == 0;
+}
+
 /* True if a result of `bytes` belongs to the oldest view, and no number in it leads outside of its
  * memory. A faulty worker may write any bytes. */
 static bool is_possible(const pnr_isolation *i, const pnr_made *made, size_t bytes)
 {
     const pnr_plan *plan = &i->parts.setup->plan;
-    const pnr_windows *view = &i->views[i->n_done % MOST_VIEWS];
-    const uint64_t n_dwell = pnr_plan_dwell_samples(plan);
     const pnr_detection *detection = &made->detection;
     bool is_good =
-        i->n_done < i->n_sent && made->sample >= view->first_sample &&
-        made->sample - view->first_sample < view->n_dwells * n_dwell &&
-        (made->sample - view->first_sample) % n_dwell == 0 &&
-        bytes >= offsetof(pnr_made, detection.echoes) &&
+        is_dwell_of_view(i, made->sample) && bytes >= offsetof(pnr_made, detection.echoes) &&
         detection->n_echoes <= PNR_MAX_CANDIDATES && detection->n_outside == 0 &&
         pnr_made_bytes(made) <= bytes && made->dwell.n_periods >= 1 &&
         made->dwell.n_periods <= pnr_plan_windows(plan) &&

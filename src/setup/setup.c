@@ -425,6 +425,24 @@ static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *erro
     return PNR_OK;
 }
 
+/* True if the engine may also return the strongest maximum outside of the gate. */
+static bool may_search_outside(const pnr_setup *setup, const pnr_config *config)
+{
+    return !setup->radar.is_linear && setup->radar.gate_count < setup->radar.n_samples &&
+           (pnr_cfar_kind)config->detector.cfar == PNR_CFAR_OFF &&
+           config->window.filter == PNR_FILTER_MATCHED;
+}
+
+/* True if the Walsh method suits the code. It needs chips of q whole samples: sample n is chip
+ * floor(n / q). */
+static bool is_for_walsh(const pnr_setup *setup, const pnr_config *config, bool is_complex)
+{
+    const pnr_code *first = setup->codes[0].code;
+
+    return first->is_m_sequence && is_complex && setup->radar.n_samples % first->n_chips == 0 &&
+           setup->codes[0].removed == 0 && config->code.pulse == PNR_PULSE_BAND_LIMITED;
+}
+
 /* Fills the parts of the plan that do not depend on the dwell: samples, codes, and the options of
  * the engine. */
 static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format format,
@@ -437,10 +455,7 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     const size_t echoes = config->radar.zero == PNR_ZERO_DIRECT_PATH
                               ? 2 * config->detector.max_echoes + 8
                               : config->detector.max_echoes;
-    const bool has_outside = !setup->radar.is_linear &&
-                             setup->radar.gate_count < setup->radar.n_samples &&
-                             (pnr_cfar_kind)config->detector.cfar == PNR_CFAR_OFF &&
-                             config->window.filter == PNR_FILTER_MATCHED;
+    const bool has_outside = may_search_outside(setup, config);
     /* sidelobes are candidates too */
     const size_t candidates = 2 * echoes + 8 + (has_outside ? 1 : 0);
     pnr_rational tune = {0, 1};
@@ -453,11 +468,8 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     const bool is_complex = pnr_format_get(format)->is_complex;
     const double tune_cycles = (double)tune.num / (double)tune.den;
 
-    /* The Walsh method needs chips of q whole samples: sample n is chip floor(n / q). */
     const pnr_code *first = setup->codes[0].code;
-    const bool is_m_sequence =
-        first->is_m_sequence && is_complex && setup->radar.n_samples % first->n_chips == 0 &&
-        setup->codes[0].removed == 0 && config->code.pulse == PNR_PULSE_BAND_LIMITED;
+    const bool is_m_sequence = is_for_walsh(setup, config, is_complex);
 
     setup->devices = config->engine.device;
     setup->max_echoes = echoes < PNR_MAX_CANDIDATES ? echoes : PNR_MAX_CANDIDATES;

@@ -299,22 +299,24 @@ static int reach_sender(const stream *s, pnr_error *error)
 
 static int stream_open(void *state, pnr_error *error)
 {
+    static const int options[][2] = {{ZMQ_RCVHWM, MOST_WAITING},
+                                     {ZMQ_LINGER, 0},
+                                     {ZMQ_TCP_KEEPALIVE, 1},
+                                     {ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_S},
+                                     {ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_S},
+                                     {ZMQ_TCP_KEEPALIVE_CNT, KEEPALIVE_PROBES}};
     const int64_t max_bytes = MAX_MESSAGE_BYTES;
-    const int linger_ms = 0, high_water = MOST_WAITING, is_alive = 1, alive_s = KEEPALIVE_S,
-              probes = KEEPALIVE_PROBES;
     stream *s = state;
+    bool is_good;
     int code;
 
     s->context = zmq_ctx_new();
     s->socket = s->context != NULL ? zmq_socket(s->context, s->is_sub ? ZMQ_SUB : ZMQ_PULL) : NULL;
-    if (s->socket == NULL ||
-        zmq_setsockopt(s->socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) != 0 ||
-        zmq_setsockopt(s->socket, ZMQ_RCVHWM, &high_water, sizeof high_water) != 0 ||
-        zmq_setsockopt(s->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms) != 0 ||
-        zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE, &is_alive, sizeof is_alive) != 0 ||
-        zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE_IDLE, &alive_s, sizeof alive_s) != 0 ||
-        zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE_INTVL, &alive_s, sizeof alive_s) != 0 ||
-        zmq_setsockopt(s->socket, ZMQ_TCP_KEEPALIVE_CNT, &probes, sizeof probes) != 0 ||
+    is_good = s->socket != NULL &&
+              zmq_setsockopt(s->socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) == 0;
+    for (size_t i = 0; is_good && i < sizeof options / sizeof *options; i++)
+        is_good = zmq_setsockopt(s->socket, options[i][0], &options[i][1], sizeof(int)) == 0;
+    if (!is_good ||
         (s->is_sub && zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, s->key, strlen(s->key)) != 0))
         return pnr_error_set(error, PNR_EUNAVAILABLE, "%.200s: %s", s->input->name,
                              zmq_strerror(zmq_errno()));
