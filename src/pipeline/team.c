@@ -11,7 +11,6 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     MAP_PIECES = PNR_TEAM_DWELLS, /* pieces in the queue, each one dwell of a map */
@@ -282,15 +281,13 @@ static void take_alone(pnr_team *team, const piece *p, pnr_detection *out)
  * yields. */
 static void wait_a_little(int *polls)
 {
-    static const struct timespec nap = {.tv_nsec = NAP_NS};
-
     *polls += *polls < SPINS + YIELDS;
     if (*polls < SPINS)
         pnr_pause();
     else if (*polls < SPINS + YIELDS || sched_getscheduler(0) == SCHED_OTHER)
         (void)sched_yield();
     else
-        (void)nanosleep(&nap, NULL);
+        (void)pnr_clock_sleep_until(pnr_clock_ns() + NAP_NS, NULL);
 }
 
 /* Waits for the oldest piece, and reads its next detection. */

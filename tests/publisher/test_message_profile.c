@@ -4,18 +4,6 @@
 
 #include "tests/fixture/report_fixture.h"
 
-static const pnr_profile_info cells = {.is_complex = true,
-                                       .n_cells = 2046,
-                                       .oversample = 2,
-                                       .first_cell = 2040,
-                                       .n_gate = 100,
-                                       .delay_s = -1.5e-6,
-                                       .step_s = 5e-7,
-                                       .metres_per_second = 149896229,
-                                       .dwell_samples = 4092,
-                                       .floor = 0.5,
-                                       .threshold = NAN};
-
 static void write_profile(const pnr_profile_info *info, char text[4096])
 {
     const pnr_map_info profile = {.row = *info, .n_codes = 1, .n_rows = 1};
@@ -33,7 +21,7 @@ TEST(test_profile)
     pnr_error error;
 
     report_fixture(&report, 0);
-    write_profile(&cells, text);
+    write_profile(&cells_fixture, text);
     assert_non_null(strstr(text, "\"seq\":12,\"sample\":\"41943\""));
     assert_non_null(
         strstr(text, "\"profile\":\"complex\",\"dtype\":\"<c8\",\"n_cells\":2046,\"oversample\":2,"
@@ -47,10 +35,10 @@ TEST(test_profile)
     assert_string_equal(read.stream, report.stream);
     assert_true(info.is_complex && info.n_cells == 2046 && info.oversample == 2);
     assert_true(info.first_cell == 2040 && info.n_gate == 100 && info.dwell_samples == 4092);
-    assert_close(info.delay_s, cells.delay_s);
-    assert_close(info.step_s, cells.step_s);
-    assert_close(info.metres_per_second, cells.metres_per_second);
-    assert_close(info.floor, cells.floor);
+    assert_close(info.delay_s, cells_fixture.delay_s);
+    assert_close(info.step_s, cells_fixture.step_s);
+    assert_close(info.metres_per_second, cells_fixture.metres_per_second);
+    assert_close(info.floor, cells_fixture.floor);
     assert_true(isnan(info.threshold));
     assert_int_equal(pnr_message_read_profile(text, strlen(text), 2046 * 4, &read, &info, &error),
                      PNR_EDATA);
@@ -60,7 +48,8 @@ TEST(test_profile_has_the_name_of_its_code)
 {
     static const char *const names[] = {"m-sequence n=9 \"a\""};
     static const char number[] = "\"codes\":[12],", none[] = "\"codes\":[],";
-    const pnr_map_info profile = {.row = cells, .n_codes = 1, .n_rows = 1, .code_names = names};
+    const pnr_map_info profile = {
+        .row = cells_fixture, .n_codes = 1, .n_rows = 1, .code_names = names};
     char text[4096], *codes;
     pnr_report report, read;
     pnr_profile_info info;
@@ -115,6 +104,6 @@ TEST(test_profile_refused)
     };
     char text[4096];
 
-    write_profile(&cells, text);
+    write_profile(&cells_fixture, text);
     expect_changes_refused(text, cases, COUNT(cases), read_profile);
 }

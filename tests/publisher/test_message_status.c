@@ -41,14 +41,6 @@ static void fill_status(pnr_status *status, const pnr_radar *radar, const pnr_co
 TEST(test_status)
 {
     static char text[PNR_MESSAGE_MAX];
-    const pnr_radar radar = {.n_chips = 1023,
-                             .n_samples = 4000,
-                             .rate_hz = {4000000, 1},
-                             .chip_rate_hz = {1023000, 1},
-                             .period_s = 1e-3,
-                             .gain_db = 36.02,
-                             .resolution_m = 146.5,
-                             .unambiguous_m = 149896.229};
     const pnr_realtime_outcome realtime = {.lock_memory = "refused: \"no\"",
                                            .acquisition_cpu = "any",
                                            .processing_cpu = "3",
@@ -62,7 +54,7 @@ TEST(test_status)
     json_t *json, *part;
     size_t length;
 
-    fill_status(&status, &radar, &config);
+    fill_status(&status, &radar_fixture, &config);
     status.realtime = &realtime;
     status.source = &source;
     status.source_refused = 17;

@@ -54,14 +54,6 @@ static void put_records(FILE *out, const pnr_report *report, size_t n)
 
 static void put_status(FILE *out)
 {
-    const pnr_radar radar = {.n_chips = 1023,
-                             .n_samples = 4000,
-                             .rate_hz = {4000000, 1},
-                             .chip_rate_hz = {1023000, 1},
-                             .period_s = 1e-3,
-                             .gain_db = 36.02,
-                             .resolution_m = 146.5,
-                             .unambiguous_m = 149896.229};
     const pnr_realtime_outcome realtime = {"refused: \"no\"", "any", "3", "none"};
     const pnr_zero_tracker zero = {.last = {true, 3.25e-6, 1.5e-9, 33.5, -2.75, 0.125, -1e-7},
                                    .n_alarms = 2};
@@ -81,7 +73,7 @@ static void put_status(FILE *out)
     pnr_config_init(&config);
     put_message(out, "status", pnr_message_write_status(&status, message, sizeof message));
     status.access = "keys";
-    status.radar = &radar;
+    status.radar = &radar_fixture;
     status.config = &config;
     status.realtime = &realtime;
     status.zero = &zero;
@@ -123,18 +115,8 @@ static void put_events(FILE *out)
 static void put_cells(FILE *out, const pnr_report *report)
 {
     static const char *const names[] = {"gold 0", "gold 1"};
-    static const pnr_map_info map = {
-        .row = {.is_complex = true,
-                .n_cells = 2046,
-                .oversample = 2,
-                .first_cell = 2040,
-                .n_gate = 100,
-                .delay_s = -1.5e-6,
-                .step_s = 5e-7,
-                .metres_per_second = 149896229,
-                .dwell_samples = 4092,
-                .floor = 0.5,
-                .threshold = NAN},
+    const pnr_map_info map = {
+        .row = cells_fixture,
         .n_codes = 2,
         .n_rows = 5,
         .code_names = names,

@@ -11,7 +11,6 @@
 
 #include <dirent.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 TESTS_BETWEEN(make_folder, remove_folder)
@@ -258,15 +257,6 @@ TEST(every_format_and_an_uneven_rate_come_back)
         remove_file("y.sigmf-meta");
         remove_file("y.sigmf-data");
     }
-}
-
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit limit;
-
-    getrlimit(RLIMIT_FSIZE, &limit);
-    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 /* The files of a killed program are those of this moment, since no buffer is in the process. */

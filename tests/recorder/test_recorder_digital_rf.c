@@ -9,7 +9,6 @@
 #include "tests/fixture/source_fixture.h"
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 static const int64_t start_utc_ns = 1795000000 * PNR_NS_PER_S;
@@ -344,15 +343,6 @@ TEST(what_cannot_be_a_channel_is_refused)
     assert_non_null(strstr(t.error.text, "it exists"));
     clear(&t);
     remove_file("c");
-}
-
-static void limit_files(rlim_t bytes)
-{
-    struct rlimit limit;
-
-    getrlimit(RLIMIT_FSIZE, &limit);
-    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 TEST(a_full_disk_is_counted_and_tried_again)

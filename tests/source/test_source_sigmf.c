@@ -6,17 +6,6 @@
 
 #include <math.h>
 
-static void write_text(const char *name, const char *format, ...)
-{
-    char text[4096];
-    va_list values;
-
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    write_file(name, text, strlen(text));
-}
-
 /* Writes x.sigmf-meta; "..." are the members of global besides type and version, and captures. */
 static void write_meta(const char *datatype, const char *global, const char *captures)
 {

@@ -7,17 +7,6 @@ enum { HASH_LEN = 129, N_BYTES = 3 << 19 }; /* more than one read of the thread 
 
 static unsigned char bytes[N_BYTES];
 
-static void write_text(const char *name, const char *format, ...)
-{
-    char text[4096];
-    va_list values;
-
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    write_file(name, text, strlen(text));
-}
-
 static char *hash_of(const char *name, char out[HASH_LEN])
 {
     char command[512];

@@ -182,13 +182,5 @@ status 0 --print-config && cp "$work/out" "$work/again.conf" &&
 report $? "--print-config reads back to the same stream; --help; --version"
 
 find_python numpy
-if [ -z "$python" ]; then
-    skip "the receiver's imperfections are numpy's" "no python3 with numpy"
-else
-    "$python" "$(dirname "$0")/scene_numpy.py" "$bin" >"$work/out" 2>&1
-    status=$?
-    grep -q '^not ok' "$work/out" && status=1
-    sed 's/^\(not \)\{0,1\}ok/# &/; /^1\.\./d' "$work/out"
-    report $status "noise, image, offset, IQ, phase, data bits and slips are numpy's"
-fi
+judged "noise, image, offset, IQ, phase, data bits and slips are numpy's" scene_numpy.py "$bin"
 plan

@@ -6,19 +6,6 @@
 . "$(dirname "$0")/tap.sh"
 find_python numpy
 
-# judged SCRIPT NAME: the script prints TAP
-judged() {
-    if [ -z "$python" ]; then
-        skip "$2" "no python3 with numpy"
-        return
-    fi
-    "$python" "$here/$1" "$bin" "$work" >"$work/out" 2>&1
-    status=$?
-    grep -q '^not ok' "$work/out" && status=1
-    sed 's/^\(not \)\{0,1\}ok/# &/; /^1\.\./d' "$work/out"
-    report $status "$2"
-}
-
-judged leak_numpy.py "echoes in the gate beside a direct path outside"
-judged image_numpy.py "a direct path of 60 to 110 dB in the real samples of a sonar, and an echo beside it"
+judged "echoes in the gate beside a direct path outside" leak_numpy.py "$bin" "$work"
+judged "a direct path of 60 to 110 dB in the real samples of a sonar, and an echo beside it" image_numpy.py "$bin" "$work"
 plan

@@ -82,6 +82,22 @@ find_python() {
     done
 }
 
+# judged NAME SCRIPT ARGUMENT...: one test: a script for $python in $here prints its cases as TAP. Skipped if no python
+# was found.
+judged() {
+    name=$1 script=$2
+    shift 2
+    if [ -z "$python" ]; then
+        skip "$name" "no python3 with numpy"
+        return
+    fi
+    "$python" "$here/$script" "$@" >"$work/out" 2>&1
+    status=$?
+    grep -q '^not ok' "$work/out" && status=1
+    sed 's/^\(not \)\{0,1\}ok/# &/; /^1\.\./d' "$work/out"
+    report $status "$name"
+}
+
 # value KEY [FILE]: the first member of this name in printed JSON with one member a line; $work/out
 value() {
     sed -n 's/^ *"'"$1"'": "\{0,1\}\([^",]*\).*$/\1/p' "${2:-$work/out}" | head -n 1
