@@ -244,6 +244,12 @@ int pnr_file_open(const char *what, const char *path, int *fd, pnr_error *error)
                           errno);
 }
 
+bool pnr_file_rename(const char *from, const char *to)
+{
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0 ||
+           (errno != EEXIST && rename(from, to) == 0);
+}
+
 bool pnr_file_is_same(const char *a, const char *b)
 {
     struct stat at, bt;

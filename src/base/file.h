@@ -60,6 +60,10 @@ void pnr_new_file_discard(pnr_new_file *file);
  * be opened, or is no regular file; PNR_EPERMISSION. */
 int pnr_file_open(const char *what, const char *path, int *fd, pnr_error *error);
 
+/* Renames a file, and replaces none: false with errno EEXIST if `to` exists. On a file system that
+ * cannot do this in one step it may replace a file. False: errno tells why. */
+bool pnr_file_rename(const char *from, const char *to);
+
 /* True if the paths are equal or name the same existing file. */
 bool pnr_file_is_same(const char *a, const char *b);
 

@@ -367,9 +367,8 @@ static int rename_files(const recording *r, pnr_error *error)
 
     char meta[PATH_MAX], final_meta[PATH_MAX];
 
-    if (renameat2(AT_FDCWD, path_of(r->path, PARTIAL_META, meta), AT_FDCWD,
-                  path_of(r->path, META, final_meta), RENAME_NOREPLACE) != 0 &&
-        (errno == EEXIST || rename(meta, final_meta) != 0))
+    path_of(r->path, META, final_meta);
+    if (!pnr_file_rename(path_of(r->path, PARTIAL_META, meta), final_meta))
         return explain(final_meta, error);
     return is_linked && unlink(partial) != 0 ? explain(partial, error) : PNR_OK;
 }

@@ -206,9 +206,7 @@ static int write_image(const channel *c, size_t n_bytes, pnr_error *error)
         errno = EEXIST;
         return explain(final, error);
     }
-    if (write_bytes(c, n_bytes, partial) &&
-        (renameat2(AT_FDCWD, partial, AT_FDCWD, final, RENAME_NOREPLACE) == 0 ||
-         (errno != EEXIST && rename(partial, final) == 0)))
+    if (write_bytes(c, n_bytes, partial) && pnr_file_rename(partial, final))
         return PNR_OK;
     code = explain(partial, error);
     (void)unlink(partial);
