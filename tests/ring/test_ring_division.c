@@ -42,7 +42,7 @@ static void divide(ring_bench *b)
     b->n_shown = 0;
 }
 
-/* As test_interleaved, and now and then other dwells begin. */
+/* As test_interleaved, but the division into dwells changes from time to time. */
 TEST(other_dwells_begin)
 {
     size_t n_divided = 0;
