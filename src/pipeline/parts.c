@@ -572,6 +572,7 @@ int pnr_pipeline_open_next(pnr_pipeline *p, pnr_error *error)
 
 void pnr_pipeline_close(pnr_pipeline *p)
 {
+    pnr_reload_finish(p->reload);
     pnr_publishing_destroy(p->publishing);
     pnr_isolation_destroy(p->isolation); /* its worker may be a child of the reload thread */
     pnr_reload_destroy(p->reload);

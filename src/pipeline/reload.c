@@ -20,6 +20,7 @@ struct pnr_reload {
     pnr_pipeline *run;
     pthread_t thread;
     sem_t asked;
+    pthread_mutex_t turn; /* held during a reload */
     atomic_bool is_over;
     pnr_pipeline *_Atomic next; /* the parts that are ready */
     atomic_bool is_taken;       /* the processing thread has exchanged them */
@@ -85,12 +86,13 @@ static int open_next(pnr_pipeline *next, pnr_error *error)
 }
 
 /* Waits until the run no longer uses the parts in *next. After an exchange these are the old parts;
- * after a refusal these are the new parts. */
+ * after a refusal these are the new parts. The processing thread sets is_taken before it clears
+ * r->next, so r->next must be read first. */
 static void wait_for_exchange(pnr_reload *r, const pnr_pipeline *next)
 {
     while (!atomic_load(&r->is_over) &&
-           (atomic_load(&r->is_taken) ? !pnr_publishing_has_taken(next->publishing)
-                                      : atomic_load(&r->next) != NULL))
+           (atomic_load(&r->next) != NULL ||
+            (atomic_load(&r->is_taken) && !pnr_publishing_has_taken(next->publishing))))
         (void)pnr_clock_sleep_until(pnr_clock_ns() + nap_ns, NULL);
 }
 
@@ -130,13 +132,18 @@ static void reload_once(pnr_reload *r)
 static void *reload_thread(void *argument)
 {
     pnr_reload *r = argument;
+    bool is_over;
 
     for (;;) {
         while (sem_wait(&r->asked) != 0)
             ; /* a signal interrupts sem_wait (EINTR) */
-        if (atomic_load(&r->is_over))
+        pthread_mutex_lock(&r->turn);
+        is_over = atomic_load(&r->is_over);
+        if (!is_over)
+            reload_once(r);
+        pthread_mutex_unlock(&r->turn);
+        if (is_over)
             return NULL;
-        reload_once(r);
     }
 }
 
@@ -149,7 +156,9 @@ int pnr_reload_create(pnr_pipeline *run, pnr_reload **out, pnr_error *error)
         return pnr_error_set(error, PNR_ENOMEMORY, "reload: out of memory");
     r->run = run;
     (void)sem_init(&r->asked, 0, 0);
+    (void)pthread_mutex_init(&r->turn, NULL);
     if (pthread_create(&r->thread, NULL, reload_thread, r) != 0) {
+        (void)pthread_mutex_destroy(&r->turn);
         (void)sem_destroy(&r->asked);
         free(r);
         return pnr_error_set(error, PNR_ENOMEMORY, "no reload thread could be started");
@@ -158,13 +167,22 @@ int pnr_reload_create(pnr_pipeline *run, pnr_reload **out, pnr_error *error)
     return PNR_OK;
 }
 
-void pnr_reload_destroy(pnr_reload *r)
+void pnr_reload_finish(pnr_reload *r)
 {
     if (r == NULL)
         return;
     atomic_store(&r->is_over, true);
+    pthread_mutex_lock(&r->turn);
+    pthread_mutex_unlock(&r->turn);
+}
+
+void pnr_reload_destroy(pnr_reload *r)
+{
+    if (r == NULL)
+        return;
     (void)sem_post(&r->asked);
     pthread_join(r->thread, NULL);
+    (void)pthread_mutex_destroy(&r->turn);
     (void)sem_destroy(&r->asked);
     free(r);
 }

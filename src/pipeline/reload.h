@@ -22,8 +22,10 @@ typedef struct pnr_reload pnr_reload;
 /* Starts the thread. A worker that this thread starts ends with the thread. PNR_OK,
  * PNR_ENOMEMORY. */
 int pnr_reload_create(pnr_pipeline *run, pnr_reload **out, pnr_error *error);
-/* Ends the thread, and closes parts that were not taken. Call this after the publishing thread has
- * ended. */
+/* Waits until a reload that has begun is over, and prevents another one. The parts of the run, which
+ * a reload reads, may be closed only after this. Call it after the publishing thread has ended. */
+void pnr_reload_finish(pnr_reload *reload);
+/* Ends the thread. Call this after pnr_reload_finish. */
 void pnr_reload_destroy(pnr_reload *reload);
 
 /* Asks for a reload. All calls during a reload cause together one more reload. */

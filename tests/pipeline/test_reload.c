@@ -37,6 +37,8 @@ typedef struct station {
     subscriber heard;
     const change *changes;
     size_t n_changes;
+    bool is_late;                 /* a change is read only after the end of the stream */
+    atomic_bool is_closed;        /* the whole stream is written */
     size_t n_written;             /* samples */
     _Atomic size_t n_read;        /* changes that were read */
     _Atomic size_t n_runs;        /* runs that have a result */
@@ -68,6 +70,11 @@ static int configure(void *context, pnr_config *config, pnr_error *error)
     const int code = fill_config(&t->s, &t->changes[k], config, error);
 
     atomic_store(&t->n_read, k + 1);
+    if (t->is_late) {
+        while (!atomic_load(&t->is_closed))
+            usleep(1000);
+        usleep(500000);
+    }
     return code;
 }
 
@@ -127,11 +134,12 @@ static void *write_stream(void *argument)
         write_samples(t, fd, 1 + below(30 * N));
         __atomic_store_n(&t->o.reload, 1, __ATOMIC_RELAXED);
         write_samples(t, fd, 1 + below(30 * N));
-        n_taken += t->changes[k].refusal == NULL;
-        write_until(t, fd, k + 1, n_taken);
+        n_taken += t->changes[k].refusal == NULL && !t->is_late;
+        write_until(t, fd, k + 1, t->is_late ? 0 : n_taken);
     }
     write_samples(t, fd, 40 * N);
     close(fd);
+    atomic_store(&t->is_closed, true);
     return NULL;
 }
 
@@ -303,6 +311,20 @@ TEST(test_many_reloads)
 
         run_station(&t, changes, n, ways[w]);
         check_runs(&t, n + 1);
+        close_station(&t);
+    }
+}
+
+/* The stream ends while the parts of a change are opened. They use parts of the run. */
+TEST(test_end_while_opening)
+{
+    static const change changes[] = {{.settings = {"detector.pfa=1e-6"}}};
+
+    for (size_t w = 0; w < COUNT(ways); w++) {
+        station t = {.is_late = true};
+
+        run_station(&t, changes, 1, ways[w]);
+        check_runs(&t, 1);
         close_station(&t);
     }
 }
