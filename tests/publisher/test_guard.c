@@ -341,6 +341,7 @@ TEST_BETWEEN(no_subscription, set_up, tear_down)
     static const char *const junk[] = {"\0\x04\x07"
                                        "abc",
                                        "\0\x01\xff", "\0\0"};
+    const size_t before = open_files();
 
     for (size_t i = 0; i < COUNT(junk); i++) {
         const int handle = join_publisher();
@@ -349,6 +350,7 @@ TEST_BETWEEN(no_subscription, set_up, tear_down)
         expect_refusal("no subscription");
         await_hangup(handle);
         close(handle);
+        await_files(before); /* libzmq closes its descriptor after the hang-up */
     }
 }
 
