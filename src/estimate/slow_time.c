@@ -250,11 +250,11 @@ void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, doubl
                  pnr_cis(2 * M_PI * wrap(x * ((double)p - middle), 1));
     for (size_t i = 0; i < slow->n_lacks; i++)
         out[(size_t)(slow->lacks[i].place + middle)] *= 1 - slow->lacks[i].share;
-    for (size_t i = 0; i < slow->n_signs; i++) {
+    for (size_t i = 0; power == 1 && i < slow->n_signs; i++) {
         const lack *s = &slow->signs[i];
 
-        out[(size_t)(s->place + middle)] =
-            (s->weight - s->share * s->weight) / all * pnr_cis(2 * M_PI * wrap(x * s->place, 1));
+        out[(size_t)(s->place + middle)] -=
+            s->share * s->weight / all * pnr_cis(2 * M_PI * wrap(x * s->place, 1));
     }
 }
 

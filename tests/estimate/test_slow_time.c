@@ -155,8 +155,16 @@ TEST(signs_weigh_the_echo)
         assert_int_equal(pnr_slow_time_create(&plan, &slow), PNR_OK);
         pnr_slow_time_begin(slow, lost, NULL);
         pnr_slow_time_signs(slow, signs);
-        for (double v = -1.3; v < 1.3; v += 0.37)
-            is_near(pnr_slow_time_echo(slow, v, 0.21), sum(&s, 1, v - 0.21) / sum(&plain, 1, 0));
+        for (double v = -1.3; v < 1.3; v += 0.37) {
+            const value want = sum(&s, 1, v - 0.21) / sum(&plain, 1, 0);
+            value windows[K], direct = 0;
+
+            is_near(pnr_slow_time_echo(slow, v, 0.21), want);
+            pnr_slow_time_windows(slow, 1, v - 0.21, windows);
+            for (size_t p = 0; p < K; p++)
+                direct += windows[p];
+            is_near(direct, want);
+        }
         is_near(pnr_slow_time_noise(slow, 0.1, 0.4), sum(&plain, 2, 0.3) / sum(&plain, 2, 0));
         assert_true(fabs(pnr_slow_time_gain(slow) - creal(sum(&plain, 1, 0))) < 1e-9);
         pnr_slow_time_signs(slow, NULL);
