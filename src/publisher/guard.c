@@ -465,7 +465,7 @@ static int limit_socket(void *socket, pnr_error *error)
 int pnr_guard_create(void *context, void *socket, const pnr_config *config, const char *clients,
                      pnr_events *events, pnr_guard **out, pnr_error *error)
 {
-    const int wanted = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    const int wanted = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED;
     pnr_guard *g = calloc(1, sizeof *g);
     pthread_mutexattr_t attribute;
     int code;

@@ -220,7 +220,7 @@ static int detect_all(chain *c, const scene *s, size_t n_dwells, tally *t, pnr_e
     if (rc != PNR_OK)
         return rc;
     for (size_t d = 0; d < result.n_dwells; d++) {
-        pnr_detection found;
+        pnr_detection found = {.n_echoes = 0};
 
         const pnr_observed observed = pnr_trial_observed(plan, &result, d);
 
