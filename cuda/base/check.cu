@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps statuses of CUDA, cuFFT and cuBLAS to the error codes and texts of pnradar. */
+/* Converts a status of CUDA, cuFFT or cuBLAS to an error code of pnradar, and reports the error. */
 #include "cuda/base/check.h"
 
 /* After these errors the CUDA context is lost. Only a new process can use the device again. */
@@ -58,7 +58,7 @@ int pnr_cuda_check_launch(const char *kernel, pnr_error *error)
     return pnr_cuda_check(cudaGetLastError(), kernel, error);
 }
 
-/* Reports a failure of a library. The runtime may know that a lost device is the cause. */
+/* Reports a failure of cuFFT or cuBLAS. If the device is lost, reports the lost device instead. */
 static int library_failed(int code, const char *library, const char *what, const char *text,
                           pnr_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps statuses of CUDA, cuFFT and cuBLAS to the error codes and texts of pnradar. */
+/* Converts a status of CUDA, cuFFT or cuBLAS to an error code of pnradar, and reports the error. */
 #ifndef PNR_CUDA_CHECK_H
 #define PNR_CUDA_CHECK_H
 
@@ -11,8 +11,8 @@
 
 /* Return PNR_OK, PNR_ENOMEMORY, PNR_ELOST or, for any other failure, PNR_EENGINE. After PNR_ELOST
  * (illegal address, launch failure, ECC, lost device) every later call in this process fails too.
- * error (may be NULL) gets one line: `what` and the text of the library. An error that does not
- * persist is cleared from the runtime. */
+ * error (may be NULL) gets one line: `what` and the text of the library. On failure all three
+ * functions clear the last error of the CUDA runtime. */
 int pnr_cuda_check(cudaError_t status, const char *what, pnr_error *error);
 int pnr_cuda_check_fft(cufftResult status, const char *what, pnr_error *error);
 int pnr_cuda_check_blas(cublasStatus_t status, const char *what, pnr_error *error);

@@ -7,10 +7,10 @@
 
 #include <cuda_runtime.h>
 
-/* Enqueues the copy of the job and of the n_windows headers after it, from pinned mapped host
- * memory. A kernel makes this copy. The driver would send fewer than 64 KiB through the command
- * buffer. This is slower than the link, and the samples of the next submit would have to wait.
- * PNR_OK, or as pnr_cuda_check. */
+/* Enqueues a kernel that copies the job and the headers of its n_windows windows to the device.
+ * from: pinned, mapped host memory, where the headers follow the job. A copy of less than 64 KiB by
+ * the driver would be slower, and would delay the samples of the next submit. PNR_OK, or as
+ * pnr_cuda_check. */
 int pnr_cuda_fetch_job(const pnr_cuda_job *from, pnr_cuda_job *to, size_t n_windows,
                        cudaStream_t stream, pnr_error *error);
 

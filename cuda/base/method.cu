@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The common part of all methods: sizes, memory that all slots share, and how samples are read. */
+/* The common part of all methods: sizes, memory that all slots share, and the raw samples of a
+ * slot. */
 #include "cuda/base/method.h"
 
 #include "cuda/base/resources.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Methods of the cuda engine. A method is a table of operations. They compute results from raw
- * samples; both are in device memory. */
+/* A method of the cuda engine is a table of operations. The operations compute results from raw
+ * samples. Samples and results are in device memory. */
 #ifndef PNR_CUDA_METHOD_H
 #define PNR_CUDA_METHOD_H
 
@@ -33,10 +33,10 @@ typedef struct pnr_cuda_method {
      * part. On failure the engine calls `destroy`. */
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
     void (*destroy)(void *work); /* called when the stream is idle; may be NULL */
-    /* Enqueues the kernels that compute slot->results from the upload (raw, job, windows), and the
-     * time marks of the stages. The kernels are launched for n_dwells dwells. The job has the
-     * actual number of dwells, which may be smaller. The kernels may skip the other dwells, or
-     * compute them from old samples. A graph records this call once. So `compute` never waits or
+    /* Enqueues the kernels that compute slot->results from the upload (raw, job, windows). Also
+     * enqueues the time marks of the stages. The kernels are launched for n_dwells dwells. The job
+     * has the actual number of dwells, which may be smaller. The kernels may skip the other dwells,
+     * or compute them from old samples. A graph records this call once. So `compute` never waits or
      * allocates, and joins the streams that it forks. */
     int (*compute)(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error);
@@ -53,8 +53,8 @@ int pnr_cuda_method_open(const pnr_plan *plan, pnr_cuda_common *common, pnr_erro
 void pnr_cuda_method_close(pnr_cuda_common *common);
 
 /* Chooses the method that plan->method names. For "auto" it chooses the first method of the table
- * that supports the plan. But it skips method fused if a dwell is a sum of powers and its periods
- * need no extension. The rule depends only on the plan, never on a measurement, so that a
+ * that supports the plan. But it skips pnr_cuda_method_fused if a dwell has several looks and N has
+ * no prime factor above 7. The rule depends only on the plan, never on a measurement, so that a
  * configuration gives the same bits on every run. A named method is never replaced. PNR_OK: as
  * pnr_cuda_method_describe; PNR_ECONFIG: there is no such method; PNR_EUNSUPPORTED: the method does
  * not support the plan. */
@@ -67,8 +67,8 @@ pnr_cuda_samples pnr_cuda_samples_of(const pnr_cuda_common *common, const pnr_cu
 extern const pnr_cuda_method pnr_cuda_method_walsh;      /* m-sequences, by additions alone */
 extern const pnr_cuda_method pnr_cuda_method_fused;      /* one kernel, up to 16384 points */
 extern const pnr_cuda_method pnr_cuda_method_fused_long; /* three kernels, above 16384 points */
-extern const pnr_cuda_method pnr_cuda_method_map_fused;  /* method fused for maps */
-extern const pnr_cuda_method pnr_cuda_method_map_long;   /* maps of one line above 16384 points */
+extern const pnr_cuda_method pnr_cuda_method_map_fused;  /* maps, up to 8192 points */
+extern const pnr_cuda_method pnr_cuda_method_map_long;   /* maps of one row, above 16384 points */
 extern const pnr_cuda_method pnr_cuda_method_library;    /* every plan, by cuFFT and cuBLAS */
 
 #endif

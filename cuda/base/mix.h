@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Mixes samples by the tune, and adds the samples of a coherent dwell. */
+/* Rotates samples by a phase, and adds values with compensation. */
 #ifndef PNR_CUDA_MIX_H
 #define PNR_CUDA_MIX_H
 
@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 
 /* Returns x exp(-2 pi i phase / 2^64). Whole quarter turns are exact. The rest is at most 1/8 turn.
- * It becomes a float, in half turns, with an error of 5e-8 rad. sincospif adds an error of one
+ * The rest is rounded to a float, with an error of at most 5e-8 rad. sincospif adds an error of one
  * ulp. */
 static inline __device__ float2 pnr_cuda_rotate_back(float2 x, uint64_t phase)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Resources that methods use: tables, spectra, transforms, products, a second stream. */
+/* Resources that methods use: tables, spectra, transforms, matrix products, a second stream. */
 #include "cuda/base/resources.h"
 
 #include <cassert>
@@ -191,7 +191,7 @@ int pnr_cuda_side_join(const pnr_cuda_side *side, cudaStream_t main, int code, p
     if (join == PNR_OK)
         join = pnr_cuda_check(cudaStreamWaitEvent(main, side->join, 0), "join", own_error);
     if (join != PNR_OK)
-        (void)cudaStreamSynchronize(side->stream); /* no work may outlive the job */
+        (void)cudaStreamSynchronize(side->stream); /* `main` does not wait, so this thread waits */
     return code != PNR_OK ? code : join;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Resources that methods use: tables and spectra on the device, transforms, products, a second
- * stream, and the limits of the device. Host only. */
+/* Resources that methods use: tables and spectra on the device, transforms, matrix products, a
+ * second stream, and the limits of the device. Host only. */
 #ifndef PNR_CUDA_RESOURCES_H
 #define PNR_CUDA_RESOURCES_H
 
@@ -16,8 +16,9 @@ int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error);
 typedef size_t (*pnr_cuda_place)(size_t n_transform, size_t k);
 
 /*
- * Fills the spectra of all codes with scale / L * conj(DFT of a code). L is n_transform; zeros
- * extend a code to L samples. The values are computed in double precision and rounded once.
+ * Fills the spectra with scale / L * conj(DFT of a reference), for all of plan->references. L is
+ * n_transform; zeros extend a reference to L samples. The values are computed in double precision
+ * and rounded once.
  * spectra: [n_codes][oversample][L] on the device, allocated. Bin k is at index place(L, k), or at
  * index k if `place` is NULL. PNR_OK, PNR_ENOMEMORY, or as pnr_cuda_check.
  */
@@ -26,10 +27,10 @@ int pnr_cuda_upload_spectra(const pnr_plan *plan, size_t n_transform, pnr_cuda_p
 
 /* --- cuFFT and cuBLAS --- */
 
-/* Transforms rows in place. Each call of cuFFT transforms the same number of rows, so that the bits
- * of a row do not depend on the number of other rows. */
+/* The transforms of rows, in place. Each call of cuFFT transforms the same number of rows, so that
+ * the bits of a row do not depend on the number of other rows. */
 typedef struct pnr_cuda_transforms {
-    cufftHandle handles[2]; /* forward, inverse */
+    cufftHandle handles[2]; /* forward, inverse; one handle for both if n_handles is 1 */
     int n_handles;
     size_t n_rows[2]; /* rows of a call: forward, inverse */
     size_t stride;    /* distance between two rows, in values */

@@ -17,9 +17,9 @@ typedef struct pnr_cuda_results {
     float *patches;            /* [batch][max_candidates][patch_values], or NULL */
 } pnr_cuda_results;
 
-/* Enqueues the copy of the results of a submit to the host, for the actual dwells of the job.
- * n_dwells: the job has at most this many dwells. *sequence becomes job->sequence when all results
- * have arrived. count: number of finished blocks, in device memory; 0 before and after. PNR_OK, or
+/* Enqueues a kernel that copies the results of all dwells of the job to the host. n_dwells: the job
+ * has at most this many dwells. After all results the kernel writes job->sequence to *sequence.
+ * count: number of finished blocks, in device memory; it is 0 before and after the copy. PNR_OK, or
  * as pnr_cuda_check. */
 int pnr_cuda_return_results(const pnr_cuda_shape *shape, size_t max_candidates,
                             const pnr_cuda_job *job, const pnr_cuda_results *from,

@@ -15,7 +15,7 @@ typedef struct pnr_cuda_samples {
     uint32_t n_samples; /* N, samples of a window */
     uint32_t n_channels;
     uint32_t channel;    /* the channel that is correlated */
-    float scale, offset; /* full scale = (raw + offset) * scale */
+    float scale, offset; /* value = (raw + offset) * scale; full scale is 1 */
 } pnr_cuda_samples;
 
 typedef struct pnr_cuda_sample {

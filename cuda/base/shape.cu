@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes of the work: transform length, rows of a call, dwells of a round. Host only. */
+/* Sizes that follow from a plan: transform length, rows of a cuFFT call, dwells of a round. Host
+ * only. */
 #include "cuda/base/shape.h"
 
 static size_t divide_up(size_t n, size_t by)

@@ -138,7 +138,7 @@ static int record_graph(const pnr_cuda_common *common, pnr_cuda_slot *slot, size
     return code;
 }
 
-/* Records graphs for 1, 2, 4 and so on dwells, and one for a full submit. A submit uses the
+/* Records graphs for 1, 2, 4, .. dwells, and one graph for a full submit. A submit uses the
  * smallest graph that has enough dwells. */
 static int record_graphs(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
@@ -174,7 +174,8 @@ static int run_zeros(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t 
                           : code;
 }
 
-/* Runs each graph once, so that no code is loaded later, and the device's clocks begin to rise. */
+/* Runs each graph once, so that no kernel is loaded later. The clock rate of the device also begins
+ * to rise. */
 static int warm_up(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     int code = PNR_OK;
@@ -258,7 +259,7 @@ static int upload_samples(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           const pnr_windows *windows, size_t first, size_t end, pnr_error *error)
 {
     const size_t bytes = common->shape.sample_bytes;
-    size_t begin = 0; /* position of the span in the view */
+    size_t begin = 0; /* index of the first sample of the span in the view */
     int code = PNR_OK;
 
     for (size_t i = 0; code == PNR_OK && i < 2; i++) {
@@ -327,7 +328,8 @@ static int upload_lost(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                           "upload of the lost samples", error);
 }
 
-/* Uploads the samples that are not on the device yet, and writes the header that kernels fetch. */
+/* Uploads the samples that are not on the device yet, and writes the headers that a kernel copies
+ * to the device. */
 static int upload_rest(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                        const pnr_windows *windows, pnr_error *error)
 {

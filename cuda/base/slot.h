@@ -13,11 +13,11 @@ struct pnr_cuda_method;
 /* Data that all slots share; it does not change after create. */
 typedef struct pnr_cuda_common {
     pnr_plan plan;        /* its pointers are NULL */
-    pnr_cuda_shape shape; /* n_transform, rows and rounds are for method library */
+    pnr_cuda_shape shape; /* n_transform, row_stride and group describe method library only */
     const struct pnr_cuda_method *method;
     double code_energy;
     uint64_t tune_step; /* turns per sample, in units of 2^-64 */
-    double *threshold;  /* [n_periods of the shape], device */
+    double *threshold;  /* threshold / floor: [shape.n_periods], device */
     void *shared;       /* data of the method: [method->shared_bytes]; NULL after close */
 } pnr_cuda_common;
 
@@ -57,7 +57,7 @@ typedef struct pnr_cuda_slot {
     /* The part of the next submit that is on the device already. */
     uint64_t advanced_first; /* absolute index of the first sample of this part */
     size_t n_advanced;       /* number of samples of this part */
-    size_t skipped; /* samples of the view before the slot's first sample, see engine/without.h */
+    size_t skipped;          /* samples of the view before the dwell that search_without searches */
 
     uint64_t tag;
     size_t n_dwells;
@@ -68,15 +68,15 @@ typedef struct pnr_cuda_slot {
 int pnr_cuda_slot_count(const pnr_cuda_common *common, uint64_t *device_bytes, uint64_t *host_bytes,
                         pnr_error *error);
 
-/* Allocates all memory, records the kernels and runs them on zeros, so that later no code is loaded
- * and no memory is allocated. slot is zeroed memory; on failure call destroy. */
+/* Allocates all memory, records the kernels and runs them on zeros, so that later no kernel is
+ * loaded and no memory is allocated. slot is zeroed memory; on failure call destroy. */
 int pnr_cuda_slot_create(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
 /* Waits for the submit in flight, then frees all memory. */
 void pnr_cuda_slot_destroy(const pnr_cuda_common *common, pnr_cuda_slot *slot);
 
 /* Marks the end of `stage` in the stream. If `stage` is PNR_STAGE_COUNT, marks the beginning of a
- * submit. Does nothing unless plan.measure is set. A submit has at most 6 marks for each round of
- * the shape, and 4 more. */
+ * submit. Does nothing unless plan.measure is set. A submit has at most 4 + 6 * shape.n_rounds
+ * marks. */
 int pnr_cuda_mark(const pnr_cuda_common *common, pnr_cuda_slot *slot, int stage, pnr_error *error);
 
 /* Enqueues the upload of the samples that have arrived since the last call. These samples belong to

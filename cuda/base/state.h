@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Data about windows and dwells that one kernel writes and later kernels read. */
+/* Headers that the host writes, and data about windows and dwells that one kernel writes and later
+ * kernels read. */
 #ifndef PNR_CUDA_STATE_H
 #define PNR_CUDA_STATE_H
 
@@ -14,7 +15,8 @@ typedef struct pnr_cuda_job {
 
 /* The header of one window, written by the host. */
 typedef struct pnr_cuda_window {
-    uint64_t phase;  /* phase of the tune at the first sample, in units of 2^-64 turns */
+    uint64_t phase;  /* phase of the oscillator of plan.tune at the first sample, in units of 2^-64
+                      * turns */
     uint32_t n_lost; /* number of lost samples of the window */
     uint32_t reserved;
 } pnr_cuda_window;
@@ -29,10 +31,11 @@ typedef struct pnr_cuda_energy {
 /* The sums of one dwell, and the state of its search. */
 typedef struct pnr_cuda_dwell {
     pnr_dwell sums;
-    double rounding;    /* rounding error of P; the floor is never set below this value */
-    float threshold;    /* cells with P > threshold are searched; never negative */
+    double rounding;    /* rounding error of a cell's power; the floor is never set below this
+                         * value */
+    float threshold;    /* never negative; only cells with a greater power are searched */
     uint32_t is_done;   /* 1: no further search follows */
-    uint32_t last_used; /* index of the last window used; n_periods: none */
+    uint32_t last_used; /* index of the last used window; n_periods if no window is used */
     uint32_t reserved;
 } pnr_cuda_dwell;
 

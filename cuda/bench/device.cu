@@ -10,7 +10,8 @@
 #include <cstring>
 
 enum { COPY_RUNS = 20 };
-static const unsigned long long ramp_ns = 50 * 1000 * 1000; /* idle clocks need this time to rise */
+static const unsigned long long ramp_ns = 50 * 1000 * 1000; /* the clock rate of an idle device
+                                                             * rises during this time */
 static const unsigned long long clock_ns = 5 * 1000 * 1000;
 
 static __device__ unsigned long long now_ns()
@@ -68,7 +69,7 @@ int pnr_cuda_bench_describe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Copies to the memory of one device: from pinned host memory, or from other memory of the
+/* The state of the copies to one device. They read pinned host memory, or other memory of the
  * device. */
 typedef struct copies {
     size_t device;

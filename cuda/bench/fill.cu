@@ -13,14 +13,14 @@ typedef struct field {
     void *raw;
     const float2 *codes;           /* [n_codes][N] */
     const uint32_t *lags;          /* [n_dwells] */
-    const double *bins;            /* [n_rows] */
+    const double *bins;            /* [n_rows], cycles in N samples */
     size_t n_samples;              /* samples of all windows */
     uint32_t n;                    /* N, samples of a window */
     uint32_t n_periods, n_windows; /* periods of a look, windows of a dwell */
     uint32_t n_codes, n_rows;
     uint32_t n_channels;
     uint64_t seed;
-    float scale, offset; /* full scale = (raw + offset) * scale */
+    float scale, offset; /* value = (raw + offset) * scale; full scale is 1 */
 } field;
 
 /* Hashes a counter: the last step of splitmix64 (G. Steele, D. Lea, C. Flood, 2014). */
@@ -41,7 +41,8 @@ static __device__ float normal(uint64_t r)
     return (float)sum * (1.0f / (65536.0f * 0.577350269f));
 }
 
-/* Converts a value in full scale to the format and rounds it. Values out of range are clipped. */
+/* Converts a value (full scale is 1) to a raw value of the format. Integers are rounded, and
+ * clipped at the ends of their range. */
 template <typename T> static __device__ T quantise(float v, float scale, float offset)
 {
     const bool is_signed = T(-1) < T(0);
@@ -74,7 +75,7 @@ template <class FORMAT> __global__ void __launch_bounds__(THREADS) fill_windows(
         const double moved = f.bins[lag % f.n_rows] * (double)(i - steady * f.n) / f.n;
         const float noise = 0.2f * 0.707106781f; /* sigma of I and of Q */
         float s, c;
-        /* For a format without Q the phase is 0 or pi, so the echo keeps its full power. */
+        /* For a format without Q the phase is 0 or pi, so that I has the full power of the echo. */
         const uint64_t turn = mix(f.seed + ~steady) >> (IS_COMPLEX ? 40 : 63);
 
         sincospif((float)turn * (IS_COMPLEX ? 0x1p-23f : 1.0f) +

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times methods with samples and results on the device. Contains the table of functions that
- * pnradar-bench loads. */
+/* Measures the times of methods with samples and results on the device. Contains the table of
+ * functions that pnradar-bench loads. */
 #include "cuda/bench/resident.h"
 
 #include "cuda/base/method.h"
@@ -23,7 +23,7 @@ static const unsigned long long head_start_ns = 50 * 1000, launch_ns = 20 * 1000
 struct pnr_resident {
     pnr_engine *engine;
     const pnr_cuda_common *common;
-    pnr_cuda_slot *slot; /* slot->host gets the results */
+    pnr_cuda_slot *slot; /* `run` copies the results to slot->host */
     void *slots_raw;     /* the slot's own raw memory, while slot->raw points to a set */
 
     size_t n_sets, n_rows;
@@ -65,7 +65,8 @@ static size_t list_buffers(pnr_resident *r, const pnr_plan *plan, size_t raw_byt
     return n;
 }
 
-/* Uploads the codes without half lags, and the frequencies of the rows. */
+/* Uploads the codes a[n] and the frequencies of the rows. The references a[n - 1/2] are not
+ * uploaded. */
 static int upload_tables(const pnr_plan *plan, pnr_resident *r, pnr_error *error)
 {
     const size_t n = plan->n_samples, n_chips = plan->n_codes * n;
@@ -120,7 +121,7 @@ static void destroy(pnr_resident *r)
 
     if (r == NULL)
         return;
-    /* A failure here is ignored: the memory is freed in any case. */
+    /* A failed call is ignored: nothing depends on it. */
     if (r->slot != NULL) {
         (void)cudaSetDevice((int)r->common->plan.device);
         (void)cudaStreamSynchronize(r->slot->stream);
@@ -217,7 +218,7 @@ static int fill(pnr_resident *r, size_t set, uint64_t seed, const uint32_t *lags
         (code = pnr_cuda_bench_fill(plan, r->sets[set], r->codes, r->lags, r->bins, r->n_rows, seed,
                                     r->slot->stream, error)) != PNR_OK)
         return code;
-    /* The next fill overwrites the lags that this fill reads. */
+    /* Waits, because the next fill overwrites the lags that this fill reads. */
     return pnr_cuda_check(cudaStreamSynchronize(r->slot->stream), "samples", error);
 }
 
@@ -315,8 +316,7 @@ static void write_name(const void *function, char *out, size_t size)
     free(name);
 }
 
-/* Kernels of cuFFT and cuBLAS belong to another runtime, so only the sizes of their launches are
- * known. */
+/* Kernels of cuFFT and cuBLAS belong to another CUDA runtime, so their attributes are unknown. */
 static void describe_kernel(const pnr_resident *r, const cudaKernelNodeParams *launch,
                             pnr_kernel_note *note)
 {
@@ -359,7 +359,7 @@ static size_t list_kernels(const pnr_resident *r, pnr_kernel_note *notes, size_t
         if (cudaGraphNodeGetType(nodes[i], &type) != cudaSuccess || type != cudaGraphNodeTypeKernel)
             continue;
         if (n < capacity) {
-            /* The runtime cannot describe kernels that it did not launch. */
+            /* This call fails for some kernels of another CUDA runtime. */
             if (cudaGraphKernelNodeGetParams(nodes[i], &launch) != cudaSuccess)
                 (void)cudaGetLastError();
             describe_kernel(r, &launch, &notes[n]);
@@ -382,7 +382,8 @@ static const pnr_resident_ops resident_ops = {
     pnr_cuda_bench_memory_used,
 };
 
-/* The type already has the name of the symbol, so an assembler label gives the object this name. */
+/* In C++ the object cannot have the name of its type. So the assembler label sets the name of the
+ * symbol. */
 extern const struct pnr_engine_bench pnr_cuda_bench __asm__(PNR_ENGINE_BENCH_SYMBOL)
     __attribute__((visibility("default")));
 const struct pnr_engine_bench pnr_cuda_bench = {PNR_ENGINE_ABI, pnr_cuda_bench_link_rate,

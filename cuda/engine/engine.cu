@@ -22,7 +22,8 @@ struct pnr_engine {
 
 /* --- the device --- */
 
-/* Refuses a device for which this module has no machine code. The error text has no prefix. */
+/* Refuses a device that does not exist, or for which this module has no machine code. The error
+ * text does not name the engine. */
 static int check_device(size_t device, cudaDeviceProp *properties, pnr_error *error)
 {
     int n_devices = 0;
@@ -121,7 +122,7 @@ static int choose_method(const pnr_plan *plan, pnr_cuda_common *common, pnr_engi
                              "engine cuda: %zu dwells of %zu periods at once", plan->batch,
                              pnr_plan_windows(plan));
     if ((code = select_device(plan->device, error)) != PNR_OK)
-        return code; /* a method depends on the limits of the device */
+        return code;
     return pnr_cuda_method_choose(plan, common, choice, error);
 }
 
@@ -135,8 +136,8 @@ static int describe(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *
     return code;
 }
 
-/* Refuses a plan that needs too much memory. The error text states how many bytes are needed, which
- * the error of a failed allocation does not state. */
+/* Refuses a plan that needs too much memory, before any allocation. So the error text can state how
+ * many bytes are needed. */
 static int check_memory(const pnr_engine_choice *choice, const pnr_plan *plan, pnr_error *error)
 {
     size_t free_bytes = 0, total_bytes = 0;
@@ -307,7 +308,8 @@ static int upload_ahead(pnr_engine *engine, const pnr_windows *windows)
         return PNR_ELOST;
     if (engine->in_flight == common->plan.depth)
         return PNR_EAGAIN;
-    /* Samples that were not uploaded ahead are uploaded with their submit. */
+    /* Returns PNR_OK unless the device is lost: after another failure the submit uploads these
+     * samples. */
     return (select_device(common->plan.device, &error) == PNR_OK &&
             pnr_cuda_slot_advance(common, slot, windows, &error) == PNR_OK) ||
                    report_failure(engine, &error) != PNR_ELOST

@@ -14,7 +14,8 @@ enum { N_BUFFERS = 6 };
 
 /* --- kernels --- */
 
-/* Converts samples to the input of the correlation. A sample that is not finite gets x = NaN. */
+/* Converts samples to the input of the correlation. The real part of a non-finite sample is set to
+ * NaN. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     restore_samples(pnr_cuda_samples raw, uint32_t n_total, uint32_t n_own, uint64_t phase,
                     uint64_t step, bool is_conjugated, float2 *out, uint32_t *n_clipped)
@@ -115,7 +116,8 @@ void pnr_cuda_without_destroy(pnr_cuda_without *r)
 
 /* --- one dwell --- */
 
-/* Uploads samples [first, first + n) of a view without a gap between its spans. */
+/* Uploads samples [first, first + n) of a view. On the device the two spans of the view are
+ * adjacent. */
 static int upload_samples(const pnr_cuda_common *of, pnr_cuda_without *r,
                           const pnr_windows *windows, size_t first, size_t n, pnr_error *error)
 {
@@ -193,7 +195,7 @@ int pnr_cuda_without_prepare(const pnr_cuda_common *of, pnr_cuda_without *r,
             return code;
     }
 
-    /* The slot finds all its samples on the device, as if they had been uploaded ahead. */
+    /* All samples of the slot are on the device, as if they had been uploaded ahead. */
     *view = *windows;
     view->first_sample += first;
     view->n_dwells = 1;

@@ -7,13 +7,14 @@
 #include "cuda/base/slot.h"
 
 /* The plan of the second engine has cf32 samples and one dwell a submit. The samples of the dwell
- * are converted to cf32, conjugated and tuned on the device, in the slot of the second engine. */
+ * are converted to cf32, conjugated and shifted in frequency on the device, in the slot of the
+ * second engine. */
 typedef struct pnr_cuda_without {
-    pnr_engine *engine; /* its plan comes from pnr_cuda_without_plan */
+    pnr_engine *engine; /* the second engine, with the plan of pnr_cuda_without_plan */
     const pnr_cuda_common *common;
     pnr_cuda_slot *slot;
 
-    void *raw;       /* [n_samples + tail][n_channels], device */
+    void *raw;       /* [n_windows * N + n_tail][n_channels], device */
     float2 *replica; /* [N], device */
     uint32_t *marks; /* marks of lost samples, device */
     uint32_t *count; /* number of clipped samples, device */

@@ -28,9 +28,9 @@ static __device__ bool is_used(const pnr_cuda_fused &p, size_t window)
     return pnr_cuda_is_used(p.conversion.windows[window], sum, p.conversion.samples.n_samples);
 }
 
-/* Reads a thread's samples of one window into the buffer and measures the samples, `EACH` samples
- * at a time. Returns the number of clipped samples in the lower 16 bits and the number of
- * non-finite samples in the upper 16. */
+/* Reads a thread's samples of one window into the buffer, `EACH` samples at a time. *energy_out:
+ * sum |x|^2 of these samples. Returns the number of clipped samples in the lower 16 bits and the
+ * number of non-finite samples in the upper 16. */
 template <int M, class FORMAT>
 static __device__ __forceinline__ uint32_t read_window(const pnr_cuda_conversion &c, float2 *buffer,
                                                        size_t window, uint32_t u, float *energy_out)
@@ -66,7 +66,6 @@ static __device__ __forceinline__ uint32_t read_window(const pnr_cuda_conversion
     return odd;
 }
 
-/* Calls read_window for the format of the plan. */
 template <int M>
 static __device__ __forceinline__ uint32_t read_any_window(const pnr_cuda_conversion &c,
                                                            float2 *buffer, size_t window,
@@ -112,7 +111,8 @@ static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const
     pnr_fused_sync<M>();
 }
 
-/* Reads a thread's samples of a coherent dwell. Each sample is a sum over the tuned windows. */
+/* Writes a thread's samples of a coherent dwell to the buffer. Sample n is the sum of sample n of
+ * all used windows. Each window is first mixed by plan.tune. */
 template <int M>
 static __device__ __forceinline__ void read_sum(const pnr_cuda_fused &p, float2 *buffer,
                                                 size_t window, uint32_t u)
@@ -141,7 +141,7 @@ static __device__ __forceinline__ void read_sum(const pnr_cuda_fused &p, float2 
     }
 }
 
-/* Tunes a thread's samples in the buffer and extends the window to L samples. */
+/* Mixes a thread's samples in the buffer by plan.tune, and extends the window to L samples. */
 template <int M>
 static __device__ __forceinline__ void extend_window(const pnr_cuda_conversion &c, float2 *buffer,
                                                      bool is_tuned, uint64_t phase, uint32_t u)
@@ -225,7 +225,8 @@ static __device__ void return_neighbours(const double2 *sums, pnr_candidate *out
     }
 }
 
-/* Copies a thread's powers to p.power, and returns pnr_fused_note_found of these powers. */
+/* Copies a thread's powers to p.power (unless NULL). Returns the result of pnr_fused_note_found for
+ * these powers. */
 template <int M>
 static __device__ float2 sum_up(pnr_fused_search<M> &s, const pnr_cuda_fused &p, const float *cells,
                                 size_t dwell, uint32_t u)
@@ -307,8 +308,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         for (uint32_t cell = u; cell < n_samples * p.oversample; cell += T)
             cells[cell] = 0;
             /* The first pass adds all powers, half lags before integer lags. The second pass adds
-             * the neighbours of the kept candidates. A coherent dwell measures its windows one by
-             * one before it transforms their sum. */
+             * the neighbours of the kept candidates. For a coherent dwell, the windows are measured
+             * one by one before their sum is transformed. */
 #pragma unroll 1
         for (bool has_kept = false;; has_kept = true) {
 #pragma unroll 1

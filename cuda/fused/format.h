@@ -6,15 +6,16 @@
 #include "cuda/base/sample.h"
 
 /* Each format defines the type `word` of a sample in memory, value(word) and is_clipped(word).
- * may_clip(raw, v) is a cheap test: it returns false only if none of the 32 samples of a thread is
- * clipped, so that the clipped samples are seldom counted. */
+ * may_clip(raw, v) is a cheap test of the 32 samples of a thread. If it returns false, none of them
+ * is clipped, and the kernel need not count the clipped samples. */
 
 typedef struct pnr_fused_ci16 {
     typedef int word;
     static constexpr pnr_format FORMAT = PNR_FORMAT_CI16;
     static constexpr bool IS_FLOAT = false;
-    /* Adding 0x7fff modulo 2^16 makes the two ends of the range the two greatest values. One
-     * instruction adds and takes the maximum. Four separate maxima need not wait for each other. */
+    /* After the addition of 0x7fff modulo 2^16, the two ends of the range are the two greatest
+     * values. One instruction adds and computes the maximum. Four separate maxima need not wait for
+     * each other. */
     static __device__ __forceinline__ bool may_clip(const word (&raw)[32], const float2 (&)[32])
     {
         unsigned greatest[4] = {};
@@ -28,9 +29,9 @@ typedef struct pnr_fused_ci16 {
 
         return all >= 0xfffe0000u || (all & 0xffffu) >= 0xfffeu;
     }
-    /* This is in assembly language, because the compiler would convert each value a second time
-     * instead of keeping it. The slow unit for 16 bits converts I, the fast unit for 32 bits
-     * converts Q. */
+    /* This is in assembly language, because the compiler would convert each value twice instead of
+     * storing it in a register. The unit for 16 bits converts I and the unit for 32 bits converts
+     * Q, so that both units work at the same time. */
     static __device__ __forceinline__ float2 value(word w)
     {
         float2 v;

@@ -14,8 +14,9 @@ static __device__ __forceinline__ float greatest_of(float a, float b, float c)
         __vimax3_u32(__float_as_uint(a), __float_as_uint(b), __float_as_uint(c)));
 }
 
-/* Returns sum |x|^2 of the values of a thread. *greatest: the greatest of eight parts of the sum,
- * which shows clipped values better than the whole sum. */
+/* Returns sum |x|^2 of the values of a thread. *greatest: the greatest of eight parts of the sum.
+ * The test for clipped values uses this part, because the whole sum reaches the power of a clipped
+ * value more often. */
 static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *greatest)
 {
     float part[8] = {};
@@ -35,7 +36,8 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *
 
 /* Returns the energy of the values of a thread and sets non-finite values to 0. *odd: the number of
  * clipped values in the lower 16 bits, of non-finite values in the upper 16. Clipped values are
- * counted only after a cheap test: few windows reach the energy of one clipped sample. */
+ * counted only if a part of the energy reaches the power of a clipped value. This is so in few
+ * windows. */
 template <int T, class FORMAT>
 static __device__ __forceinline__ float
 measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
@@ -63,7 +65,7 @@ measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],
     return energy;
 }
 
-/* Loads a thread's 32 words of a window into the L2 cache. */
+/* Starts to load 32 words of a window into the L2 cache. */
 template <class WORD>
 static __device__ __forceinline__ void prefetch_words(const WORD *window, int u)
 {
@@ -74,7 +76,7 @@ static __device__ __forceinline__ void prefetch_words(const WORD *window, int u)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(window + 32 * u + i));
 }
 
-/* Writes a thread's lags to the profile, or zeros for a window that is not used. */
+/* Writes the values at a thread's lags to the profile, or zeros for a window that is not used. */
 template <int M>
 static __device__ __forceinline__ void return_profile(const pnr_cuda_fused &p, const float2 *column,
                                                       uint32_t window, uint32_t u, bool is_used)
@@ -194,8 +196,9 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 
         if (p.profile != NULL || p.power != NULL)
             return_profile<M>(p, thread.column, window, u, threshold < INFINITY);
-        /* The next samples arrive during the search. The last window loads its own samples again,
-         * since a condition would keep the old samples in registers throughout the loop. */
+        /* The next samples arrive during the search. After its last window the thread loads the
+         * same samples again: with an `if` around the load, the old samples would occupy registers
+         * throughout the loop. */
         load(s.n_windows - window > step ? window + step : window);
         pnr_fused_sync<M>();
         if (pnr_fused_is_first<M>())

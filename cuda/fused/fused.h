@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused: one kernel computes the results from the samples. A warp or a block keeps a window
- * in its registers. */
+/* Method fused: one kernel computes the results from the samples. The registers of a warp or a
+ * block hold a window. */
 #ifndef PNR_CUDA_FUSED_H
 #define PNR_CUDA_FUSED_H
 
@@ -8,12 +8,14 @@
 
 #include <cuda_runtime.h>
 
-/* Argument of the kernels. N: samples of a window; L: points of a transform, N or >= 2N - 1. */
+/* Argument of the kernels. N: samples of a window. L: points of a transform. L is N, or at least
+ * 2N - 1. */
 typedef struct pnr_cuda_fused {
     pnr_cuda_conversion conversion; /* its sums are NULL: the kernels measure the samples */
-    const pnr_cuda_job *job;        /* header of the submit, which has the number of its dwells */
-    /* [oversample][L]: conj(DFT of the code) / L in the order of pnr_cuda_fused_place, with two
-     * adjacent bins in a float4. The plain kernel's spectrum includes the scale of the samples. */
+    const pnr_cuda_job *job;        /* header of the submit, with its number of dwells */
+    /* [oversample][L]: conj(DFT of the code) / L in the order of pnr_cuda_fused_place. A float4 has
+     * bins k and k + T, where T is the number of threads of a window. The plain kernel's spectrum
+     * includes the scale of the samples. */
     const float4 *spectrum;
     const double *threshold;   /* [n_periods], in units of the floor */
     double first_threshold;    /* threshold[0] */
@@ -44,8 +46,9 @@ typedef struct pnr_cuda_fused_size {
     uint32_t window_bytes; /* shared memory of each window */
 } pnr_cuda_fused_size;
 
-/* Finds the plain kernel, for dwells of one window with N = L, one channel of ci8, ci16 or cf32,
- * without half lags, tune or conjugation. NULL: no such instance. */
+/* Finds the plain kernel. It supports dwells of one window with N = L, and one channel of ci8, ci16
+ * or cf32. It supports neither half lags nor a frequency shift nor conjugation. NULL: no such
+ * instance. */
 const pnr_cuda_fused_size *pnr_cuda_fused_find_plain(pnr_format format, size_t n_transform);
 /* Finds the kernel for all other dwells; NULL: no such instance. Each window needs
  * pnr_cuda_fused_cells_bytes of shared memory in addition to window_bytes. */

@@ -32,8 +32,7 @@ static size_t transform_of(size_t n_samples)
     return length;
 }
 
-/* Finds the plain kernel, for dwells of one window that is as long as the transform, without half
- * lags, tune or conjugation. NULL: the plan needs the general kernel. */
+/* Finds the plain kernel. NULL: the plan needs the general kernel. */
 static const pnr_cuda_fused_size *find_plain(const pnr_plan *plan)
 {
     if (plan->n_channels != 1 || pnr_plan_windows(plan) != 1 || plan->oversample != 1 ||
@@ -159,7 +158,7 @@ static int launch_kernel(const pnr_cuda_common *common, pnr_cuda_slot *slot, siz
         find_plain(plan) != NULL ? "correlate_windows" : "correlate_dwells", error);
 }
 
-/* One kernel does all stages, so its time counts as the time of the last stage. */
+/* One kernel does all stages, so its time counts as the time of PNR_STAGE_PEAK. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {

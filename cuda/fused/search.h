@@ -23,9 +23,9 @@ template <int M> struct alignas(16) pnr_fused_search {
     uint64_t kept[PNR_MAX_CANDIDATES];        /* the kept keys, the strongest first */
 };
 
-/* The powers that are searched. The plain kernel computes these from the complex values in the
- * buffer, one window of L lags for each dwell. The general kernel has stored the powers in lag
- * order, with half lags between the integer lags. */
+/* The powers that are searched. In the plain kernel each dwell is one window of L lags, and the
+ * powers are computed from the complex values in the buffer. The general kernel has stored the
+ * powers in lag order, with half lags between the integer lags. */
 template <int M, bool IS_PLAIN> struct pnr_fused_view {
     const float2 *buffer; /* complex values, real and imaginary part swapped */
     const float *power;
@@ -134,7 +134,7 @@ static __device__ __forceinline__ void pnr_fused_begin(pnr_fused_search<M> &s,
                                                        const pnr_cuda_fused &p, pnr_dwell dwell,
                                                        uint32_t n, double ratio, uint32_t lane)
 {
-    /* The mean of P if x is noise alone: sum|x|^2 E_a / N. */
+    /* The mean power of a cell if the samples are noise alone: sum |x|^2 code_energy / N. */
     dwell.floor = dwell.energy * p.code_energy / n;
     __syncwarp();
     if (lane == 0) {
@@ -148,11 +148,11 @@ typedef struct pnr_fused_tally {
     uint32_t n_above, n_maxima;
     uint32_t n_keys;  /* keys in the list */
     uint64_t weakest; /* weaker keys are not kept */
-    double noise;     /* this lane's part of the sum of P over all integer lags */
+    double noise;     /* this lane's part of the sum of powers over all integer lags */
 } pnr_fused_tally;
 
-/* Keeps the strongest of n keys, in lag order. Returns the number of kept keys. The loops are not
- * unrolled, since they run seldom and should need few registers. */
+/* Selects the strongest of n keys and sorts them by lag. Returns the number of selected keys. The
+ * loops are not unrolled, since they run seldom and should need few registers. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s, uint32_t n,
                                                           uint32_t max_candidates, uint32_t lane)
@@ -183,8 +183,9 @@ static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s
     return n_kept;
 }
 
-/* Scans column u, which has a cell above the threshold: each lane compares one lag with its two
- * neighbours. The lanes stay together, so the list always has the same order. */
+/* Scans column u, which has a cell above the threshold: each lane compares its cells with the cells
+ * before and after them. The list gets the maxima in the order of the lanes, so its order is always
+ * the same. */
 template <int M, bool IS_PLAIN>
 static __device__ __forceinline__ void
 pnr_fused_scan_column(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> &view,

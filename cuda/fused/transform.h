@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Transforms of 2 to 32 values in the registers of one thread, with the twiddles inside the
- * butterflies. */
+/* Transforms of 2 to 32 values in the registers of one thread. The butterflies multiply by the
+ * twiddles. */
 #ifndef PNR_CUDA_FUSED_TRANSFORM_H
 #define PNR_CUDA_FUSED_TRANSFORM_H
 
@@ -11,8 +11,8 @@
  * Every pass of the fused method transforms R values of a thread:
  *   out[j] = sum_k in[k] w^k W_R^(jk),   W_R = exp(-2 pi i / R)
  * w is the base twiddle of the thread. The pass is a radix-2 decimation in time. The stage of span
- * m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly takes six fused multiply-adds, whatever its
- * twiddle. So w costs only the R/2 twiddles that follow from w.
+ * m multiplies by w^(R/m) W_m^j, j < m/2. A butterfly with any twiddle takes six fused
+ * multiply-adds. So w adds no operations on the values. Only R/2 twiddles must be computed from w.
  *
  * The inverse transform uses the same passes. Real and imaginary part are swapped in its input and
  * in its results.
@@ -80,7 +80,7 @@ static __device__ __forceinline__ float2 pnr_fused_twiddle(uint32_t index, float
     return make_float2(c, -s);
 }
 
-/* --- butterflies: a, b = a + w b, a - w b --- */
+/* --- butterflies: a + w b replaces a, and a - w b replaces b --- */
 
 static __device__ __forceinline__ void pnr_fused_pair(float2 &a, float2 &b)
 {

@@ -15,19 +15,20 @@
  *   B[k1][k2][n3] = sum_n2 A (W_32M^k1)^n2 W_M^(n2 k2)
  *   X[k]          = sum_n3 B (W_L^(k1 + 32 k2))^n3 W_32^(n3 k3)
  * In the first pass thread u has n2 and n3 with u = 32 n2 + n3. In the other passes thread u has k1
- * and k2 with u = M k1 + k2. A thread's bins are k3 = 0..31. The inverse does the same passes in
- * reverse order, with the roles of the digits exchanged (lag digit m1 in the place of k1). So the
- * spectrum is stored in the order of the threads, and nothing is transposed. The second pass mixes
- * only values of rows k1 that the same warp reads and writes.
+ * and k2 with u = M k1 + k2. A thread's bins are k3 = 0..31. The inverse sums over k3, then over
+ * k2, then over k1. So each thread multiplies its own bins by the spectrum, which is stored in the
+ * order of the threads, and nothing is transposed. The second pass combines only values of rows
+ * k1 that the same warp reads and writes.
  */
 template <int M> struct pnr_fused_size {
     static constexpr int THREADS = 32 * M; /* threads of a window, each with 32 values */
     static constexpr int L = 1024 * M;
     /* In shared memory the 32 * M values of one k1 are a row. Two empty places follow every 32
      * values, so that neither rows nor columns have bank conflicts. The search reads the same place
-     * of all rows. For M >= 8 these places would lie in one bank, so a row is two places longer. */
+     * of all rows. For M >= 8 these places would be in one bank, so two more empty places follow
+     * each row. */
     static constexpr int PART = 34, ROW = PART * M + (M >= 8 ? 2 : 0);
-    static constexpr int WINDOWS = M == 1 ? 16 : 1; /* most windows of a block */
+    static constexpr int WINDOWS = M == 1 ? 16 : 1; /* greatest number of windows in a block */
     static constexpr int BLOCKS = M == 1   ? 1
                                   : M == 2 ? 8
                                   : M == 4 ? 4
@@ -35,7 +36,7 @@ template <int M> struct pnr_fused_size {
                                            : 1; /* blocks on each multiprocessor */
     static constexpr int BUFFER_BYTES = 32 * ROW * (int)sizeof(float2);
     /* The table contains the pairs (W_L^i, W_L^8i), i < THREADS, with an empty pair after every 32
-     * pairs. After the pairs follow the values W_32M^i, i < 32. With M = 1 the table contains all
+     * pairs. The values W_32M^i, i < 32, follow the pairs. With M = 1 the table contains all
      * twiddles of each lane instead. */
     static constexpr int MIDDLE_AT = 2 * (THREADS + M);
     static constexpr int TABLE_BYTES = (M == 1 ? 16 * 32 : MIDDLE_AT + 32) * (int)sizeof(float2);
@@ -160,7 +161,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         pnr_fused_transform_by<32>(v, set);
     }
 
-    /* Does the passes after the first. v[j] becomes bin k1 + 32 k2 + 32 M j. */
+    /* Does the passes after the first. On return v[j] is bin k1 + 32 k2 + 32 M j. */
     __device__ __forceinline__ void finish_forward(float2 (&v)[32]) const
     {
         float2 set[M / 2];
@@ -191,7 +192,8 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* v[j] becomes the correlation at lag u + THREADS * j, with real and imaginary part swapped. */
+    /* On return v[j] is the correlation at lag u + THREADS * j, with real and imaginary part
+     * swapped. */
     __device__ __forceinline__ void inverse(float2 (&v)[32]) const
     {
         pnr_fused_transform<32>(v);
@@ -239,9 +241,9 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* v[j] is sample u + THREADS * j and becomes the correlation at that lag, with real and
-     * imaginary part swapped. between() is called after a barrier of the window's threads. After
-     * correlate() a thread may write only to its own column of the buffer. */
+    /* On entry v[j] is sample u + THREADS * j. On return v[j] is the correlation at that lag, with
+     * real and imaginary part swapped. between() is called after a barrier of the window's threads.
+     * After correlate() a thread may write only to its own column of the buffer. */
     template <class BETWEEN>
     __device__ __forceinline__ void correlate(float2 (&v)[32], const float4 *spectrum,
                                               BETWEEN between) const

@@ -12,14 +12,15 @@
  *   (a P + b) k / (32 P) = a ka/32 + b ka/(32 P) + b i/P   (mod 1)
  * So thread (b, column) sums over a, and thread (ka, column) sums over b with the twiddle base
  * W_32P^ka. A thread has 32 / P values of ka: b, b + P, .. Between the passes value ka of thread t
- * lies at ka * THREADS + t.
+ * is at tile[ka * THREADS + t].
  */
 template <int P> struct pnr_fused_columns {
     static constexpr uint32_t ROWS = 32 * P;
     static constexpr uint32_t COLUMNS = PNR_FUSED_LONG_THREADS / P; /* columns of a tile */
     static constexpr int BITS = pnr_fused_bits(P);
-    /* Shared memory: the tile, then the twiddles (for samples 32 sets of P / 2, for lags log2 P
-     * sets of 32). The list of cells needs half a tile even if no values are exchanged. */
+    /* Shared memory: the tile, then the twiddles. The twiddles are 32 sets of P / 2 for the samples
+     * kernel, and log2 P sets of 32 for the lags kernel. With P = 1 no values are exchanged, but
+     * pnr_fused_list_tile needs half the bytes of a tile. */
     static constexpr size_t SAMPLES_SHARED =
         P == 1 ? 0 : (PNR_FUSED_LONG_TILE + 16 * P) * sizeof(float2);
     static constexpr size_t LAGS_SHARED = P == 1
@@ -29,8 +30,8 @@ template <int P> struct pnr_fused_columns {
     static constexpr size_t SUMS_SHARED = LAGS_SHARED + PNR_FUSED_LONG_TILE * sizeof(float);
 };
 
-/* pnr_fused_part returns the part b of the thread. pnr_fused_column returns the column of the
- * thread. See pnr_fused_columns. */
+/* pnr_fused_part returns b of the thread. pnr_fused_column returns the column of the thread. See
+ * pnr_fused_columns. */
 template <int P> static __device__ __forceinline__ uint32_t pnr_fused_part()
 {
     return threadIdx.x / pnr_fused_columns<P>::COLUMNS;
@@ -47,9 +48,9 @@ template <int P> static __device__ __forceinline__ uint32_t pnr_fused_row_of(int
 }
 
 /* Does the second pass. second(ka, x) transforms x, the P values b = 0..P-1 of the first pass at
- * this ka. take(j, c) gets result c, number j = 0..31 of the thread. The memory of the tile must be
- * free: the caller has passed a barrier. No barrier follows the last read. With P = 1 there is
- * neither a second pass nor a barrier. */
+ * this ka. Calls take(j, c) for each result c of the thread; j = 0..31 is the number of the result.
+ * The memory of the tile must be free: the caller has passed a barrier. No barrier follows the last
+ * read. With P = 1 there is neither a second pass nor a barrier. */
 template <int P, class SECOND, class TAKE>
 static __device__ __forceinline__ void pnr_fused_exchange(const float2 (&v)[32], float2 *tile,
                                                           SECOND second, TAKE take)

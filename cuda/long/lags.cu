@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: transforms columns to lags, adds powers, lists the few cells that are above
+/* Method fused, long: computes the values of all lags, adds their powers, and lists the cells above
  * the threshold. */
 #include "cuda/base/chain.h"
 #include "cuda/long/lags.h"
 
 #include <cassert>
 
-/* Returns the number of the transform that gives the complex profile of a dwell: the last used
- * transform. */
+/* Returns the index of the last used transform of a dwell. Its values are the complex profile. */
 static __device__ __forceinline__ uint32_t returned_of(const pnr_fused_long &p, uint32_t dwell)
 {
     return p.n_sums > 1 ? min(p.states[dwell].last_used, p.n_sums - 1) : 0;
 }
 
-/* Writes the lags of the tile to the profile, or zeros for a dwell that uses no window. */
+/* Writes the values at the lags of the tile to the profile, or zeros for a dwell that uses no
+ * window. */
 template <int P>
 static __device__ __forceinline__ void return_values(const pnr_fused_long &p, uint32_t dwell,
                                                      uint32_t tile, const float2 (&swapped)[32])
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, IS_SUM ? 1 : 2)
 
     const float threshold = p.states[dwell].threshold;
 
-    /* The loads precede this test, so that one wait is enough for all of them. */
+    /* The loads precede this test, so that the thread waits for memory only once. */
     if (dwell >= n_dwells)
         return; /* the whole block returns */
     pnr_fused_powers_of_tile<P, IS_SUM>(p, rows, tile, (float2 *)memory, of_column, v, power,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes the lags of a tile from columns of the transformed rows, and lists the cells above the
- * threshold. */
+/* Computes the correlation at the lags of a tile from columns of the transformed rows, and lists
+ * the cells above the threshold. */
 #ifndef PNR_CUDA_FUSED_LONG_LAGS_H
 #define PNR_CUDA_FUSED_LONG_LAGS_H
 
@@ -56,9 +56,9 @@ template <int P> struct pnr_fused_lag_powers {
     }
 };
 
-/* Transforms the loaded values: v[j] becomes c at pnr_fused_lag_of(j), with real and imaginary part
- * swapped, or 0 if this lag is not below N. memory: the tile, which is free after a barrier of the
- * caller, then the output of pnr_fused_prepare_lags. */
+/* Transforms the loaded values. On return v[j] is c at pnr_fused_lag_of(j), with real and imaginary
+ * part swapped, or 0 if this lag is not below N. memory: a tile that no thread reads any more,
+ * followed by the output of pnr_fused_prepare_lags. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_transform_lags(const pnr_fused_long &p, uint32_t tile, float2 *memory,
@@ -122,9 +122,10 @@ pnr_fused_powers_of_tile(const pnr_fused_long &p, const float2 *rows, uint32_t t
     }
 }
 
-/* Lists the cells of the tile above the threshold, in any order. tile_at: number of the tile among
- * the tiles of all dwells. counts: in shared memory, 0 before the call. memory: the shared memory
- * of pnr_fused_exchange, which is free again. All threads call this; a barrier must follow. */
+/* Lists the cells of the tile above the threshold, in any order, and counts them in *counts.
+ * tile_at: number of the tile among the tiles of all dwells. counts: in shared memory, 0 before the
+ * call. memory: the shared memory of pnr_fused_exchange, which is free again. All threads call
+ * this; a barrier must follow. */
 template <int P>
 static __device__ __forceinline__ void
 pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
@@ -135,8 +136,8 @@ pnr_fused_list_tile(const pnr_fused_long &p, size_t tile_at, uint32_t tile,
 
     if (!has_any)
         return;
-        /* This loop is not unrolled, so it needs an array in memory. This costs less than 32 copies
-         * of the loop's body. */
+        /* The second loop is not unrolled, so it reads the powers from an array in memory. This
+         * costs less time than 32 copies of the loop's body. */
 #pragma unroll
     for (int j = 0; j < 32; j++)
         own[j * PNR_FUSED_LONG_THREADS] = power[j];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: chooses the kernels for a length. Puts groups of dwells on two streams. */
+/* Method fused, long: chooses the kernels for a transform length, and enqueues groups of dwells on
+ * two streams. */
 #include "cuda/long/long.h"
 
 #include "cuda/base/check.h"

@@ -30,7 +30,8 @@ enum {
     PNR_FUSED_LONG_TILE = 8192, /* points that a block of the column kernels transforms: all N1
                                  * points of some columns, 32 for each thread */
     PNR_FUSED_LONG_THREADS = PNR_FUSED_LONG_TILE / 32,
-    PNR_FUSED_LONG_POWERS = 16, /* powers stored for a row; log2 N2 of them are used */
+    PNR_FUSED_LONG_POWERS = 16, /* values W_L^(k1 2^i) stored for row k1; log2 N2 of them are
+                                 * used */
     PNR_FUSED_LONG_SUMS = 65535 /* greatest number of transforms of a dwell */
 };
 
@@ -43,7 +44,7 @@ typedef struct pnr_fused_long_tile {
     uint32_t reserved;
 } pnr_fused_long_tile;
 
-/* Argument of the kernels; its pointers are to device memory. A dwell is one transform, or n_sums
+/* Argument of the kernels; its pointers point to device memory. A dwell is one transform, or n_sums
  * transforms whose powers are added. */
 typedef struct pnr_fused_long {
     const void *raw;                /* [n_transforms][n_input], one channel */
@@ -59,14 +60,16 @@ typedef struct pnr_fused_long {
     pnr_fused_long_tile *tiles; /* [n_dwells][tiles] */
     uint64_t *listed;           /* [n_dwells][tiles][TILE]: keys of the cells above the threshold;
                                  * NULL: no cells are listed, and the dwells are not searched */
-    float *above;               /* [n_dwells][N]: powers, if many cells are searched; else 0 */
-    uint64_t *keys;             /* [n_dwells][N / 2 + 1]: local maxima, if there are many */
+    float *above;               /* [n_dwells][N]: powers of the listed cells during a search of many
+                                 * cells; all other values are 0 */
+    uint64_t *keys;             /* [n_dwells][N / 2 + 1]: keys of local maxima, if many cells are
+                                 * listed */
     pnr_dwell *dwells;          /* [n_dwells] */
     pnr_candidate *candidates;  /* [n_dwells][max_candidates] */
     uint32_t *nonfinite;        /* [n_dwells] */
     float *power;               /* [n_dwells][N], or NULL */
     float2 *profile;            /* [n_dwells][N], or NULL */
-    double scale;               /* full scale = raw * scale */
+    double scale;               /* value = raw * scale; full scale is 1 */
     double code_energy;         /* sum |a|^2 of the code a */
     double floor_of_energy;     /* code_energy / N */
     const double *threshold;    /* [n_periods], in units of the floor */
@@ -74,7 +77,7 @@ typedef struct pnr_fused_long {
     float per_point;            /* 2 / L: half turns for one point */
     uint32_t n_samples;         /* N, samples of a window */
     uint32_t n_input;           /* N, or L where raw is already extended */
-    uint32_t n_sums;            /* transforms whose powers a dwell adds, at least 1 */
+    uint32_t n_sums;            /* transforms of a dwell, at least 1; their powers are added */
     uint32_t n_points;          /* L, points of a transform */
     uint32_t row_bits;          /* log2 of N2 */
     uint32_t n_tiles;           /* tiles of each transform */
@@ -94,7 +97,8 @@ typedef struct pnr_fused_long_launch {
     size_t shared_bytes;
 } pnr_fused_long_launch;
 
-/* Return the kernels for log2 of N1 (5..9) and of N2 (10..13). */
+/* Return one kernel. column_bits: log2 of N1, 5..9. row_bits: log2 of N2, 10..13. is_sum: a dwell
+ * has several transforms. */
 pnr_fused_long_launch pnr_fused_long_samples(pnr_format format, uint32_t column_bits);
 pnr_fused_long_launch pnr_fused_long_rows(uint32_t row_bits);
 pnr_fused_long_launch pnr_fused_long_lags(uint32_t column_bits, bool is_sum);
@@ -121,8 +125,8 @@ typedef struct pnr_fused_long_set {
     bool is_chained;     /* the device chains kernels, see base/chain.h */
 } pnr_fused_long_set;
 
-/* Enqueues n_dwells dwells in groups of n_group. The groups alternate between two streams: one
- * group computes while the other group loads its data. */
+/* Enqueues n_dwells dwells in groups of n_group. The groups alternate between two streams: the
+ * device computes one group while it loads the data of the other group. */
 int pnr_fused_long_enqueue(const pnr_fused_long *p, const pnr_fused_long_set *set, uint32_t n_group,
                            uint32_t n_dwells, cudaStream_t stream, const pnr_cuda_side *side,
                            pnr_error *error);

@@ -272,7 +272,7 @@ static int prepare_samples(const pnr_cuda_common *common, pnr_cuda_slot *slot, s
     return pnr_cuda_mark(common, slot, PNR_STAGE_CONVERT, error);
 }
 
-/* The kernels do all other stages, so their time counts as the time of the last stage. */
+/* The kernels do all other stages, so their time counts as the time of PNR_STAGE_PEAK. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {

@@ -9,11 +9,12 @@
 #include <cassert>
 
 /*
- * A row of N2 = 32 * M * 32 points needs three passes each way, of 32, M and 32 points. The order
- * of the threads and the layout of the shared memory are those of fused/window.h. In addition
- * sample n2 of row k1 has a factor W_L^(k1 n2). With n2 = d1 N2/32 + d2 32 + d3 this factor is a
- * power of one number in each pass: W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1. The base of a pass is
- * multiplied by that number.
+ * A row of N2 = 32 * M * 32 points needs three passes in each direction, of 32, M and 32 points.
+ * The order of the threads and the layout of the shared memory are those of fused/window.h. In
+ * addition sample n2 of row k1 has a factor W_L^(k1 n2). With n2 = d1 N2/32 + d2 32 + d3 this
+ * factor is the product of three powers, one for each pass, with the exponents d1, d2 and d3. The
+ * bases of these powers are W_L^(k1 N2/32), W_L^(32 k1) and W_L^k1. The twiddle base of each pass
+ * is multiplied by the base of its power.
  */
 template <int M> struct row_size {
     static constexpr int THREADS = 32 * M; /* threads of a row */
@@ -36,7 +37,8 @@ template <int M> static __device__ __forceinline__ void sync_row()
         __syncthreads();
 }
 
-/* Sums the parts of a window in their order, and sets the first threshold. One warp calls this. */
+/* Sums the parts of a window in a fixed order, and sets the first threshold. One warp calls
+ * this. */
 static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
@@ -64,7 +66,7 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 
     if (is_used) {
         state.sums.energy = energy;
-        /* The mean of P if x is noise alone: sum|x|^2 E_a / N. */
+        /* The mean power of a cell if the samples are noise alone: sum |x|^2 code_energy / N. */
         state.sums.floor = energy * p.floor_of_energy;
         state.sums.n_valid = n - n_lost - n_nonfinite;
         state.sums.n_periods = 1;
@@ -80,7 +82,7 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 /* One thread of a row, and its places in shared memory. */
 template <int M> struct row_thread {
     typedef row_size<M> size;
-    const float2 *table; /* [BITS][32] W_32M^i */
+    const float2 *table; /* [BITS][32]: W_32M^(j 2^b) */
     float2 *column;      /* column[k1 * ROW] is value k1 */
     float2 *own;
     float2 *middle; /* values of the thread in the middle pass, see pnr_fused_middle */
@@ -94,8 +96,8 @@ template <int M> struct row_thread {
         middle = buffer + k1 * size::ROW + 2 * k2;
     }
 
-    /* v becomes the spectrum of the row. row_powers: W_L^(k1 2^i) of row k1. thread_powers:
-     * the table of all threads. */
+    /* Transforms v, samples of a row, to the spectrum of the row. row_powers: W_L^(k1 2^i) of row
+     * k1. thread_powers: the table of all threads. */
     __device__ __forceinline__ void forward(float2 (&v)[32], const float2 *row_powers,
                                             const float2 *thread_powers) const
     {
@@ -136,7 +138,7 @@ template <int M> struct row_thread {
         pnr_fused_transform_with<32>(v, powers);
     }
 
-    /* Turns v from a spectrum into a row. Real and imaginary part are swapped in v. */
+    /* Transforms v, a spectrum, back to a row. Real and imaginary part are swapped in v. */
     __device__ __forceinline__ void inverse(float2 (&v)[32], const float2 *thread_powers) const
     {
         float2 powers[5];
@@ -199,7 +201,7 @@ __global__ void __launch_bounds__(row_size<M>::THREADS *row_size<M>::EACH, row_s
     const int of_block = __shfl_sync(0xffffffffu, threadIdx.x / T, 0);
     const int u = threadIdx.x % T;
     float2 *const buffer = (float2 *)memory + of_block * size::BUFFER;
-    float2 *const table = (float2 *)memory + size::EACH * size::BUFFER; /* [BITS][32] W_32M^i */
+    float2 *const table = (float2 *)memory + size::EACH * size::BUFFER;
     const row_thread<M> thread(table, buffer, u);
     const uint32_t n_tasks = count * (p.n_points / size::POINTS);
     const uint32_t step = (gridDim.x - n_begin) * size::EACH;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: transforms raw samples to columns, and measures the samples. */
+/* Method fused, long: transforms the columns of the raw samples, and measures the samples. */
 #include "cuda/base/chain.h"
 #include "cuda/base/reduce.h"
 #include "cuda/fused/format.h"
@@ -105,8 +105,8 @@ __global__ void __launch_bounds__(PNR_FUSED_LONG_THREADS, P <= 2 ? 3 : 2)
         load_extended<FORMAT>(raw, in - place, place, stride, p.n_input);
         n_own = place < p.n_input ? (p.n_input - 1 - place) / stride + 1 : 0;
     }
-    /* The loads precede this test, so that one wait is enough for all of them. All windows have
-     * memory. */
+    /* The loads precede this test, so that the thread waits for memory only once. They are valid
+     * because the memory has space for the windows of a full submit. */
     if (window >= n_windows) {
         pnr_chain_wait();
         return; /* the whole block returns */

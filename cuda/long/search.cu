@@ -9,11 +9,11 @@
 enum {
     THREADS = PNR_FUSED_LONG_THREADS,
     WARPS = THREADS / PNR_CUDA_WARP,
-    FEW = 512,         /* most listed cells that fit the shared memory */
-    FEW_OF_TILE = 32,  /* most cells of one tile that one thread copies */
-    FEW_SUMS = 16,     /* candidates, or transforms of one candidate, summed at one time */
+    FEW = 512,         /* greatest number of listed cells that are searched in shared memory */
+    FEW_OF_TILE = 32,  /* greatest number of cells of one tile that a thread copies */
+    FEW_SUMS = 16,     /* candidates, or transforms, whose neighbours are computed at one time */
     ROWS_AT_ONCE = 32, /* rows of a neighbour's sum that are loaded together */
-    STEPS = 8,         /* products before a twiddle is computed exactly again */
+    STEPS = 8,         /* products after which a twiddle is computed exactly again */
     STATE_WORDS = sizeof(pnr_cuda_dwell) / sizeof(uint32_t)
 };
 static_assert((int)THREADS == (int)PNR_CUDA_THREADS, "pnr_cuda_block_sum takes that many");
@@ -74,8 +74,8 @@ static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint3
     return __syncthreads_or(is_many);
 }
 
-/* Finds local maxima inside the gate. Every lag that is not listed is weaker than all listed
- * lags. */
+/* Finds local maxima inside the gate. Every lag that is not listed is weaker than all listed lags.
+ * So a cell is compared only with listed neighbours. */
 static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
 {
     const uint32_t n = p.n_samples, n_listed = s.n_listed;
@@ -262,8 +262,9 @@ static __device__ void gather_neighbours(searcher &s, const pnr_fused_long &p, u
     }
 }
 
-/* Does the work of gather_neighbours for a sum of powers. A value is the sum over the transforms of
- * c[lag] conj(c[k]), divided by sqrt(P[k]). k is the lag of the candidate. */
+/* Does the work of gather_neighbours for a sum of powers. A value is the sum over t of c_t[lag]
+ * conj(c_t[k]), divided by sqrt(sum_t |c_t[k]|^2). t is the number of a transform, and k is the lag
+ * of the candidate. */
 static __device__ void gather_sums(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                    const uint64_t *kept, float2 *memory)
 {

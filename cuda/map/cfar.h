@@ -15,7 +15,7 @@ static __device__ __forceinline__ bool pnr_map_in_gate(const pnr_map &m, uint32_
 struct pnr_map_level {
     const pnr_map &m;
     const float *line;    /* powers of the line */
-    const double *factor; /* [training + 1][training + 1] */
+    const double *factor; /* [cells before][cells after], each 0 .. training */
     uint32_t row;
 
     __device__ __forceinline__ pnr_map_level(const pnr_map &map, const float *power,
@@ -63,8 +63,8 @@ struct pnr_map_level {
         return !m.is_linear || (lag >= reach && m.n_lags - lag > reach);
     }
 
-    /* Returns true if a full cell may be refused by a comparison with lower bounds of its two
-     * sums. */
+    /* Returns true if lower bounds of the sums before and after a cell also give a lower bound of
+     * its level. Then the search can reject a full cell without its exact level. */
     __device__ __forceinline__ bool has_screen() const
     {
         return factor != NULL && m.cfar_axis != PNR_CFAR_ALONG_ROWS && m.cfar_kind != PNR_CFAR_OS &&
@@ -74,8 +74,8 @@ struct pnr_map_level {
     {
         return factor[m.training * (m.training + 1) + m.training];
     }
-    /* Returns the level of a full cell divided by side_of(), then multiplied by 1 - 1e-4. This
-     * factor covers all rounding errors in single precision. */
+    /* The level of a full cell is at least this value times side_of(). The factor 1 - 1e-4 covers
+     * all rounding errors in single precision. */
     __device__ __forceinline__ float least_factor() const
     {
         return (float)(full_factor() * (1 - 1e-4) / m.training);
@@ -95,7 +95,8 @@ struct pnr_map_level {
     {
         return m.stride * m.oversample == 1 && near() < far();
     }
-    /* Combines the sums of both sides of a full cell into the sum that gives its level. */
+    /* Combines the sums of both sides of a full cell. The level of the cell is proportional to the
+     * returned value. */
     __device__ __forceinline__ float side_of(float before, float after) const
     {
         return m.cfar_kind == PNR_CFAR_CA   ? 0.5f * (before + after)
@@ -114,7 +115,7 @@ struct pnr_map_level {
     }
 
     /* Returns true if a cell is full and no index of its training cells wraps more than once. Then
-     * the loads do not wait for each other. */
+     * all training cells can be loaded without a test before each load. */
     __device__ __forceinline__ bool is_plain(uint32_t cell) const
     {
         return m.cfar_axis != PNR_CFAR_ALONG_ROWS && !m.is_filtered && is_full(cell) &&

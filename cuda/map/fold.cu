@@ -16,7 +16,8 @@ enum { TOGETHER = 8, CHUNK = 32, TAKE_BLOCKS = 8192 };
 static_assert((int)TOGETHER * (int)CHUNK == (int)PNR_CUDA_THREADS, "a thread loads one weight");
 
 /* Returns sample n of a look or of its margins, see stretch.h. n is -M .. (samples of the look) + M
- * - 1. Inside the look this is the sample of pnr_map_clean. */
+ * - 1. Inside the look this is the sample of pnr_map_clean. In the margins the samples are repeated
+ * periodically and fade out. */
 static __device__ __forceinline__ float2 extended(const pnr_map &m, const pnr_map_samples &s,
                                                   size_t look, int64_t n)
 {
@@ -53,7 +54,7 @@ static __host__ __device__ __forceinline__ bool has_band(const pnr_map &m)
     return m.band[1] > m.band[0];
 }
 
-/* Tells whether bin v counts, as pnr_stretch_keeps does. */
+/* Returns true if a stretched look contains bin v, by the rule of pnr_stretch_keeps. */
 static __device__ __forceinline__ bool keeps_bin(const pnr_map &m, uint32_t v)
 {
     const double at = (double)v / (double)m.n_doubling;
@@ -63,8 +64,8 @@ static __device__ __forceinline__ bool keeps_bin(const pnr_map &m, uint32_t v)
            (!has_band(m) || (above > 0 && above < m.band[1] - m.band[0]));
 }
 
-/* One thread multiplies one bin of a look by pnr_stretch_half. With a band the samples become the
- * bins in the band, too. */
+/* One thread multiplies one bin of a look by the weight of pnr_stretch_half. With a band the thread
+ * also writes the bin to `samples`, divided by L, or 0 outside of the band. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     shift_bins(pnr_map m, float2 *samples, float2 *halves)
 {
@@ -170,7 +171,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
             const float2 z = pnr_cuda_rotate_back(total[k], i * m.turns[first + k]);
 
             out[n] = z;
-            /* The window is extended periodically to 2 N - 1. */
+            /* The window is extended periodically to 2 N - 1 samples. */
             if (!m.is_linear && m.n_transform > m.n_samples && n + 1 < m.n_samples)
                 out[n + m.n_samples] = z;
         } else if (m.is_linear || n + 1 >= 2 * m.n_samples) {
@@ -211,7 +212,7 @@ static dim3 blocks_of(uint32_t n)
     return dim3((n + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS);
 }
 
-/* Computes the half samples of a look, and with a band the samples, too. */
+/* Computes the samples of a look at n + 1/2. With a band also computes the samples at n. */
 static int double_look(const pnr_map *m, const pnr_map_samples *s, size_t look,
                        const pnr_map_stretching *with, cudaStream_t stream, pnr_error *error)
 {
@@ -241,7 +242,7 @@ static dim3 places_of(const pnr_map *m, const pnr_map_stretch *scale, size_t n_l
     return dim3(blocks_of(m->n_transform).x, groups, (unsigned)n_looks);
 }
 
-/* Computes the bases of one look for every time scale that is stretched. bases: the bases of this
+/* Computes the bases of one look at all time scales with a stretch. bases: the bases of this
  * look. */
 static int fold_stretched(const pnr_map *m, const pnr_map_samples *s, size_t look,
                           const pnr_map_plan *tables, const pnr_map_stretching *with, float2 *bases,

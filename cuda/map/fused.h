@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of method fused for maps: a transform over the slow time turns windows into bases, and
- * one kernel transforms the lines of a map forward and back. */
+/* The steps of method fused for maps: a transform over the slow time computes bases from windows,
+ * and one kernel transforms the lines of a map forward and back. A line is one row of one code. */
 #ifndef PNR_CUDA_MAP_FUSED_H
 #define PNR_CUDA_MAP_FUSED_H
 
@@ -33,20 +33,21 @@ int pnr_map_fold_slow(const pnr_map *map, const pnr_map_samples *samples, const 
 
 typedef struct pnr_map_lines {
     pnr_map_search search; /* maps of the round */
-    const float2 *bases;   /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each; NULL:
-                          * a look is one window, and the lines read its samples */
+    const float2 *bases;   /* [n_dwells][n_looks][n_bases][row_stride], n_window samples each;
+                            * NULL: a look is one window, and the kernel reads the samples of
+                            * this window */
     pnr_map_samples samples;
     const float4 *spectra; /* [n_codes][oversample][L], see pnr_cuda_fused_place */
     uint64_t bin_turns;    /* 1 / N turns per sample, in units of 2^-64 */
     uint32_t look;
-    uint32_t part_codes; /* codes of a row that a block computes */
+    uint32_t part_codes; /* number of codes with which a block correlates its row */
     uint32_t is_whole;   /* see pnr_map_lines_is_whole */
 } pnr_map_lines;
 
 /* Returns the number of points of the transform for a period, or for a window if lags are linear.
  * 0: the kernels have no such transform. */
 size_t pnr_map_lines_points(const pnr_plan *plan);
-/* Returns the number of groups of threads in a block that computes many codes of one row. */
+/* Returns the number of groups of threads in a block that correlates one row with many codes. */
 size_t pnr_map_lines_groups(size_t n_points);
 /* Returns true if the kernel of the lines can read windows, without bases. */
 bool pnr_map_lines_takes_windows(const pnr_map *map, size_t n_points);

@@ -17,10 +17,10 @@ enum { MIN_SAMPLES = 128, MIN_POINTS = 1024, MAX_POINTS = 8192 };
 
 /*
  * A block has GROUPS groups of threads, each with its own window in shared memory. With many codes
- * (OF_CODES) all groups share one row. Shared memory keeps the spectrum of this row, and each group
- * multiplies it by other codes. With few codes (OF_ROWS) each group computes another row, of any
- * dwell, and transforms the row again for each code. OF_DWELLS is OF_ROWS for dwells of one line:
- * the group also searches the line.
+ * (OF_CODES) all groups share one row. Shared memory holds the spectrum of this row, and each group
+ * multiplies it by the spectra of different codes. With few codes (OF_ROWS) the groups compute
+ * different rows, of any dwells. A group transforms its row again for each code. OF_DWELLS is
+ * OF_ROWS for dwells of one line: the group also searches the line.
  */
 enum lines_kind { OF_CODES, OF_ROWS, OF_DWELLS };
 
@@ -53,7 +53,7 @@ template <int M, lines_kind KIND> struct lines_size {
 
 /* --- kernels --- */
 
-/* The line of a dwell that a thread works on, at the integer lags or the half lags above them. */
+/* The line of a dwell that a thread computes, at the integer lags or the half lags above them. */
 struct map_line {
     uint32_t dwell, code, row, half;
     bool is_there;
@@ -87,7 +87,8 @@ static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, 
     }
 }
 
-/* Rotates sample n of the input, which is in v[j], back by n * turns. The unit is 2^-64 turns. */
+/* Rotates v[j] back by n * turns, in units of 2^-64 turns. n is the index of this sample in the
+ * window or base. */
 template <int N>
 static __device__ __forceinline__ void rotate(const pnr_map &m, uint64_t turns, uint32_t first,
                                               uint32_t step, float2 (&v)[N])
@@ -226,8 +227,8 @@ static __device__ __forceinline__ void sum_line(bool is_there, float sum, float 
     *top = most;
 }
 
-/* Stores the values and powers of a line of one look. After the last look also stores the line's
- * sums. */
+/* Stores the values and powers of a line of one look. After the last look also stores the sum and
+ * the greatest of the powers, unless the plan has half lags. */
 template <int M, bool IS_ALONE>
 static __device__ __forceinline__ void finish_line(const pnr_map &m, const pnr_map_lines &p,
                                                    const map_line &line, const float2 (&v)[32],
@@ -290,7 +291,7 @@ template <int M, lines_kind KIND> struct lines_memory {
     }
 };
 
-/* All groups of a block compute lines of one row of a dwell. Each group computes other codes. */
+/* The groups of a block correlate one row of a dwell with different codes. */
 template <int M>
 __global__ void __launch_bounds__(lines_size<M, OF_CODES>::THREADS, 1)
     correlate_codes(pnr_map m, pnr_map_lines p, uint32_t)
@@ -351,8 +352,8 @@ static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
     m.is_filtered = p.look = 0;
 }
 
-/* The groups share the n_rows rows of all dwells. A block of several groups first fills a large
- * table, so it computes rows until all rows are done. A block of one group computes one row. */
+/* The groups share the n_rows rows of all dwells. A block of several groups fills a large table
+ * once, and then computes many rows. A block of one group computes one row. */
 template <int M, lines_kind KIND>
 __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)
@@ -378,8 +379,8 @@ __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M
 
     for (uint32_t i = begin; i < n_rows; i += step) {
         const uint32_t dwell = i / m.n_rows, row = i % m.n_rows;
-        /* If a group computes only one row, or with OF_DWELLS, the values loaded before the table
-         * are valid. */
+        /* With OF_DWELLS, or if a group computes only one row, the values loaded above are
+         * valid. */
         const bool is_first = block::GROUPS == 1 || KIND == OF_DWELLS;
         const uint32_t n_dwells = is_first ? n_dwells_first : p.search.job->n_dwells;
         const pnr_map_row base = is_first ? base_first : m.rows[row];
@@ -445,8 +446,8 @@ size_t pnr_map_lines_groups(size_t n_points)
     return 16 * 1024 / n_points;
 }
 
-/* Finds the kernel. Groups share a row if the codes of the row keep more than half of the groups
- * busy. Groups of one warp never share a row. */
+/* Finds the kernel. Groups share a row if the row has work for more than half of the groups. Groups
+ * of one warp never share a row. */
 static const instance *find(const pnr_map *m, size_t n_points, bool is_whole)
 {
 #define CODES(m) make<m, OF_CODES>(correlate_codes<m>)
@@ -486,7 +487,7 @@ bool pnr_map_lines_takes_windows(const pnr_map *m, size_t n_points)
 
 size_t pnr_map_lines_bytes(const pnr_map *m, size_t n_points, bool is_whole)
 {
-    /* The static variables take at most 512 bytes. */
+    /* The static shared memory takes at most 512 bytes. */
     return (size_t)find(m, n_points, is_whole)->n_bytes + 512;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps: the sizes of their work, and the tables that their kernels read. */
+/* Maps: sizes, and the tables that the kernels read. */
 #ifndef PNR_CUDA_MAP_H
 #define PNR_CUDA_MAP_H
 
@@ -17,8 +17,8 @@
  * All steps are linear, so the slow time is summed first and the result is again one window. Rows
  * whose f differ by m whole bins have the same z except for a rotation by m i / N turns. In a
  * transform of N points this is a shift of the spectrum: Z_m[v] = Z[v + m]. The windows that are
- * transformed are called bases. A row is given by a base and a shift. In a longer transform rows
- * of different f have different bases.
+ * transformed are called bases. A row is given by a base and a shift. In method library,
+ * rows of different f have different bases if the transform has more than N points.
  */
 typedef struct pnr_map_row {
     uint32_t base, shift;
@@ -40,12 +40,13 @@ typedef struct pnr_map_plan {
     size_t n_stretches;
 } pnr_map_plan;
 
-/* Creates the tables. is_direct: the transform has N points. Returns PNR_OK or PNR_ENOMEMORY; after
- * PNR_ENOMEMORY nothing needs to be freed. */
+/* Creates the tables. is_direct: rows whose f differ by whole bins share their bases. Returns
+ * PNR_OK or PNR_ENOMEMORY; after PNR_ENOMEMORY nothing needs to be freed. */
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 
-enum { PNR_MAP_TILE = 2048 }; /* most cells of a tile; in method_fused.cu a row is one tile */
+/* The greatest number of cells of a tile. In method_fused.cu a row is one tile. */
+enum { PNR_MAP_TILE = 2048 };
 
 /* Sizes and tables that the kernels of all slots read. The tables are in device memory. */
 typedef struct pnr_map {

@@ -21,15 +21,16 @@ typedef struct pnr_map_memory {
     double *noise;     /* [D][tiles] */
     float *greatest;   /* [D][tiles] */
     uint64_t *keys;    /* [D][tiles][pnr_map_tile_keys] */
-    uint32_t *hot;     /* [D][tiles] numbers of the tiles with a cell above the threshold */
-    double *taken;     /* [D][max_candidates][PNR_MAP_PARTS] */
+    uint32_t *hot;     /* [D][tiles] indices of the tiles with a cell above the threshold */
+    double *taken;     /* [D][max_candidates][PNR_MAP_PARTS], see pnr_map_search */
     uint32_t *n_taken; /* [D][max_candidates] */
 } pnr_map_memory;
 
 /* The sizes that a method chooses. */
 typedef struct pnr_map_extent {
     size_t n_maps;  /* D; 0: no map is kept */
-    size_t n_bases; /* bases of a round, in whole calls of cuFFT; 0: no bases */
+    size_t n_bases; /* bases of a round, in method library rounded up to whole calls of cuFFT; 0: no
+                     * bases */
     bool has_stream;
     bool is_in_bases; /* the values are in the memory of the bases */
 } pnr_map_extent;
@@ -49,7 +50,7 @@ size_t pnr_map_memory_transforms(const pnr_map *map);
 
 pnr_map_samples pnr_map_samples_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                    const pnr_map_memory *memory);
-/* Returns the argument of the search of the round that begins at dwell `first`. */
+/* Returns the argument of the search. `first` is the first dwell of the round. */
 pnr_map_search pnr_map_search_of(const pnr_cuda_common *common, const pnr_cuda_slot *slot,
                                  const pnr_map *map, const pnr_map_memory *memory, size_t first,
                                  size_t n_dwells);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method library: cuFFT transforms groups of rows forward and back, cuBLAS computes the filter.
+/* Method library: cuFFT transforms groups of rows forward and back. cuBLAS applies the filter.
  * Dwells are computed in rounds. The method supports every plan. Tests compare the other methods
  * with this one. */
 #include "cuda/base/resources.h"
@@ -16,8 +16,9 @@ typedef struct shared {
     size_t round_dwells;     /* dwells whose maps are on the device at one time */
     size_t forward, inverse; /* rows of each call of cuFFT */
     bool has_stream;
-    bool is_in_place; /* the lines replace their bases: plain dwells without half lags */
-    bool has_values;  /* false: the lines are the values */
+    bool is_in_place; /* true for plain dwells without half lags: the memory of the bases also holds
+                       * the lines */
+    bool has_values;  /* false: the memory of the bases holds the values */
     float2 *spectra;  /* [n_codes][oversample][L]: conj(DFT of the code) / L */
     float2 *filter;   /* [gate_count][gate_count], or NULL */
 } shared;
@@ -37,8 +38,8 @@ static size_t bases_of(const pnr_map *m)
     return (size_t)m->n_looks * m->n_bases;
 }
 
-/* A call of cuFFT transforms at most shape->group rows. All dwells of a round together have at most
- * as many lines, unless a single dwell has more. The number of rows of a call depends only on the
+/* A call of cuFFT transforms at most shape->group rows. A round has at most shape->group lines in
+ * all its dwells, unless one dwell has more. The number of rows of a call depends only on the
  * length of the transform and on the map, so the bits of the results do not depend on the batch. */
 static void choose_groups(const pnr_cuda_shape *shape, const pnr_map *m, shared *own)
 {

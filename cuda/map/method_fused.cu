@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused for maps, for periods of 128 to 8192 samples. One kernel sums over the slow time,
- * another kernel transforms all lines of the map forward and back. */
+/* Method fused for maps, for periods of 128 to 8192 samples. One kernel sums over the slow time.
+ * Another kernel transforms all lines of the map forward and back. */
 #include "cuda/base/resources.h"
 #include "cuda/fused/fused.h"
 #include "cuda/map/fused.h"
@@ -18,7 +18,7 @@ typedef struct shared {
     pnr_map_plan tables;
     size_t n_points;     /* L, points of the transform */
     size_t round_dwells; /* dwells whose maps are on the device at one time */
-    bool is_single;      /* the lines read the raw windows, without bases */
+    bool is_single;      /* the kernel of the lines reads windows instead of bases */
     bool is_whole;       /* the kernel of the lines searches too, and no map is kept */
     bool has_slow, has_stream;
     pnr_map_bins bins;
@@ -64,8 +64,9 @@ static void choose_round(const pnr_plan *plan, shared *own)
     own->round_dwells = n < 1 ? 1 : n > plan->batch ? plan->batch : n;
 }
 
-/* Chooses how many codes of a row a block computes, so that a round takes the least time. Blocks
- * run in waves, one block on each multiprocessor, and each block first transforms its row. */
+/* Chooses with how many codes a block correlates its row, so that a round takes the least time.
+ * Blocks run in waves, one block on each multiprocessor, and each block first transforms its
+ * row. */
 static void choose_part(const pnr_plan *plan, shared *own)
 {
     const size_t groups = pnr_map_lines_groups(own->n_points);

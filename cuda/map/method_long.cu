@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused for maps of a single line of over 16384 points. The kernels for plain windows write
- * all values and powers. Then the search of maps runs. */
+/* Method fused for maps of one row of one code, for transforms of more than 16384 points. The
+ * kernels for plain windows write all values and powers. Then the search of maps runs. */
 #include "cuda/long/long.h"
 #include "cuda/map/memory.h"
 

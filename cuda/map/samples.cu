@@ -191,8 +191,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         finish_window(m, s, window, sum);
 }
 
-/* One warp counts the used windows of one look. If means are removed and a look has only one used
- * window, its samples would become zero. This window then counts as unused. */
+/* One warp counts the used windows of one look. If a look has one used window and the mean is
+ * removed, all samples of this window would be 0. So this window counts as unused. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     count_looks(pnr_map_samples s, uint32_t n_periods, uint32_t n_looks, bool has_mean)
 {
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
         s.n_used[look] = n_used;
 }
 
-/* One thread computes the mean of the valid samples at one place in the windows of a look. */
+/* One thread computes the mean of the valid samples i of all used windows of a look. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) find_means(pnr_map m, pnr_map_samples s)
 {
     const uint32_t i = blockIdx.x * PNR_CUDA_THREADS + threadIdx.x;
@@ -389,7 +389,8 @@ static int remove_means(const pnr_map *m, const pnr_map_samples *s, size_t n_dwe
     return pnr_cuda_check_launch("sum_rest", error);
 }
 
-/* Up to these numbers of samples in a window, or of windows in a dwell, one warp does the work. */
+/* One warp is enough for a window of at most WARP_SAMPLES samples, and for a dwell of at most
+ * WARP_WINDOWS windows. */
 enum { WARP_SAMPLES = 2048, WARP_WINDOWS = PNR_CUDA_WARP };
 
 static int measure_segments(const pnr_map *m, const pnr_map_samples *s, uint32_t n_windows,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first steps of a map: convert and measure samples, compute means, sum windows to bases. */
+/* The first steps of a map: convert and measure samples, compute means, compute bases from
+ * windows. */
 #ifndef PNR_CUDA_MAP_SAMPLES_H
 #define PNR_CUDA_MAP_SAMPLES_H
 
@@ -19,16 +20,17 @@ typedef struct pnr_map_window {
 /* The sums of one dwell, and the state of its search. */
 typedef struct pnr_map_dwell {
     pnr_dwell sums;
-    double rounding;  /* rounding error of P; the floor is never set below this value */
-    float threshold;  /* cells with P > threshold are searched */
+    double rounding;  /* rounding error of a cell's power; the floor is never set below this
+                       * value */
+    float threshold;  /* only cells with a greater power are searched */
     uint32_t is_done; /* 1: no further search follows */
     uint32_t n_looks; /* number of looks that are used */
     uint32_t last_look;
-    uint32_t n_above, n_maxima; /* cells above the threshold, and maxima, of the present search */
+    uint32_t n_above, n_maxima; /* of the present search: cells above the threshold, local maxima */
     uint32_t n_keys;            /* keys in the list */
     uint32_t n_hot;             /* tiles to be searched */
     uint32_t n_kept;
-    uint32_t n_blocks; /* finished blocks of a kernel; 0 before and after */
+    uint32_t n_blocks; /* finished blocks of a kernel; 0 before and after the kernel */
 } pnr_map_dwell;
 
 /* The samples of a slot, in device memory. */
@@ -37,9 +39,10 @@ typedef struct pnr_map_samples {
     const pnr_cuda_job *job;
     const pnr_cuda_window *headers; /* [n_windows + n_tail_windows] */
     const uint32_t *lost;           /* one bit per sample, set if the sample is lost */
-    uint64_t step;                  /* phase step of the tune, in 2^-64 turns per sample */
+    uint64_t step;                  /* phase step of the oscillator of plan.tune, in 2^-64 turns per
+                                     * sample */
     uint32_t is_tuned, is_conjugated;
-    uint32_t skips_lost; /* 1: lost samples count as 0; 0: they count with their values in memory */
+    uint32_t skips_lost; /* 1: lost samples are replaced by 0; 0: their values in memory are used */
     uint32_t n_segments; /* segments of a window */
     uint32_t n_tail;     /* samples after the last window */
 
@@ -54,29 +57,29 @@ typedef struct pnr_map_samples {
     uint32_t *nonfinite;     /* [n_windows], a result of the submit */
 } pnr_map_samples;
 
-/* Converts and measures n_dwells dwells, computes the means of their looks, and sets their first
- * states. */
+/* Converts and measures the samples of n_dwells dwells, computes the means over the windows of each
+ * look, and sets the first state of each dwell. */
 int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n_dwells,
                     cudaStream_t stream, pnr_error *error);
 
 /* Returns true if a look is one window from which no mean is removed, and no row has a stretch. */
 bool pnr_map_is_single(const pnr_plan *plan, const pnr_map_plan *tables);
-/* Returns true if the raw samples are used directly: ci16, one channel, no tune, no conjugation and
- * no removed mean. */
+/* Returns true if the raw samples are used directly: ci16, one channel, no frequency shift, no
+ * conjugation and no removed mean. */
 bool pnr_map_is_raw(const pnr_plan *plan);
 
 /* Memory for a look that is read at other time scales. */
 typedef struct pnr_map_stretching {
     float2 *samples; /* [n_doubling] the samples of a look with its margins: d[2 n] of stretch.h */
-    float2 *halves;  /* [n_doubling] the half samples of the look */
+    float2 *halves;  /* [n_doubling] the samples of the look at n + 1/2 */
     float2 *stretched;              /* [n_periods][n_window] the samples at another time scale */
     pnr_cuda_transforms transforms; /* one row of n_doubling points */
 } pnr_map_stretching;
 
 /*
  * Computes the bases of n_looks looks, at all time scales of the tables. A base is a window that is
- * extended to L samples, periodically or by zeros. first_look: number of the first look, counted
- * through all dwells. with: scratch memory, used if the map has a stretch. bases:
+ * extended to map->n_transform samples, periodically or by zeros. first_look: number of the first
+ * look, counted through all dwells. with: scratch memory, used if the map has a stretch. bases:
  * [n_looks][n_bases][row_stride].
  */
 int pnr_map_fold(const pnr_map *map, const pnr_map_samples *samples, size_t first_look,
