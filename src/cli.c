@@ -434,7 +434,7 @@ void pnr_cli_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = note_signal}, before;
 
-    /* Without SA_RESTART a signal ends a read that waits. The caller of this read then checks
+    /* Without SA_RESTART a signal ends a blocking read. The caller of this read then checks
      * pnr_stop. */
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);

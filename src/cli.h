@@ -19,7 +19,7 @@ typedef struct pnr_cli_option {
     bool *flag;           /* set to true if the option is given */
     size_t *count;        /* a whole number from min to max, read by pnr_cli_read_count */
     double *number;       /* a number from min to max: digits, with or without a point */
-    double *seconds;      /* a time from min to max, with the unit ns, us, ms or s: 62ms */
+    double *seconds;      /* a time from min to max, with the unit ns, us, ms or s, such as 62ms */
     double min, max;
     char letter; /* 'n' for -n; '\0': no letter */
 } pnr_cli_option;
@@ -58,7 +58,7 @@ int pnr_cli_fail(const pnr_error *error);
 
 /* The flags of signals, the only global variables. pnr_stop is 1 after the first SIGINT, SIGTERM or
  * SIGHUP. A second signal ends the process at once with status 128 + signal. SIGPIPE and SIGXFSZ
- * are ignored, so the write fails. */
+ * are ignored, so a write to a closed pipe or beyond the size limit returns an error. */
 extern volatile int pnr_stop;
 void pnr_cli_catch_signals(void);
 /* pnr_trigger_signal is 1 after a SIGUSR1, if pnr_cli_catch_trigger was called before. */

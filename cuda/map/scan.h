@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One search of a map: a warp or a block scans pieces of lines of the map for maxima. Another step
- * sets the floor between two searches. */
+/* One search of a map. A line of a map is one row of one code. A warp or a block scans the lines
+ * for maxima, piece by piece. Between two searches pnr_map_decide sets a lower floor. */
 #ifndef PNR_CUDA_MAP_SCAN_H
 #define PNR_CUDA_MAP_SCAN_H
 
@@ -12,9 +12,8 @@ enum { PNR_MAP_PIECE = 1024 }; /* cells of a line that are scanned together */
 
 /* --- maxima --- */
 
-/* Returns true if a line has a cell with the number first - n_cells. (`first` has the term n_cells
- * so that it is never negative.) A circular line wraps and has every cell. A linear line has only
- * cells 0 to n_cells - 1. */
+/* Returns true if a line has cell first - n_cells. The offset n_cells avoids negative numbers. A
+ * circular line wraps, so it has all these cells. A linear line has only cells 0 to n_cells - 1. */
 static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_t first)
 {
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
@@ -111,10 +110,10 @@ static __device__ __forceinline__ void pnr_map_add_apart(float *sums, uint32_t a
 }
 static_assert(PNR_MAP_PIECE % (4 * PNR_CUDA_THREADS) == 0, "all threads go on together");
 
-enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* quads of a piece, four neighbouring cells each */
+enum { PNR_MAP_QUADS = PNR_MAP_PIECE / 4 }; /* quads of a piece; a quad is 4 adjacent cells */
 
-/* Returns the index in a piece of the thread's cell j. With has_quads a thread has the four cells
- * of a quad. Otherwise neighbouring threads have neighbouring cells. */
+/* Returns the index of the thread's cell j in its piece. With has_quads, cells 4 i to 4 i + 3 of a
+ * thread are one quad. Otherwise adjacent threads process adjacent cells. */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j)
 {
@@ -123,9 +122,9 @@ static __device__ __forceinline__ uint32_t pnr_map_at(bool has_quads, uint32_t j
     return has_quads ? 4 * (thread + THREADS * (j / 4)) + j % 4 : thread + THREADS * j;
 }
 
-/* Does the work of pnr_map_screen faster. Requires level.has_quads(). The four cells of a quad
- * share two sums, one per side. Each sum adds the powers of the quads at distances near() to far()
- * - 1 from this quad (see pnr_map_level). */
+/* Like pnr_map_screen, but faster. Requires level.has_quads(). The four cells of a quad share two
+ * sums, one per side. Each sum adds the powers of quads. Their distances from this quad are near()
+ * to far() - 1 quads (see pnr_map_level). */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m,
                                                                 const pnr_map_level &level,
@@ -182,17 +181,16 @@ static __device__ __forceinline__ uint32_t pnr_map_screen_quads(const pnr_map &m
                                << (4 * (part + k) + i);
         }
     }
-    pnr_map_sync<THREADS>(); /* the maxima now use the memory of the sums */
+    pnr_map_sync<THREADS>(); /* after this barrier the maxima overwrite the sums */
     return is_left;
 }
 
-/*
- * Refuses most cells in single precision. Bit j of the result is set if the thread's cell j is
- * above the threshold and may be above its CFAR level; pnr_map_level then decides. The sum on each
- * side has the nearest 2^k training cells, with the greatest 2^k <= m.training. It is made of two
- * sums of 2^(k - 1) cells, and so on. Cells beyond the piece count as 0. So a sum never exceeds the
- * sum over all training cells of its side.
- */
+/* Rejects most cells in single precision. Sets bit j of the result if the thread's cell j exceeds
+ * the threshold and may exceed its CFAR level. pnr_map_level then compares the cell in double
+ * precision. The sum of each side contains the nearest 2^k training cells, where 2^k is the
+ * greatest power of two <= m.training. A sum of 2^k cells is computed from two sums of 2^(k - 1)
+ * cells. Cells beyond the piece count as 0. So a sum never exceeds the sum over all training cells
+ * of its side. */
 template <int THREADS>
 static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
                                                           const pnr_map_level &level,
@@ -227,12 +225,12 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
 
         is_left |= (uint32_t)(here > threshold && !is_refused) << j;
     }
-    pnr_map_sync<THREADS>(); /* the maxima now use the memory of the sums */
+    pnr_map_sync<THREADS>(); /* after this barrier the maxima overwrite the sums */
     return is_left;
 }
 
-/* Scans cells [first, end) of a line: counts the cells above the threshold, and lists the
- * maxima. */
+/* Scans cells [first, end) of a line. Counts the cells in the gate that exceed the threshold and
+ * their CFAR level. Lists the maxima of the line among these cells. */
 template <int THREADS>
 static __device__ __forceinline__ void
 pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
@@ -274,8 +272,9 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     }
 }
 
-/* Marks maxima that a cell in another row of their box exceeds. A thread compares a maximum with
- * one row. */
+/* Compares each maximum with the other rows of its box. Marks the maximum if
+ * pnr_map_is_greater_than_row returns false for one row. A thread compares one maximum with one row
+ * at a time. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, const pnr_map &m,
                                                           const float *power, uint32_t line)
@@ -321,8 +320,8 @@ static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, con
     __syncwarp();
 }
 
-/* Scans piece `number` of a tile for cells above the threshold. Other threads of the crew can read
- * b after the crew's next barrier. n_looks: the number of looks that the dwell uses. */
+/* Lists the maxima above the threshold in piece `number` of a tile. The threads of the crew may
+ * read b after their next barrier. n_looks: the number of looks that the dwell uses. */
 template <int THREADS>
 static __device__ __forceinline__ void
 pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power, uint32_t n_looks,
@@ -371,9 +370,10 @@ static __device__ bool pnr_map_is_taken(const pnr_map &m, const uint64_t *kept, 
     return false;
 }
 
-/* Lists the columns around kept candidate i that no earlier candidate excludes. A column is one lag
- * in all rows of a code. Returns the number of columns to all lanes. lags: [PNR_NEIGHBOURS], the
- * lag of each column, or m.n_lags where there is no column. One warp calls this. */
+/* Lists the columns around kept candidate i, except columns that an earlier candidate excludes. A
+ * column is one lag in all rows of a code. Returns the number of columns to all lanes. lags:
+ * [PNR_NEIGHBOURS], the lag of each column, or m.n_lags where there is no column. One warp calls
+ * this. */
 static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t *kept, uint32_t i,
                                                 uint32_t *lags)
 {
@@ -384,7 +384,7 @@ static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t
         const uint32_t lag = pnr_map_neighbour(m, pnr_map_centre(m, kept[i]), j);
         const uint32_t code = pnr_map_place(m, pnr_candidate_lag(kept[i])).line / m.n_rows;
 
-        /* Each lag is counted once, even if the code is shorter than the neighbourhood. */
+        /* Each lag is counted once, even if a row has fewer than PNR_NEIGHBOURS lags. */
         is_new = j < m.n_lags && lag < m.n_lags && (!m.is_filtered || pnr_map_in_gate(m, lag)) &&
                  !pnr_map_is_taken(m, kept, i, code, lag);
         lags[j] = is_new ? lag : m.n_lags;
@@ -411,7 +411,7 @@ static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, in
         sums->n_above = state->n_above;
     if (!is_done) {
         sums->floor = floor;
-        /* If max_candidates are kept, a lower threshold adds only weaker maxima. */
+        /* If max_candidates are kept already, a further search finds only weaker maxima. */
         is_done = is_cfar || state->n_kept == m.max_candidates;
     }
     if (is_done) {

@@ -10,14 +10,15 @@
 
 enum {
     PARTS = PNR_MAP_PARTS,
-    SMALL_CELLS = 16384, /* most cells of a dwell that one block searches */
+    SMALL_CELLS = 16384, /* greatest number of cells of a dwell that one block searches */
     SCAN_BLOCKS = 1056,  /* roughly the number of blocks that scan all dwells */
     LEAST_BLOCKS = 64    /* least number of blocks that scan one dwell */
 };
 
 /* --- sums --- */
 
-/* One block measures one tile. */
+/* One block sums the powers of one tile at integer lags, and finds the greatest power of the
+ * tile. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr_map_search s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -52,8 +53,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr
 /* --- one search --- */
 
 /* Blocks scan pieces of the tiles that have a cell above the threshold. A block appends the
- * strongest max_candidates maxima of each piece to s.keys, in any order. The block that finishes
- * last for a dwell keeps the strongest maxima of the dwell. */
+ * strongest max_candidates maxima of each piece to s.keys, in any order. The last block of a dwell
+ * selects the strongest maxima of the dwell. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map_search s)
 {
     __shared__ pnr_map_piece b;
@@ -121,8 +122,8 @@ static __device__ void list_hot(const pnr_map &m, const pnr_map_search &s, pnr_m
             s.hot[(size_t)d * s.n_tiles + atomicAdd(&state->n_hot, 1u)] = i;
 }
 
-/* One block begins the search of one dwell: it sums all tiles and lists the tiles of the first
- * search. */
+/* One block prepares the first search of one dwell. It adds the noise of all tiles, and lists the
+ * tiles that have a cell above the threshold. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_map_search s)
 {
     __shared__ double scratch[PNR_CUDA_WARPS];
@@ -234,7 +235,6 @@ int pnr_map_measure_tiles(const pnr_map *m, const pnr_map_search *s, cudaStream_
     return pnr_cuda_check_launch("measure_tiles", error);
 }
 
-/* Searches large maps, with many blocks for a dwell. */
 static int search_large(const pnr_map *m, const pnr_map_search *s, cudaStream_t stream,
                         pnr_error *error)
 {

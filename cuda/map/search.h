@@ -7,21 +7,22 @@
 
 #include "cuda/map/samples.h"
 
-enum { PNR_MAP_PARTS = 8 }; /* parts of a map's rows that are added up in parallel */
+enum { PNR_MAP_PARTS = 8 }; /* number of parts of the rows; all parts are summed in parallel */
 
-/* The maps of a round: dwells [first_dwell, first_dwell + n_dwells). n_cells and n_tiles count a
- * whole map. */
+/* The maps of a round: dwells [first_dwell, first_dwell + n_dwells). n_cells and n_tiles: numbers
+ * of cells and of tiles of one map. */
 typedef struct pnr_map_search {
     const pnr_cuda_job *job;
     float2 *values;        /* [n_dwells][n_looks][n_cells]: the correlation c */
     float *power;          /* [n_dwells][n_cells] */
     double *noise;         /* [n_dwells][n_tiles]: sum of the powers at integer lags */
     float *greatest;       /* [n_dwells][n_tiles]: greatest power of a cell of the tile */
-    uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: all maxima; after the selection, the
-                            * part of a dwell begins with the kept maxima, in lag order */
+    uint64_t *keys;        /* [n_dwells][n_tiles][tile_keys]: the strongest maxima of each piece.
+                            * After the selection the keys of a dwell begin with its kept maxima, in
+                            * the order of code, row, cell */
     uint32_t *hot;         /* [n_dwells][n_tiles]: tiles with a cell above the threshold */
-    double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: sums of powers around a
-                            * maximum */
+    double *taken;         /* [n_dwells][max_candidates][PNR_MAP_PARTS]: sum of the powers of the
+                            * columns around a maximum, for each part of the rows */
     uint32_t *n_taken;     /* [n_dwells][max_candidates]: number of columns around a maximum */
     pnr_map_dwell *dwells; /* [batch] */
     pnr_cuda_results results;
@@ -36,12 +37,13 @@ static __host__ __device__ __forceinline__ int pnr_map_searches(const pnr_map &m
     return m.cfar_kind != PNR_CFAR_OFF ? 1 : PNR_MAX_SEARCHES;
 }
 
-/* Returns how many keys the pieces of one tile may list. */
+/* Returns the greatest number of keys that the scan of one tile lists. */
 size_t pnr_map_tile_keys(const pnr_map *map);
 /* Fills noise and greatest from power, for methods whose kernels have not done this. */
 int pnr_map_measure_tiles(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                           pnr_error *error);
-/* Does all searches and writes the results: a small map in one kernel, a large one in several. */
+/* Runs all searches and writes the results. A small map needs one kernel, a large map needs
+ * several. */
 int pnr_map_find(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                  pnr_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A transform over the slow time turns the K windows of a look into the bases of all slow-time
- * bins. K is a power of two. */
+/* Computes the bases of all slow-time bins from the K windows of a look, by a transform over the
+ * slow time. K is a power of two. */
 #include "cuda/fused/transform.h"
 #include "cuda/map/fused.h"
 
@@ -45,8 +45,8 @@ static __device__ __forceinline__ void transform_from(float2 (&v)[R], uint32_t k
     pnr_fused_transform_with<R>(v, powers);
 }
 
-/* Transforms the K = A B windows x_p of a look over p, in two passes. With W_n = exp(-2 pi i / n),
- * p = p1 B + p2 and bin = k1 + A k2 the result is
+/* Transforms the K = A B windows x_p of a look. The transform is over p, in two passes. With
+ * W_n = exp(-2 pi i / n), p = p1 B + p2 and bin = k1 + A k2 the result is
  *   X[bin] = sum_p2 (sum_p1 x_p W_A^(p1 k1)) (W_K^k1)^p2 W_B^(p2 k2).
  * The first pass computes the inner sums. The second pass computes the outer sums. */
 template <int A, int B, class SOURCE>
@@ -145,7 +145,8 @@ bool pnr_map_has_slow(const pnr_plan *plan, const pnr_map_plan *tables, size_t b
            tables->n_bases > 8 && tables->n_stretches == 1 && tables->stretches[0].stretch == 0;
 }
 
-/* Returns the bin of a base. F = quarters / 4 + s / K is a multiple of 1 / K, since 4 divides K. */
+/* Returns the slow-time bin of a base: (K F) mod K with F = quarters / 4 + s / K, see map.h. K F is
+ * an integer, because 4 divides K. */
 static uint32_t bin_of(const pnr_plan *plan, const pnr_map_plan *tables, uint32_t base)
 {
     const int64_t k = (int64_t)plan->n_periods;

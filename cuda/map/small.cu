@@ -6,7 +6,7 @@
 
 #include <cassert>
 
-enum { WARP_CELLS = 2048 /* most cells of a dwell that one warp searches */ };
+enum { WARP_CELLS = 2048 /* greatest number of cells of a dwell that one warp searches */ };
 
 template <int WARPS>
 __global__ void __launch_bounds__(PNR_CUDA_THREADS, 4) search_small(pnr_map m, pnr_map_search s)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The search of a small map by a crew, which is one warp or several. It begins with the sums of the
- * lines and ends with the results. */
+ * tiles and ends with the results. */
 #ifndef PNR_CUDA_MAP_SMALL_H
 #define PNR_CUDA_MAP_SMALL_H
 
 #include "cuda/map/gather.h"
 #include "cuda/map/scan.h"
 
-/* Shared memory of a warp for the piece that it scans. It is free after the search. */
+/* Shared memory of a warp for the piece that it scans. After the search the contents are not
+ * needed. */
 union pnr_map_warp_piece {
     pnr_map_piece piece;
-    double taken[PNR_MAX_CANDIDATES * PNR_MAP_PARTS]; /* used by the first warp after the scan */
+    double taken[PNR_MAX_CANDIDATES * PNR_MAP_PARTS]; /* sums of sum_columns, only in pieces[0] */
 };
 
 /* Shared memory of a warp: the maxima that it keeps. */
@@ -23,7 +24,7 @@ struct pnr_map_warp {
 /* Shared memory of the crew. */
 struct pnr_map_crew {
     pnr_map_dwell dwell;
-    /* cells above the threshold, maxima, and columns around maxima, of the present search */
+    /* numbers of the current search: cells above the threshold, maxima, columns around maxima */
     uint32_t n_above, n_maxima, n_taken;
 };
 
@@ -197,7 +198,7 @@ template <int WARPS> struct pnr_map_searcher {
     }
     static_assert(sizeof(pnr_map_dwell) % sizeof(uint64_t) == 0, "copied in whole words");
 
-    /* Sums the noise of all lines. A barrier must follow. */
+    /* Adds the noise of all tiles of the dwell. A barrier must follow. */
     __device__ __forceinline__ void sum_lines() const
     {
         const auto line = [&](uint32_t e) { return s.noise[(size_t)d * s.n_tiles + e]; };
@@ -215,7 +216,7 @@ template <int WARPS> struct pnr_map_searcher {
         }
     }
 
-    /* Does all searches, and writes the sums of the dwell. */
+    /* Runs all searches, and writes the sums of the dwell. */
     __device__ __forceinline__ void search() const
     {
         const int n_searches = pnr_map_searches(m);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of a map around the transforms of cuFFT: multiply the spectra, keep the values. */
+/* The steps of a map before and after the inverse transforms of cuFFT: multiply the spectra, copy
+ * the values and sum their powers. */
 #include "cuda/map/values.h"
 
 #include "cuda/base/check.h"
@@ -9,16 +10,17 @@
 
 enum {
     MOST_BLOCKS =
-        /* enough blocks to fill a device; each block computes several lines, so that the start of a
-         * block costs little */
+        /* enough blocks for the whole device; each block computes several lines, because the start
+         * of a block takes time */
     8192,
-    PLACES = 4, /* lags of a line for each thread; finding the line takes as long as 4 lags */
+    PLACES = 4, /* values of a line that a thread computes; they share the divisions that find the
+                 * line */
     BLOCK_PLACES = PLACES * PNR_CUDA_THREADS
 };
 
 /* --- kernels --- */
 
-/* Place of line i of a round: its dwell, half lag, line and look. */
+/* The dwell, half lag, code, row and look of line number i of a round. */
 struct map_line_place {
     uint32_t dwell, half, line, look; /* line: code * n_rows + row */
 
@@ -68,7 +70,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     }
 }
 
-/* Returns c of a line at a lag; 0 outside the gate of a filter. */
+/* Returns c of a line at a lag. With a filter, returns 0 outside of the gate. */
 static __device__ __forceinline__ float2 value_at(const pnr_map &m, const float2 *line,
                                                   uint32_t lag)
 {
@@ -79,8 +81,8 @@ static __device__ __forceinline__ float2 value_at(const pnr_map &m, const float2
     return line[lag >= m.gate_first ? lag - m.gate_first : lag + m.n_lags - m.gate_first];
 }
 
-/* A thread copies c at PLACES lags of a line to `values`, and adds up the powers of the line's
- * looks. */
+/* A thread copies c at PLACES lags of a row of a code to `values`, for each look, and adds up the
+ * powers of these looks. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     keep_lines(pnr_map m, pnr_map_part part, const float2 *__restrict__ lines,
                float2 *__restrict__ values, float *__restrict__ power)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of a map around the transforms of cuFFT: multiply the spectra, keep the values. */
+/* The steps of a map before and after the inverse transforms of cuFFT: multiply the spectra, copy
+ * the values and sum their powers. */
 #ifndef PNR_CUDA_MAP_VALUES_H
 #define PNR_CUDA_MAP_VALUES_H
 
 #include "cuda/map/map.h"
 
-/* Lines [first, first + n_lines) of a round. Lines are counted in the order
- * [n_dwells][oversample][n_codes * n_rows][n_looks]. */
+/* Lines [first, first + n_lines) of a round. A line is one row of one code of one look. Lines are
+ * counted in the order [n_dwells][oversample][n_codes * n_rows][n_looks]. */
 typedef struct pnr_map_part {
     uint32_t first, n_lines;
 } pnr_map_part;

@@ -9,14 +9,16 @@
 enum {
     PNR_CANDIDATE_REACH = PNR_NEIGHBOURS / 2,
     PNR_CANDIDATE_CHUNK = 32, /* keys that a warp reads together */
-    PNR_CANDIDATE_HELD = 2 * PNR_MAX_CANDIDATES / PNR_CUDA_WARP, /* keys that a lane orders */
+    PNR_CANDIDATE_HELD = 2 * PNR_MAX_CANDIDATES / PNR_CUDA_WARP, /* greatest number of keys that a
+                                                                  * lane sorts */
     PNR_CANDIDATE_WORDS = sizeof(pnr_candidate) / sizeof(uint32_t)
 };
 static_assert(sizeof(pnr_candidate) == (4 + 2 * PNR_NEIGHBOURS) * sizeof(uint32_t),
               "a candidate is a head of four words and its values");
 
-/* Returns the key of a candidate. A stronger candidate has a greater key. At equal power the lower
- * lag has the greater key. This works because positive floats sort in the order of their bits. */
+/* Returns the key of a candidate. A stronger candidate has a greater key. At equal power the
+ * lower lag has the greater key. This works because positive floats and their bits have the same
+ * order. */
 static inline __device__ uint64_t pnr_candidate_key(float power, uint32_t lag)
 {
     return (uint64_t)__float_as_uint(power) << 32 | (UINT32_MAX - lag);
@@ -33,7 +35,7 @@ static inline __device__ float pnr_candidate_power(uint64_t key)
 /* Returns (k + j - 8) mod n, the lag of neighbour j of lag k, for n > 17. */
 static inline __device__ uint32_t pnr_candidate_neighbour(uint32_t n, uint32_t k, uint32_t j)
 {
-    const uint32_t lag = k + n - PNR_CANDIDATE_REACH + j; /* below 2 N + 9 */
+    const uint32_t lag = k + n - PNR_CANDIDATE_REACH + j; /* at most 2 n + 7 */
 
     return lag >= 2 * n ? lag - 2 * n : lag >= n ? lag - n : lag;
 }
@@ -121,7 +123,7 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
 }
 
 /* Returns the floor without the kept echoes: the mean power of all lags except the neighbours of
- * the kept keys. Returns -INFINITY if these are fewer than half of all lags. power(i, j): P at
+ * the kept keys. Returns -INFINITY if fewer than half of all lags remain. power(i, j): the power at
  * neighbour j of kept key i. One warp calls this. */
 template <typename POWER>
 static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_kept, uint32_t n,
@@ -167,7 +169,7 @@ static __device__ void pnr_candidates_return(const uint64_t *kept, uint32_t n_ke
     for (uint32_t e = threadIdx.x % PNR_CUDA_WARP; e < n_kept * PNR_CANDIDATE_WORDS;
          e += PNR_CUDA_WARP) {
         const uint32_t i = e / PNR_CANDIDATE_WORDS, word = e % PNR_CANDIDATE_WORDS;
-        uint32_t bits = 0; /* the words of code, channel and Doppler stay 0 */
+        uint32_t bits = 0; /* the words of code, channel and row stay 0 */
 
         if (word == 0) {
             bits = pnr_candidate_lag(kept[i]);

@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS)
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
     double energy = 0;
     unsigned long long n_valid = 0, n_clipped = 0, n_nonfinite = 0;
-    uint32_t n_used = 0, last_used = 0; /* last_used counts from 1 */
+    uint32_t n_used = 0, last_used = 0; /* last_used: index of the last used window + 1 */
 
     if (dwell >= n_dwells)
         return; /* the whole warp returns */

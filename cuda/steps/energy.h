@@ -26,8 +26,8 @@ static inline __device__ bool pnr_cuda_is_used(const pnr_cuda_window &window,
     return (uint64_t)window.n_lost + sum.n_nonfinite <= n_samples / 2;
 }
 
-/* Measures n_dwells dwells and sets their states for the first search. PNR_OK, or as
- * pnr_cuda_check. */
+/* Measures n_dwells dwells and sets their states for the first search. Returns PNR_OK, or the error
+ * of pnr_cuda_check. */
 int pnr_cuda_measure(const pnr_cuda_shape *shape, const pnr_cuda_samples *samples,
                      const pnr_cuda_measured *measured, size_t n_dwells, cudaStream_t stream,
                      pnr_error *error);

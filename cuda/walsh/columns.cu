@@ -22,11 +22,11 @@ static __device__ __forceinline__ bool is_there(const pnr_cuda_walsh &p, size_t 
  * ROWS); the low 13 - ROWS bits of e are the column. */
 template <int ROWS> struct tile_size {
     static constexpr int COLUMN_BITS = PNR_WALSH_TILE_BITS - ROWS;
-    static constexpr int SHIFT = ROWS > 5 ? 3 : 8; /* layout of the result */
+    static constexpr int SHIFT = ROWS > 5 ? 3 : 8; /* layout of W, see transform.h */
 };
 
-/* Computes W of one tile in the layout tile_size::SHIFT. The caller has passed a barrier, so shared
- * memory is free. */
+/* Computes W of one tile in the layout tile_size::SHIFT. It overwrites shared memory, so a barrier
+ * must separate it from earlier reads of this memory. */
 template <int ROWS>
 static __device__ __forceinline__ void transform_tile(const pnr_cuda_walsh &p, size_t window,
                                                       uint32_t tile, float2 *shared,
@@ -107,8 +107,8 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_columns(
         for (uint32_t r = 0; r < PNR_WALSH_EACH; r++)
             p.cells[(window << p.degree) + cell_of_value<ROWS>(tile, r)] = v[r];
     }
-    /* The greatest power is added last and in double precision, since it may belong to a strong
-     * echo. */
+    /* The greatest power is added last, in double precision. So the power of a strong echo adds no
+     * rounding error to the sum of the other powers. */
 #pragma unroll
     for (uint32_t r = 0; r < PNR_WALSH_EACH; r++) {
         const bool is_lag = r != 0 || tile != 0 || threadIdx.x != 0; /* W[0] belongs to no lag */
@@ -191,7 +191,7 @@ static __device__ pnr_walsh_dwell begin_search(searcher &s, const pnr_cuda_walsh
                            sum.n_nonfinite);
 }
 
-/* Lists every cell above the lower threshold for a further search. All threads call this. The last
+/* Before a repeated search, lists every cell above s.threshold. All threads call this. The last
  * step is a barrier. */
 template <int ROWS>
 static __device__ void list_above(searcher &s, const pnr_cuda_walsh &p, size_t window,
@@ -231,8 +231,9 @@ static __device__ __forceinline__ uint64_t *key_at(searcher &s, const pnr_cuda_w
     return i < FEW ? &s.few[i] : p.keys + (window << p.degree) / 2 + i;
 }
 
-/* Lists the keys of local maxima. Every lag that is not listed is weaker than all listed lags. All
- * threads call this. Afterwards p.above is 0 everywhere. */
+/* Lists the keys of local maxima. At a lag that is not listed, p.above is 0. The true power there
+ * is below all listed powers, so the comparisons give the same results. All threads call this.
+ * Afterwards p.above is 0 everywhere. */
 static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
     const uint32_t n = (1u << p.degree) - 1, n_listed = p.n_listed[window];
@@ -256,7 +257,7 @@ static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t 
         p.n_listed[window] = 0;
 }
 
-/* Selects the strongest keys, in lag order. The first warp calls this. */
+/* Returns the strongest keys, sorted by lag. The first warp calls this. */
 static __device__ pnr_walsh_list select_keys(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {
     pnr_walsh_list list = {s.keys, 0, 0};

@@ -13,15 +13,15 @@ template <uint32_t WARPS> struct exchange {
     uint32_t n_kept;
 };
 
-/* Counts of one thread over its windows of a dwell. */
+/* Sums of one thread over its windows of a dwell. */
 struct counts {
     double energy = 0, noise = 0;
     uint64_t n_valid = 0, n_clipped = 0, n_nonfinite = 0;
     uint32_t n_used = 0;
 };
 
-/* Returns the sum of x over the teams of a warp, separately for each thread number in a team. A
- * team is the threads of one window. */
+/* Adds x over the teams of a warp. A team is the group of threads that computes one window. Threads
+ * that have the same number in their teams get the same sum. */
 template <uint32_t TEAM> static __device__ __forceinline__ float sum_teams(float x)
 {
 #pragma unroll
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
             top = fmaxf(top, r == 0 && t == 0 ? 0.0f : pnr_walsh_power(sum[r]));
         if (threadIdx.x < size::TEAM) {
             pnr_walsh_store<DEGREE - 5>(values, sum);
-            /* sum |W[u]|^2 = 2^n times the energy; W[0] is no lag */
+            /* sum |W[u]|^2 = 2^n times the energy; W[0] belongs to no lag */
             sums.noise = energy * (size::N + 1);
             if (t == 0)
                 sums.noise -= (double)sum[0].x * sum[0].x + (double)sum[0].y * sum[0].y;
@@ -185,9 +185,9 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 
 /* --- incoherent: the powers of all windows are added --- */
 
-/* Transforms the windows of a dwell again. For each neighbour, sums over the windows its value
- * times the conjugate of its candidate's value. Stores these sums as the values of the candidates
- * in the results. */
+/* Transforms the windows of a dwell again. Computes the sum of c conj(c0) over the windows, where c
+ * is the value at a neighbour and c0 the value at its candidate. Stores these sums as the values of
+ * the candidates in the results. */
 template <typename T, int DEGREE>
 static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
                                       pnr_walsh_stage<T, DEGREE> &stage, float2 *values,
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 #pragma unroll
             for (uint32_t r = 0; r < PNR_WALSH_EACH; r++)
                 power[r] += is_used ? pnr_walsh_power(v[r]) : 0.0f;
-            /* sum |W[u]|^2 = 2^n times the energy; W[0] is no lag */
+            /* sum |W[u]|^2 = 2^n times the energy; W[0] belongs to no lag */
             sums.noise += (sums.energy - before) * (size::N + 1);
             if (is_used && t == 0)
                 sums.noise -= (double)v[0].x * v[0].x + (double)v[0].y * v[0].y;

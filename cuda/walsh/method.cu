@@ -7,17 +7,18 @@
 
 #include <cstdio>
 
-/* Least number of values, and least number of windows, in a group of the long kernels. */
+/* Above degree 13 the windows of a submit are computed in groups. Each group except the last has at
+ * least group_points values and at least group_least windows. */
 static const size_t group_points = (size_t)1 << 23, group_least = 4;
 
 /* Data that all slots share. */
 typedef struct shared {
-    const pnr_cuda_walsh_short *size; /* NULL: above degree 13 */
+    const pnr_cuda_walsh_short *size; /* the short kernel; NULL above degree 13 */
     pnr_cuda_walsh tables;            /* only the tables are set */
     uint32_t n_blocks;                /* blocks that the device runs at one time */
 } shared;
 
-enum { N_SIDES = 2, STATIC_BYTES = 4096 /* most static shared memory of a short kernel */ };
+enum { N_SIDES = 2, STATIC_BYTES = 4096 /* greatest static shared memory of a short kernel */ };
 
 /* Data of one slot above degree 13. The groups alternate between two streams. So the device
  * transforms the rows of one group while it transforms the columns of another. Each kernel finds

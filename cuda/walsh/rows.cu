@@ -7,16 +7,14 @@
 
 #include <cassert>
 
-/*
- * State m belongs to row m >> 13. A row has 2^13 states. Consecutive samples belong to states that
+/* State m belongs to row m >> 13. A row has 2^13 states. Consecutive samples belong to states that
  * are scattered over all rows. A block that fetched the samples of a row from raw memory would use
  * only 4 of every 32 bytes that it reads from the L2 cache. So the samples are sorted first. A
  * block reads a chunk of 2^14 consecutive samples into shared memory and writes them row by row,
- * four at a time (a quad; zeros fill the last quad of a row). In sorted memory a row lies in one
- * piece. A block loads the row to shared memory, where it can read the samples in any order. The
- * row transforms are over the low 13 bits of m. The column transforms (columns.cu) are over the
- * high bits.
- */
+ * four at a time (a quad). If a row has fewer than four samples left in the chunk, zeros fill the
+ * quad. In sorted memory a row is contiguous. A block loads the row to shared memory, where it can
+ * read the samples in any order. The row transforms are over the low 13 bits of m. The column
+ * transforms (columns.cu) are over the high bits. */
 
 enum {
     SORT_THREADS = 512,
@@ -34,15 +32,16 @@ template <typename T> struct alignas(2 * PNR_WALSH_QUAD * sizeof(T)) quad {
 
 /* --- sorting --- */
 
-/* Shared memory: a chunk, extended at both ends to multiples of 16 bytes. After the chunk are
- * zeros, which are read as padding samples (NO_SAMPLE of tables.cu). */
+/* Shared memory: a chunk, extended at both ends to multiples of 16 bytes, and then zeros. NO_SAMPLE
+ * of tables.cu is the index of one of these zeros. */
 template <typename T> struct sort_size {
     static constexpr uint32_t SAMPLES = PNR_WALSH_CHUNK * sizeof(pnr_cuda_pair<T>) + 16;
     static constexpr uint32_t ZEROS = 32 * sizeof(pnr_cuda_pair<T>);
     static constexpr uint32_t BYTES = SAMPLES + ZEROS;
 };
 
-/* One block sorts one chunk of several windows, and writes the chunk's measurements to p.parts. */
+/* One block sorts chunk number blockIdx.x of several windows, and writes the sums of these chunks
+ * to p.parts. */
 template <typename T>
 __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_sort(pnr_cuda_walsh p)
 {
@@ -99,7 +98,8 @@ __global__ void __launch_bounds__(SORT_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_so
         }
 
         const double energy = pnr_walsh_sum<SORT_THREADS>((double)measure.energy(), energy_of_warp);
-        if (__syncthreads_or(measure.is_odd())) { /* rare, so all samples are read again */
+        if (__syncthreads_or(measure.is_odd())) { /* clipped and non-finite samples are rare, so
+                                                   * this second pass costs little */
             for (uint32_t i = t; i < count; i += SORT_THREADS)
                 odd += pnr_walsh_measure<T>::odd(x[i]);
             odd = pnr_walsh_sum<SORT_THREADS>(odd, odd_of_warp);
@@ -130,7 +130,8 @@ static __device__ void sum_parts(const pnr_cuda_walsh &p, uint32_t window)
     }
 }
 
-/* One block transforms one row of several windows. The next samples arrive during a transform. */
+/* One block transforms row number blockIdx.x of several windows. During a transform it copies the
+ * samples of the next window to shared memory. */
 template <typename T>
 __global__ void __launch_bounds__(ROW_THREADS, sizeof(T) == 4 ? 1 : 2) walsh_rows(pnr_cuda_walsh p)
 {
@@ -209,7 +210,7 @@ static size_t find_kernels(pnr_format format)
 
 size_t pnr_cuda_walsh_long_bytes(pnr_format format)
 {
-    const size_t i = find_kernels(format), own = 4096; /* most bytes of the static variables */
+    const size_t i = find_kernels(format), own = 4096; /* greatest static shared memory */
     const size_t sort = kernels[i].sort_bytes, rows = kernels[i].rows_bytes;
 
     return own + (sort > rows ? sort : rows);

@@ -8,12 +8,14 @@
 #include "cuda/walsh/walsh.h"
 
 enum {
-    PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* most keys of a list */
+    PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* greatest number of keys of a list */
     PNR_WALSH_HELD = PNR_WALSH_LISTED / PNR_CUDA_WARP,     /* keys of a list that a lane sorts */
-    PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1 /* writes of a candidate: its values and its head */
+    PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1 /* lanes that write one candidate: one for each value, one
+                                           * for the head */
 };
 
-/* State of the search of one dwell, the same in every lane, in raw units. */
+/* State of the search of one dwell, the same in every lane. Powers and energies are those of the
+ * raw samples, before the scaling to full scale 1. */
 typedef struct pnr_walsh_dwell {
     pnr_dwell sums;
     double rounding;
@@ -122,7 +124,7 @@ pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
         return false;
     d.sums.floor = floor;
     d.threshold = (float)(__ldg(p.thresholds + d.sums.n_periods - 1) * floor);
-    /* If max_candidates are kept, a lower threshold finds only weaker candidates. */
+    /* If max_candidates are kept already, a further search finds only weaker candidates. */
     return list.n < p.max_candidates;
 }
 
@@ -145,7 +147,7 @@ pnr_walsh_write_candidates(const pnr_cuda_walsh &p, size_t dwell, const pnr_wals
             const uint64_t key = list.keys[i];
             const float power = pnr_candidate_power(key) * p.scale * p.scale;
 
-            /* code, channel and Doppler are 0 */
+            /* code, channel and row are 0 */
             ((uint2 *)(out + i))[0] = make_uint2(pnr_candidate_lag(key), 0);
             ((uint2 *)(out + i))[1] = make_uint2(0, __float_as_uint(power));
         } else {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh to degree 13: one kernel. A block computes the results of a window from its
- * samples. */
+/* Method walsh to degree 13 for dwells of one window: one kernel does all steps. */
 #include "cuda/walsh/window.h"
 
 /* Results of the warps of a block, for the warp that searches. */
@@ -36,8 +35,8 @@ static __device__ void write_profiles(const pnr_cuda_walsh &p, const float2 *val
     }
 }
 
-/* Searches the profile w of a window and writes its results. energy, odd: sums of the window. One
- * warp calls this. */
+/* Searches W of a window and writes the results. odd: number of clipped samples + 2^16 times the
+ * number of non-finite samples. One warp calls this. */
 template <typename T, int DEGREE>
 static __device__ __forceinline__ void
 finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const float2 *w,
@@ -48,7 +47,7 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
     const uint32_t n_nonfinite = odd >> 16;
     const bool is_used = pnr_walsh_is_used(size::N, n_lost, n_nonfinite);
     const double sum = (double)w[0].x * w[0].x + (double)w[0].y * w[0].y;
-    /* sum |W[u]|^2 = 2^n sum |x|^2; W[0] is no lag */
+    /* sum |W[u]|^2 = 2^n sum |x|^2; W[0] belongs to no lag */
     const double noise = fmax(energy * (size::N + 1) - sum, 0.0);
     pnr_walsh_list list = {keys, 0, 0};
     pnr_walsh_dwell d =
@@ -73,8 +72,8 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
     }
 }
 
-/* Each block computes several windows. The next samples arrive during a transform. While the first
- * warp searches, the other warps begin with the next window. */
+/* Each block computes several windows. During a transform it copies the next samples to shared
+ * memory. While the first warp searches, the other warps start to compute the next window. */
 template <typename T, int DEGREE>
 __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
                                   (sizeof(T) == 4 ? 256 : 512) / pnr_walsh_size<T, DEGREE>::THREADS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of method walsh: the sample of each state, and the value of each lag. */
+/* Tables of method walsh: the sample of each state, and the cell of each lag. */
 #include "cuda/base/resources.h"
 #include "cuda/walsh/walsh.h"
 
@@ -52,12 +52,12 @@ typedef struct maker {
     uint16_t *source;
     uint32_t *target;
     uint32_t *first_quad;
-    uint32_t *count; /* [chunks][rows]: samples of a chunk that belong to a row */
-    /* [chunks][rows]: first quad, in the window, of the samples that `count` counts */
+    uint32_t *count; /* [chunks][rows]: number of samples of a chunk that belong to a row */
+    /* [chunks][rows]: number of the first quad of these samples, counted in the window */
     uint32_t *first;
 } maker;
 
-/* Fills the states of the register and the lags, as walsh.h defines them. */
+/* Fills the tables state_of, lag_of and cell_of, see walsh.h. */
 static void fill_lags(const pnr_plan *plan, maker *m)
 {
     const size_t n = plan->n_samples;
@@ -86,7 +86,8 @@ static void fill_lags(const pnr_plan *plan, maker *m)
 }
 
 /* Counts the samples of each chunk that belong to each row, and finds where their quads begin.
- * Quads are sorted by row, then by chunk. Row 0 gets a zero for state 0, in chunk 0. */
+ * Quads are sorted by row, then by chunk. State 0 has no sample, so chunk 0 has a zero for it in
+ * row 0. */
 static uint32_t count_quads(maker *m)
 {
     const uint32_t n = (1u << m->degree) - 1;
@@ -109,20 +110,20 @@ static uint32_t count_quads(maker *m)
     return n_quads;
 }
 
-/* Fills the samples and the target of every quad. Sets for every state the place of its sample. */
+/* Fills `source` and `target` for every quad, and `place` for every state. */
 static void fill_orders(maker *m)
 {
     const uint32_t n = (1u << m->degree) - 1;
     const uint32_t n_rows = pnr_cuda_walsh_rows(m->degree);
     const uint32_t n_chunks = pnr_cuda_walsh_chunks(m->degree);
-    uint32_t *next = m->count; /* index of the next sample of a row in the list of the chunk */
+    uint32_t *next = m->count; /* index in `source` where the next sample of a row is written */
 
     for (uint32_t chunk = 0; chunk < n_chunks; chunk++) {
         uint16_t *source = m->source + (size_t)chunk * PNR_WALSH_CHUNK_QUADS * PNR_WALSH_QUAD;
         uint32_t *target = m->target + (size_t)chunk * PNR_WALSH_CHUNK_QUADS;
         const uint32_t begin = chunk * PNR_WALSH_CHUNK;
         const uint32_t end = n - begin < PNR_WALSH_CHUNK ? n : begin + PNR_WALSH_CHUNK;
-        uint32_t n_listed = 0; /* quads in the list */
+        uint32_t n_listed = 0; /* quads of the chunk so far */
 
         for (uint32_t row = 0; row < n_rows; row++) {
             const uint32_t first = m->first[chunk * n_rows + row];
@@ -151,7 +152,7 @@ static void fill_orders(maker *m)
     }
 }
 
-/* Allocates zeroed memory for all tables in one piece. Returns this memory, or NULL. */
+/* Allocates zeroed memory for all tables in one allocation. Returns this memory, or NULL. */
 static void *create_maker(const pnr_cuda_buffer list[PNR_WALSH_TABLES], maker *m)
 {
     const size_t n = (size_t)1 << m->degree;

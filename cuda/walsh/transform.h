@@ -9,8 +9,8 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
-/* Returns the index in shared memory of value e of a block. One place is free after every 32
- * values, so that no access below has bank conflicts. */
+/* Returns the index in shared memory of value e of a block. One unused value follows every 32
+ * values. So no access in this file has bank conflicts. */
 static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
 {
     return e + (e >> 5);
@@ -18,7 +18,7 @@ static __device__ __forceinline__ uint32_t pnr_walsh_at(uint32_t e)
 
 /* In layout SHIFT, the register number of a value is bits SHIFT .. SHIFT + 4 of its index.
  * pnr_walsh_first returns the index of the thread's first value. pnr_walsh_step returns the
- * distance of value r from the first value in shared memory. */
+ * distance in shared memory from this value to the thread's value r. */
 template <int SHIFT> static __device__ __forceinline__ uint32_t pnr_walsh_first()
 {
     return threadIdx.x >> SHIFT << (SHIFT + 5) | (threadIdx.x & ((1u << SHIFT) - 1));
@@ -112,8 +112,8 @@ pnr_walsh_transform(float2 *shared, float2 (&v)[PNR_WALSH_EACH], MEANWHILE meanw
 
 /* --- samples and their measurement --- */
 
-/* Measures at most 64 samples: their energy, without rounding for integers, and whether one of them
- * may be clipped or non-finite. */
+/* Measures at most 64 samples. The energy of integer samples is exact. is_odd() returns true if a
+ * sample may be clipped or non-finite. */
 template <typename T> struct pnr_walsh_measure;
 
 template <> struct pnr_walsh_measure<int16_t> {
@@ -130,7 +130,7 @@ template <> struct pnr_walsh_measure<int16_t> {
         /* i^2 + q^2 = i low(i) + q low(q) + 256 (i high(i) + q high(q)); high: a signed byte */
         asm("dp2a.lo.s32.u32 %0, %1, %2, %0;" : "+r"(low) : "r"(word), "r"(bytes));
         asm("dp2a.hi.s32.s32 %0, %1, %2, %0;" : "+r"(high) : "r"(word), "r"(bytes));
-        /* for the two ends of the range, `nearest` becomes 0 or 1 */
+        /* INT16_MAX gives 0, INT16_MIN gives 1 */
         nearest = __viaddmin_u16x2(word, 0x80018001u, nearest);
         return x;
     }
@@ -203,7 +203,7 @@ template <> struct pnr_walsh_measure<float> {
 };
 
 /* Begins to copy `bytes` bytes. The addresses and `bytes` are multiples of PIECE, which is at most
- * 16. After __pipeline_wait_prior(0) the pieces that a thread copies have arrived. */
+ * 16. The copies of a thread are complete when its __pipeline_wait_prior(0) returns. */
 template <uint32_t THREADS, uint32_t PIECE = 16>
 static __device__ __forceinline__ void pnr_walsh_fetch(void *to, const void *from, uint32_t bytes)
 {

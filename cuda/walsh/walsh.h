@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method walsh: m-sequences at one sample per chip, through one fast Walsh-Hadamard transform. */
+/* Method walsh correlates m-sequences at one sample per chip by one fast Walsh-Hadamard
+ * transform. */
 #ifndef PNR_CUDA_WALSH_H
 #define PNR_CUDA_WALSH_H
 
@@ -21,9 +22,10 @@ enum {
     PNR_WALSH_CHUNK_BITS = 14,
     PNR_WALSH_CHUNK = 1 << PNR_WALSH_CHUNK_BITS, /* samples that a block sorts */
     PNR_WALSH_QUAD = 4,                          /* samples that are written together */
-    PNR_WALSH_CHUNK_QUADS =
-        4608,                  /* CHUNK + 1 samples and up to 3 empty places in each of 512 rows */
-    PNR_WALSH_ROW_QUADS = 2304 /* TILE + 1 samples and up to 3 empty places in each of 256 chunks */
+    PNR_WALSH_CHUNK_QUADS = 4608, /* enough quads for CHUNK + 1 samples and up to 3 empty places in
+                                   * each of 512 rows */
+    PNR_WALSH_ROW_QUADS = 2304 /* enough quads for TILE + 1 samples and up to 3 empty places in each
+                                * of 256 chunks */
 };
 
 /*
@@ -41,11 +43,11 @@ typedef struct pnr_cuda_walsh {
     const void *raw;
     const pnr_cuda_job *job;        /* header of the submit, which has the number of its dwells */
     const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
-    /* Tables of 2^n entries each. `place` has an entry for each state m, which gives the position
-     * of the state's sample. Up to degree 13 the entry is an index in the window; above degree 13
-     * it is an index in the state's row of `sorted`. pnr_cuda_walsh_place returns the index of the
-     * entry. lag_of[u_k] is k; lag_of[0] is not used. cell_of[k] is u_k. The entries of lag_of and
-     * cell_of are uint16_t up to degree 13 and uint32_t above. */
+    /* Tables of 2^n entries each. `place` has an entry for each state m. Up to degree 13 the entry
+     * is the index of the state's sample in the window. Above degree 13 it is the index of this
+     * sample in its row of `sorted`. pnr_cuda_walsh_place returns the index of the entry.
+     * lag_of[u_k] is k; lag_of[0] is not used. cell_of[k] is u_k. The entries of lag_of and cell_of
+     * are uint16_t up to degree 13 and uint32_t above. */
     const uint16_t *place;
     const void *lag_of, *cell_of;
     pnr_dwell *dwells;         /* [n_dwells] */
@@ -54,7 +56,7 @@ typedef struct pnr_cuda_walsh {
     float *power;              /* [n_dwells][N], or NULL */
     float2 *profile;           /* [n_dwells][N], or NULL */
     const double *thresholds;  /* [n_periods]: in units of the floor */
-    float scale;               /* full scale = raw * scale, a power of two */
+    float scale;               /* x = scale * raw has full scale = 1; scale is a power of two */
     float conjugate;           /* -1 when x is conjugated, else 1 */
     uint32_t first_dwell;      /* index of the first dwell in the submit */
     uint32_t n_dwells;         /* greatest number of dwells; the job has the actual number */
@@ -73,11 +75,11 @@ typedef struct pnr_cuda_walsh {
     pnr_cuda_energy *parts; /* [n_dwells][chunks] */
     pnr_cuda_energy *sums;  /* [n_dwells] */
     float *limit;           /* [n_dwells]: the first threshold */
-    float2 *rows;           /* [n_dwells][2^n]: transformed along each row */
-    double *noise;          /* [n_dwells][tiles] */
+    float2 *rows;           /* [n_dwells][2^n]: values after the row transforms */
+    double *noise;          /* [n_dwells][tiles]: sum of the powers */
     float *top;             /* [n_dwells][tiles]: the greatest power */
     float *above;           /* [n_dwells][2^n]: powers of the listed lags, else 0 */
-    uint32_t *n_listed;     /* [n_dwells]: number of listed lags; 0 before and after */
+    uint32_t *n_listed;     /* [n_dwells]: number of listed lags; each search sets it back to 0 */
     uint32_t *listed;       /* [n_dwells][2^n]: lags above the threshold */
     uint64_t *keys;         /* [n_dwells][2^n / 2]: local maxima */
     float2 *cells;          /* [n_dwells][2^n]: W, if a profile is wanted, else NULL */
@@ -89,7 +91,7 @@ typedef struct pnr_cuda_walsh_short {
     pnr_format format;
     uint32_t degree;
     pnr_cuda_walsh_kernel kernel;
-    uint32_t n_dwells; /* dwells that a block works on at one time */
+    uint32_t n_dwells; /* dwells that a block computes at one time */
     uint32_t n_threads;
     size_t shared_bytes;
 } pnr_cuda_walsh_short;
@@ -116,8 +118,8 @@ static inline uint32_t pnr_cuda_walsh_chunks(uint32_t degree)
     return 1u << (degree - PNR_WALSH_CHUNK_BITS);
 }
 
-/* Returns the greatest number of quads of a window: sorted samples, up to 3 padding samples for
- * each chunk of each row, and one for state 0. */
+/* Returns the greatest number of quads of a window. The quads contain the samples, up to 3 padding
+ * samples for each chunk of each row, and a zero for state 0. */
 static inline size_t pnr_cuda_walsh_max_quads(uint32_t degree)
 {
     return (((size_t)1 << degree) +
@@ -130,8 +132,8 @@ enum { PNR_WALSH_TABLES = 6 };
 /* Lists the memory of the tables. Returns the number of buffers, PNR_WALSH_TABLES. Up to degree 13
  * the buffers for the long kernels are empty. */
 size_t pnr_cuda_walsh_tables_list(uint32_t degree, pnr_cuda_walsh *tables, pnr_cuda_buffer *list);
-/* Fills n_quads and the tables, whose memory must be allocated. PNR_OK, PNR_ENOMEMORY, or as
- * pnr_cuda_check. */
+/* Fills n_quads and the tables, whose memory must be allocated. Returns PNR_OK, PNR_ENOMEMORY, or
+ * the error of pnr_cuda_check. */
 int pnr_cuda_walsh_tables_fill(const pnr_plan *plan, pnr_cuda_walsh *tables, pnr_error *error);
 
 /* Prepare the long kernels for the device in use. */

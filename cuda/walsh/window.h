@@ -8,7 +8,8 @@
 #include "cuda/walsh/transform.h"
 #include "cuda/walsh/walsh.h"
 
-/* The windows of a block: one from degree 10 on, else as many as fit the 1024 values of a warp. */
+/* Sizes of a block. At degree 10 and above, a block computes one window. Below degree 10 a block is
+ * one warp, and its 1024 values hold several windows. */
 template <typename T, int DEGREE> struct pnr_walsh_size {
     static constexpr uint32_t N = (1u << DEGREE) - 1;
     static constexpr uint32_t TEAM = (1u << DEGREE) / PNR_WALSH_EACH; /* threads of a window */
@@ -80,9 +81,9 @@ static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<
 /*
  * Runs all searches of a dwell whose powers are in shared memory. One warp calls this. power(u)
  * returns the power of cell u. Thread t of the TEAM threads of a window passes the greatest power
- * of the cells u with u mod TEAM = t: in its argument `top`, or, if TEAM > 32, in tops[t] in shared
- * memory. own: number of the window in the warp. Afterwards `list` has the candidates of the
- * window, and `d` has the sums of the dwell.
+ * of the cells u with u mod TEAM = t. If TEAM <= 32, it passes this power in `top`. If TEAM > 32,
+ * the power is in tops[t], in shared memory. own: number of the window in the warp. Afterwards
+ * `list` has the candidates of the window, and `d` has the sums of the dwell.
  */
 template <typename T, int DEGREE, typename POWER>
 static __device__ __forceinline__ void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The account: how each sample, window and result was used or lost. Its three sums hold at every
- * exit. */
+/* The account counts each sample, window and result as used or lost. Its three sums must agree at
+ * every exit. */
 #ifndef PNR_ACCOUNT_H
 #define PNR_ACCOUNT_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /*
- * Three sums hold whenever the program ends:
+ * These three sums agree whenever the program ends:
  *     positions = used + skipped_alignment + skipped_tail + skipped_refused
  *               + lost_source + lost_ring_full
  *     windows   = processed + dropped_engine_error + dropped_shutdown + refused_too_much_lost
@@ -36,7 +36,7 @@
     X(deadline_missed)    /* results after their deadline: not a loss */                           \
     X(unrecorded_samples) /* samples that [recorder] could not record */                           \
     X(unrecorded_results) /* results that [recorder] could not record */                           \
-    X(unsent_maps)        /* profiles and maps of sent results that were not sent themselves */
+    X(unsent_maps)        /* unsent profiles and maps of sent results */
 
 typedef struct pnr_account {
 #define PNR_ACCOUNT_FIELD(name) uint64_t name;
@@ -46,7 +46,7 @@ typedef struct pnr_account {
 
 /* Adds each count of `more` to *account. */
 void pnr_account_add(pnr_account *account, const pnr_account *more);
-/* True if the three sums hold. */
+/* True if the three sums agree. */
 bool pnr_account_closes(const pnr_account *account);
 /* True if nothing was lost, refused, dropped, unsent or unrecorded. */
 bool pnr_account_lossless(const pnr_account *account);

@@ -25,8 +25,8 @@ static double read_number(const char *path, const char *name)
     return number;
 }
 
-/* Writes the folder of this process's control group (version 2) to `path`, which has `size` bytes.
- * Writes the folder of all groups if the process has no group. */
+/* Writes the path of this process's control group (version 2) to `path`, which has `size` bytes. If
+ * the process has no such group, writes the path of the root group. */
 static void find_group(char *path, size_t size)
 {
     FILE *file = fopen("/proc/self/cgroup", "re");
@@ -54,7 +54,7 @@ static double read_group(const char *group, const char *file, const char *name)
 }
 
 /* Returns the bytes that remain below the limits of the process's group and of the groups that
- * contain it. Without a limit the file contains "max", and the bytes are infinite. Inactive pages
+ * contain it. Without a limit memory.max contains "max", and the result is infinite. Inactive pages
  * of files count as free, because the system drops them when memory is short. */
 static double group_available(void)
 {

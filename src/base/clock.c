@@ -46,9 +46,9 @@ bool pnr_clock_sleep_until(uint64_t time_ns, const volatile int *stop)
 }
 
 /* Computes the Gregorian date of a day, counted from 1970-01-01. Years begin in March here, so the
- * leap day is the last day of the year. The months March to July have 153 days, and so have August
- * to December. gmtime_r is not used, because its first call reads files and takes a lock. The
- * processing thread must do neither. */
+ * leap day is the last day of the year. The five months from March to July have 153 days together,
+ * like the five months from August to December. gmtime_r is not used, because its first call reads
+ * files and takes a lock. The processing thread must do neither. */
 static void date_of_days(int64_t days, int *year, int *month, int *day)
 {
     int64_t z = days + 719468;
@@ -64,7 +64,7 @@ static void date_of_days(int64_t days, int *year, int *month, int *day)
     *year = (int)(year_of_era + era * 400 + (*month <= 2));
 }
 
-/* Reads the end of a time, as ".5Z" or "Z". *fraction_ns: 0 without a fraction. */
+/* Reads the fraction of a second and the Z, as ".5Z" or "Z". *fraction_ns: 0 without a fraction. */
 static bool read_fraction(const char *text, int64_t *fraction_ns)
 {
     int64_t unit_ns = PNR_NS_PER_S;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of complex numbers of C11, for files that nvcc does not compile. */
+/* Functions for the complex numbers of C11. nvcc does not support them, so cuda does not include
+ * this file. */
 #ifndef PNR_COMPLEX_H
 #define PNR_COMPLEX_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors with an explanation, and the table of their codes, names, texts and exit statuses. The
- * list in error.h defines the table. */
+/* Errors with an explanation, and the table of error codes, their names, texts and exit statuses.
+ * The list in error.h defines the table. */
 #include "base/error.h"
 
 #include "base/text.h"
@@ -47,7 +47,8 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
         snprintf(text, sizeof text, "%s", pnr_error_text(code));
     va_end(arguments);
 
-    /* A file name may contain line breaks and control sequences of the terminal. */
+    /* Replaces control characters, because a file name in the text may contain line breaks and
+     * control sequences of the terminal. */
     size_t length = strlen(text);
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
         text[--length] = '\0';

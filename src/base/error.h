@@ -8,8 +8,7 @@
 /*
  * Each row is X(name, value, exit status, text). EAGAIN: the same call may succeed soon. EEND: the
  * stream has ended, and later calls fail too. The exit statuses are as in sysexits.h. 75 means that
- * the GPU was lost; a supervisor then restarts the program. PNR_EXIT_LOST is the only exit status
- * that is not in this list.
+ * the GPU was lost; a supervisor then restarts the program. PNR_EXIT_LOST is not in this list.
  */
 #define PNR_ERRORS(X)                                                                              \
     X(OK, 0, 0, "done")                                                                            \
@@ -45,16 +44,17 @@ typedef struct pnr_error {
 /* Fills *error (may be NULL) and returns code, for use as `return pnr_error_set(...)`. */
 int pnr_error_set(pnr_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Like pnr_error_set, with PNR_ECONFIG: the code of a refused configuration. */
+/* Like pnr_error_set, with PNR_ECONFIG, the error of a refused configuration. */
 #define pnr_refuse(error, ...) pnr_error_set(error, PNR_ECONFIG, __VA_ARGS__)
 
 /* Sets *error after a failed call on a file. number: the errno of the call. what: the key or
- * option, as "--truth". The message is `what path: reason`. For a missing file the message also has
- * the folder that was searched or is missing. */
+ * option, as "--truth". The message is `what path: reason`. If there is no such file, the message
+ * also names the folder: the missing folder of the path, or the folder where a relative path was
+ * searched. */
 int pnr_error_file(pnr_error *error, int code, const char *what, const char *path, int number);
 
-const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for a code not in the list */
-const char *pnr_error_text(int code); /* text of this code in PNR_ERRORS; never NULL */
-int pnr_error_exit(int code);         /* exit status of the programs for this code */
+const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for an unknown error code */
+const char *pnr_error_text(int code); /* text of this error in PNR_ERRORS; never NULL */
+int pnr_error_exit(int code);         /* exit status of the programs for this error */
 
 #endif

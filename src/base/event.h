@@ -57,21 +57,19 @@ enum { PNR_EVENT_TEXT_LEN = 256, PNR_EVENT_QUEUE = 64, PNR_EVENT_BURST = 8 };
 
 typedef struct pnr_event {
     pnr_event_kind kind;
-    int64_t utc_ns;  /* time of the post, by the clock of this machine */
-    uint64_t sample; /* position in the stream; PNR_EVENT_NO_SAMPLE: none */
-    /* events of this kind so far, with this event and with events that were not queued */
+    int64_t utc_ns;  /* UTC of the call of pnr_event_post, by the clock of this machine */
+    uint64_t sample; /* sample index; PNR_EVENT_NO_SAMPLE: none */
+    /* number of events of this kind so far, including this event and events that were not queued */
     uint64_t count;
     double numbers[2];             /* pnr_event_numbers has their names */
     char text[PNR_EVENT_TEXT_LEN]; /* a sentence without control characters: the log line */
 } pnr_event;
 
-/*
- * A bounded queue of events, and their counts. It contains no pointers and uses no locks, so two
+/* A bounded queue of events, and their counts. It contains no pointers and uses no locks, so two
  * processes may share its memory. A process that may die has a queue of its own, because a process
  * that dies while it posts an event blocks the queue. Of each kind, the queue accepts at most
- * PNR_EVENT_BURST events at once, and then one per second. Other events are only counted. If the
- * queue is full, an event is only counted too.
- */
+ * PNR_EVENT_BURST events at once, and then one per second. All other events are counted but not
+ * queued, and so are all events while the queue is full. */
 typedef struct pnr_events {
     _Atomic uint64_t counts[PNR_EVENT_COUNT]; /* events of each kind so far */
     /* earliest time of the next event at the regular rate, see is_allowed in event.c */

@@ -178,7 +178,7 @@ int pnr_new_file_write(const pnr_new_file *file, const void *bytes, size_t n, pn
 }
 
 /* Waits until the new name in the folder is on the disk. Ignores a folder that cannot be opened or
- * synchronized, because the file itself is on the disk already. */
+ * does not support fsync, because the file itself is on the disk already. */
 static int sync_folder(const pnr_new_file *file, pnr_error *error)
 {
     const int fd = openat(file->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

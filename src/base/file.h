@@ -33,23 +33,24 @@ typedef struct pnr_new_file {
 
 /*
  * Creates the new file, with the permissions of the file that it will replace. Follows no symbolic
- * link at the end of the path, and never waits. Borrows what, path and mark until finish or
- * discard. what: the key or option, as for pnr_error_file. Allocates nothing. Returns PNR_OK;
- * PNR_ECONFIG: the target is a folder, a link, a FIFO, a device or a file of another program;
- * PNR_EPERMISSION; PNR_EIO: no such folder, a full disk.
+ * link at the end of the path, and never waits. Borrows the three strings until finish or discard.
+ * what: the key or option, as for pnr_error_file. Allocates nothing. Returns PNR_OK; PNR_ECONFIG:
+ * the target is a folder, a link, a FIFO, a device or a file of another program; PNR_EPERMISSION;
+ * PNR_EIO: no such folder, a full disk.
  */
 int pnr_new_file_create(const char *what, const char *path, const char *mark, pnr_new_file *file,
                         pnr_error *error);
 /* Checks before a long run that the file can be written: creates the new file and discards it.
- * Returns a code of pnr_new_file_create. */
+ * Returns PNR_OK or an error of pnr_new_file_create. */
 int pnr_new_file_check(const char *what, const char *path, const char *mark, pnr_error *error);
 /* Writes all bytes, in several calls if necessary. Returns PNR_OK or PNR_EIO. */
 int pnr_new_file_write(const pnr_new_file *file, const void *bytes, size_t n, pnr_error *error);
 /*
- * Renames the new file to its target, if the target may still be replaced. Closes the file. After
- * an error the target is unchanged, or it is new but its name may not be on the disk. lasting:
- * waits until the file is on the disk, renames it, and waits until its new name is on the disk.
- * Without `lasting` a power failure may leave an empty file. Returns a code of pnr_new_file_create.
+ * Renames the new file to its target, if the target may still be replaced. Closes the file.
+ * lasting: before the rename, waits until the file is on the disk. After the rename, waits until
+ * the new name is on the disk. Without `lasting` a power failure may leave an empty file. Returns
+ * PNR_OK or an error of pnr_new_file_create. After an error the target is unchanged. If only the
+ * last wait failed, the target is the new file, but its name may not be on the disk.
  */
 int pnr_new_file_finish(pnr_new_file *file, bool lasting, pnr_error *error);
 /* Removes the new file; the target is unchanged. Does nothing if no new file is open. */
@@ -60,8 +61,9 @@ void pnr_new_file_discard(pnr_new_file *file);
  * be opened, or is no regular file; PNR_EPERMISSION. */
 int pnr_file_open(const char *what, const char *path, int *fd, pnr_error *error);
 
-/* Renames a file, and replaces none: false with errno EEXIST if `to` exists. On a file system that
- * cannot do this in one step it may replace a file. False: errno tells why. */
+/* Renames a file. Returns false with errno EEXIST if `to` exists; `to` is then unchanged. On a file
+ * system without RENAME_NOREPLACE the function may replace `to`. Returns false and sets errno after
+ * any error. */
 bool pnr_file_rename(const char *from, const char *to);
 
 /* True if the paths are equal or name the same existing file. */

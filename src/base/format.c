@@ -13,8 +13,8 @@
  * UHD and SoapySDR (sc16, cs16), SigMF (ci16_le), GNU Radio (cfile), GNSS-SDR (ishort, gr_complex),
  * rtl_433 and inspectrum (cu8, uc8), ffmpeg (s16le) and numpy (complex64). A name with different
  * meanings in different programs is not listed, and is therefore refused: c8 and c16 (numpy counts
- * bytes, inspectrum the bits of I), complex16s (bits of I, or bits of I and Q together), int8,
- * uint8 and int16 (real in numpy, I and Q in many recorders), raw, iq, bin, dat.
+ * bytes, inspectrum counts the bits of I), complex16s (bits of I, or bits of I and Q together),
+ * int8, uint8 and int16 (real in numpy, I and Q in many recorders), raw, iq, bin, dat.
  */
 #define FORMATS(X)                                                                                 \
     X(CI4, "ci4", "", 1, true, false, 1.0 / 8, 0)                                                  \

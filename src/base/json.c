@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads JSON texts by libjansson. */
+/* Calls libjansson to read JSON texts. */
 #include "base/json.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads JSON texts by libjansson. */
+/* Calls libjansson to read JSON texts. */
 #ifndef PNR_BASE_JSON_H
 #define PNR_BASE_JSON_H
 

@@ -19,7 +19,7 @@ static const char *const prefixes[] = {
     [PNR_LOG_DEBUG] = "",
 };
 
-/* The words that PNR_LOG may have. level: the last level that is printed. */
+/* The words that PNR_LOG may have. level: messages up to this level are printed. */
 static const struct {
     const char *word;
     pnr_log_level level;

@@ -16,8 +16,8 @@ typedef enum { PNR_LOG_ERROR, PNR_LOG_WARN, PNR_LOG_INFO, PNR_LOG_DEBUG } pnr_lo
  * as events (event.h). The rate of events is limited, and events are logged only if
  * pnr_log_is_ready returns true. */
 void pnr_log(pnr_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Returns PNR_EUSAGE if PNR_LOG is another word, else PNR_OK. Programs call it once, at their
- * start. */
+/* Returns PNR_EUSAGE if the word of PNR_LOG is unknown, else PNR_OK. Programs call it once, at
+ * their start. */
 int pnr_log_check(pnr_error *error);
 /* True if standard error accepts a line without blocking. */
 bool pnr_log_is_ready(void);

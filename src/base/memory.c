@@ -26,5 +26,6 @@ void *pnr_memory_zeroed(size_t bytes)
     void *memory = pnr_memory_large(bytes);
 
     return memory != NULL ? memset(memory, 0, bytes)
-                          : NULL; /* no page fault then delays the first dwell */
+                          : NULL; /* memset touches all pages, so no page fault delays the first
+                                   * dwell */
 }

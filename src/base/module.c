@@ -23,7 +23,8 @@ static int folder_beside_program(char *folder, size_t size)
                                                                                : PNR_EUNAVAILABLE;
 }
 
-/* Finds the first readable <name>.so in a list of folders that colons separate. path: the file. */
+/* Searches the folders, which are separated by colons, for a readable <name>.so. Writes the path of
+ * the first such file to `path`. */
 static int find_in_folders(const char *folders, const char *name, char *path, size_t size)
 {
     while (*folders != '\0') {

@@ -3,9 +3,9 @@
 #ifndef PNR_MULTIVERSION_H
 #define PNR_MULTIVERSION_H
 
-/* The sanitizers start before the loader can choose, and clang 14 does not know the attribute in C.
- * In both cases only the plain code is compiled. The loops fix the order of their sums, so all
- * widths give the same bits. */
+/* A sanitizer starts before the loader chooses a version, and clang 14 does not know the attribute
+ * in C. In both cases only the default version is compiled. The order of every sum in these loops
+ * is fixed, so all versions give the same bits. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&                             \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define PNR_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))

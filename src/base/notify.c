@@ -9,8 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Returns the time in WATCHDOG_USEC in ns. Returns 0 if it is not set or not meant for this
- * process. */
+/* Returns WATCHDOG_USEC in ns. Returns 0 if this variable is not set, or if WATCHDOG_PID names
+ * another process. */
 static uint64_t watchdog_ns(void)
 {
     const char *period = getenv("WATCHDOG_USEC"), *process = getenv("WATCHDOG_PID");

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct pnr_notify {
-    int socket;           /* -1: no service manager wants messages */
+    int socket;           /* -1: there is no service manager */
     uint64_t watchdog_ns; /* longest time between two messages, ns; 0: no limit */
 } pnr_notify;
 

@@ -49,7 +49,8 @@ bool pnr_parallel_is_stopped(void)
 
 size_t pnr_parallel_processors(void)
 {
-    cpu_set_t allowed; /* of 1024 processors; the call fails on a machine with more */
+    cpu_set_t allowed; /* a set of 1024 processors; sched_getaffinity fails on a machine with
+                        * more */
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
 
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)

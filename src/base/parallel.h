@@ -10,8 +10,8 @@
  * after the other. */
 typedef void pnr_parallel_work(void *context, size_t task, size_t thread);
 
-/* Returns the number of processors that this thread may use: 1 or more, fewer than the machine has
- * below taskset, in a container, or in a job of Slurm. */
+/* Returns the number of processors that this thread may use, at least 1. taskset, a container or
+ * Slurm can limit this number. */
 size_t pnr_parallel_processors(void);
 /* Returns the number of threads for n_tasks tasks. It is at most the number of processors that this
  * thread may use, and at most 16. */
@@ -20,11 +20,11 @@ size_t pnr_parallel_threads(size_t n_tasks);
  * is one of the threads. If a thread cannot be started, the other threads run its tasks. */
 void pnr_parallel_run(size_t n_tasks, size_t n_threads, pnr_parallel_work *work, void *context);
 
-/* After this call, the tasks of this thread are skipped once *stop is not 0. NULL, the initial
- * value: no task is skipped. After a stop the work is incomplete, and the functions that use it
- * return PNR_EEND or another error. */
+/* From this call on, pnr_parallel_run in this thread starts no further task when *stop is not 0.
+ * NULL, the initial value: it runs all tasks. After a stop the work is incomplete, and the
+ * functions that use it return PNR_EEND or another error. */
 void pnr_parallel_stop_at(const volatile int *stop);
-/* True if the work of this thread was stopped. */
+/* True if *stop of this thread is not 0. */
 bool pnr_parallel_is_stopped(void);
 
 #endif

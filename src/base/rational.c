@@ -41,7 +41,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads an exponent such as "e-6". Its value saturates far beyond any valid exponent. */
+/* Reads an exponent such as "e-6". Limits its magnitude to less than 10^7, far beyond any valid
+ * exponent. */
 static bool parse_exponent(const char **text, long *exponent)
 {
     const char *p = *text;
@@ -177,7 +178,7 @@ uint64_t pnr_rational_phase(pnr_rational r, uint64_t n)
 {
     if (r.den == 0)
         return 0;
-    /* frac(num n / den) = ((num mod den) n mod den) / den; a result of 2^64 wraps to 0. */
+    /* frac(num n / den) = (((num mod den) n) mod den) / den; a result of 2^64 wraps to 0. */
     int64_t num = r.num % r.den;
     uint64_t den = (uint64_t)r.den, step = (uint64_t)(num < 0 ? num + r.den : num);
     u128 rest = (u128)step * n % den;

@@ -27,8 +27,8 @@ static uint64_t middle_of(size_t bucket)
     return first + (UINT64_C(1) << shift) / 2;
 }
 
-/* Returns ceil(p n), limited to 1 .. n. A product slightly above a whole number, by rounding,
- * counts as that number. */
+/* Returns ceil(p n), limited to 1 .. n. If rounding makes the product slightly greater than an
+ * integer, returns this integer. */
 static uint64_t nearest_rank(double p, uint64_t n)
 {
     double rank = ceil(p * (double)n * (1 - 4 * DBL_EPSILON));
@@ -60,7 +60,8 @@ uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p)
     return value < histogram->max ? value : histogram->max;
 }
 
-/* Sorts in rising order. NaN comes last, so that the order is total. */
+/* Compares two values for ascending order. NaN is greater than all numbers, so that the order is
+ * total. */
 static int compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;

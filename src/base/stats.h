@@ -17,8 +17,8 @@ typedef struct pnr_histogram {
 } pnr_histogram;
 
 void pnr_histogram_add(pnr_histogram *histogram, uint64_t value);
-/* Returns the quantile p, 0 <= p <= 1: the share p of all values is at or below it. Returns 0 if
- * there are no values. */
+/* Returns the quantile p, 0 <= p <= 1: a fraction p of all values is less than or equal to it.
+ * Returns 0 if there are no values. */
 uint64_t pnr_histogram_quantile(const pnr_histogram *histogram, double p);
 
 /* pnr_median returns the lower median of n values. pnr_quantile returns the quantile p of n values

@@ -60,7 +60,7 @@ static double scale_by_power(double value, int power)
     return power >= 0 ? value * powers[power] : value / powers[-power];
 }
 
-/* Rounds 0 <= x < 2^52 to an integer, half to even: the sum x + 2^52 has no bits below 1. */
+/* Rounds 0 <= x < 2^52 to an integer, half to even: the sum x + 2^52 has no fraction bits. */
 static double round_integer(double x)
 {
     return (x + 0x1p52) - 0x1p52;
@@ -131,13 +131,14 @@ static size_t write_scientific(char *out, const char *digits, size_t n, int expo
     return length;
 }
 
-/* Writes the digits with a decimal point, -5 <= exponent < 12. Adds zeros before or after them if
- * the number needs them. Returns the length. All copies have a fixed size: a call of memcpy takes
- * longer than a few bytes too many. */
+/* Writes the digits as a decimal number such as 0.00123 or 1230, -5 <= exponent < 12. Adds zeros
+ * before or after the digits if necessary. Returns the length. All copies have a constant size,
+ * because a call of memcpy takes longer than a copy of a few unused bytes. */
 static size_t write_plain(char *out, const char digits[DIGIT_MEMORY], size_t n, int exponent)
 {
     if (exponent < 0) {
-        const size_t before = (size_t)-exponent + 1; /* 0, point and zeros */
+        const size_t before = (size_t)-exponent + 1; /* number of characters before the digits: "0."
+                                                      * and zeros */
 
         memcpy(out, "0.000000", 8);
         memcpy(out + before, digits, DIGITS);
@@ -246,7 +247,7 @@ void pnr_text_hide_controls(char *string)
     }
 }
 
-/* Returns the number of bytes at s that stand in JSON as they are. */
+/* Returns the number of ASCII bytes at s that need no escape in JSON. */
 static size_t plain_length(const unsigned char *s)
 {
     size_t n = 0;

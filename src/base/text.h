@@ -13,8 +13,8 @@ enum { PNR_NUMBER_LEN = 32 }; /* bytes of the longest number with the NUL */
 /* A text that is being written. The caller owns the memory. A full text ignores everything that is
  * added later. */
 typedef struct pnr_text {
-    char *at;        /* position of the next byte */
-    const char *end; /* one byte is reserved for the NUL of pnr_text_end */
+    char *at;        /* address of the next byte */
+    const char *end; /* last byte of the memory; it is reserved for the NUL of pnr_text_end */
     char *start;
     bool full;
 } pnr_text;
@@ -23,7 +23,7 @@ void pnr_text_begin(pnr_text *text, char *memory, size_t capacity);
 /* Adds the NUL. Returns the length without the NUL, or 0 if some of the text did not fit. */
 size_t pnr_text_end(pnr_text *text);
 
-/* Adds the bytes unchanged. Inline, because most sizes are constants. */
+/* Adds the bytes unchanged. Inline, so that the compiler knows the size of most copies. */
 static inline void pnr_text_bytes(pnr_text *text, const char *bytes, size_t n)
 {
     if (text->full || (size_t)(text->end - text->at) < n) {
@@ -42,9 +42,9 @@ static inline void pnr_text_add(pnr_text *text, const char *string)
 
 void pnr_text_u64(pnr_text *text, uint64_t value);
 void pnr_text_i64(pnr_text *text, int64_t value);
-/* Adds a number with 12 significant digits, in the form of %.12g in the "C" locale. The error is
- * below 0.51 of the last digit. For a NaN or an infinity adds `missing` ("null" in JSON, "" in
- * CSV). */
+/* Adds a number with at most 12 significant digits. A magnitude below 1e-5, or from 1e12 on, has an
+ * exponent, as 1.234e-7. The error is below 0.51 units of the last digit. For a NaN or an infinity
+ * adds `missing` ("null" in JSON, "" in CSV). */
 void pnr_text_double(pnr_text *text, double value, const char *missing);
 /* Adds a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD; control characters
  * are escaped. */

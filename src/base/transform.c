@@ -23,7 +23,7 @@ enum {
     SMALL = 64,     /* up to this length a transform is not split */
     LONG = 1 << 15, /* transforms of this length and longer run on all processors */
     LANES = 8,      /* short transforms that a thread computes at a time */
-    FINE = 64       /* exact twiddle factors in a table, multiplied in pairs */
+    FINE = 64       /* greatest size of the table `fine` in twiddle */
 };
 
 /* One value of each of LANES transforms. All steps compute the forward transform. For the inverse
@@ -36,7 +36,8 @@ typedef struct wide {
 /* The tables of a short transform. */
 typedef struct plan {
     size_t n;
-    size_t m;               /* length of the steps: n, or the length of Bluestein's convolution */
+    size_t m;               /* length of the transform that the steps compute: n, or the length of
+                             * Bluestein's convolution */
     double complex *roots;  /* exp(-2 pi i p / m) for p <= m / 4, or p <= m / 3 if 3 divides m */
     double complex *chirp;  /* [n]; NULL: n has no prime factor above MAX_RADIX */
     double complex *filter; /* [m] transform of the conjugate chirp, divided by m */
@@ -69,7 +70,7 @@ static wide *allocate_wide(size_t n)
 }
 
 /* Returns the radix of the first step for length n: 4 if it divides n, else the least odd prime
- * factor of n, else 2 if n is 2. Returns 0 if the least factor is above MAX_RADIX. */
+ * factor of n, else 2 if n is 2. Returns 0 if that odd factor is above MAX_RADIX. */
 static size_t next_radix(size_t n)
 {
     if (n % 4 == 0)
@@ -87,8 +88,8 @@ static bool is_smooth(size_t n)
     return n == 1;
 }
 
-/* Computes the roots for the steps of length m. A step of radix r reads roots below m / r. The step
- * of radix 2 is the last one and reads no roots. */
+/* Computes the roots for a transform of length m. A step of radix r reads roots below m / r. The
+ * step of radix 2 is the last one and reads no roots. */
 static int fill_roots(size_t m, double complex **roots)
 {
     const size_t n_roots = m / (m % 3 == 0 ? 3 : 4) + 1;
@@ -234,7 +235,8 @@ PNR_MULTIVERSION static void run_steps(const double complex *roots, size_t n_all
         memcpy(data, from, n_all * sizeof *data);
 }
 
-/* Computes exp(-pi i k^2 / n) for k < n. Steps k^2 mod 2n in integers: (k+1)^2 = k^2 + 2k + 1. */
+/* Computes exp(-pi i k^2 / n) for k < n. Computes k^2 mod 2n in integers: (k+1)^2 = k^2 + 2k +
+ * 1. */
 static void fill_chirp(double complex *chirp, size_t n)
 {
     size_t square = 0;
@@ -270,8 +272,8 @@ static void plan_close(plan *p)
     free(p->filter);
 }
 
-/* Computes the filter, [m]: the transform of the conjugate chirp at k and at -k, divided by m.
- * work: [2 m] */
+/* Computes the filter, [m]: the transform of h, divided by m. h[k] = h[m - k] = conj(chirp[k]) for
+ * k < n, else 0. work: [2 m] */
 static void fill_filter(plan *p, wide *work)
 {
     memset(work, 0, p->m * sizeof *work);
@@ -286,7 +288,7 @@ static void fill_filter(plan *p, wide *work)
         p->filter[k] = CMPLX(work[k].re[0], work[k].im[0]);
 }
 
-/* Makes the tables for length n. The caller closes *p, also after an error. */
+/* Creates the tables for length n. The caller closes *p, also after an error. */
 static int plan_open(plan *p, size_t n)
 {
     const bool is_direct = is_smooth(n);
@@ -352,7 +354,8 @@ typedef struct split {
     size_t n_work;
 } split;
 
-/* Copies from[i step + q lane_step] to lane q of to[i]. Sets the lanes from n_lanes on to 0. */
+/* Copies from[i step + q lane_step] to lane q of to[i], for q < n_lanes. Sets the other lanes to
+ * 0. */
 PNR_MULTIVERSION static void gather(wide *to, size_t n, const double complex *from, size_t step,
                                     size_t lane_step, size_t n_lanes, bool is_exchanged)
 {
@@ -511,9 +514,9 @@ done:
     return rc;
 }
 
-/* Returns the number of rows a of a transform that is split. Returns 0 for a length that has no
- * factors of at least LANES, or a long factor that needs Bluestein's algorithm. Such a length is
- * transformed as a convolution. The length of the convolution can be split. */
+/* Returns a, the number of rows of the matrix in transform_split. Returns 1 if n is at most SMALL.
+ * Returns 0 if n has no factor a with LANES <= a <= sqrt(n), or if n / a >= LONG and n has a prime
+ * factor above MAX_RADIX. transform_long then uses a convolution, whose length can be split. */
 static size_t columns_of(size_t n)
 {
     const size_t a = n <= SMALL ? 1 : factor_of(n);

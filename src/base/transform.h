@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* Transforms data, [n][2] (re, im), in place: X[m] = sum_k x[k] exp(-2 pi i m k / n), n >= 1. A
- * length with small prime factors is transformed in one step for each factor. Other lengths use
+ * transform of a length with small prime factors has one step for each factor. Other transforms use
  * Bluestein's chirp (L. Bluestein, 1970) with phases from exact integers. From n = 2^15 on, all
  * processors work. The relative L2 error is below 1e-14 * log2 n. Returns PNR_OK; PNR_ENOMEMORY;
  * PNR_EEND: stopped as pnr_parallel_stop_at describes. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Removes the frequencies that are not correlated from the spectrum of a code. */
+/* Sets the spectrum of a code to 0 at the frequencies that are outside of the band or in a
+ * notch. */
 #include "code/band.h"
 
 #include "base/complex.h"
@@ -12,7 +13,7 @@
 static void add_notch(pnr_band *band, double centre, double reach)
 {
     if (band->n_notches == PNR_MAX_NOTCHES)
-        return; /* cannot happen: the text of window.notch is too short */
+        return; /* cannot happen, because window.notch is too short for so many notches */
     band->notches[band->n_notches].centre = centre;
     band->notches[band->n_notches++].reach = reach;
 }
@@ -99,7 +100,7 @@ static bool is_removed(const pnr_band *band, double cycles, size_t n)
 
 int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *share, double *removed)
 {
-    /* cycles per sample; allows for the rounding of the tune */
+    /* cycles per sample: a margin for the rounding error of band->tune */
     const double nearest = 1e-6 / (double)n;
     double all = 0, shown = 0, kept = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of a code's spectrum that is correlated: without notches, without DC, and for real
- * samples without the image at negative frequencies. */
+/* The part of a code's spectrum that is correlated. The frequencies of the notches, DC for example,
+ * are removed. For real samples the negative frequencies are removed too. */
 #ifndef PNR_BAND_H
 #define PNR_BAND_H
 
@@ -15,7 +15,8 @@
  * twice. */
 enum { PNR_MAX_NOTCHES = 64 };
 
-/* Frequencies are in cycles per sample, before `tune` mixes the samples down. */
+/* Frequencies are in cycles per sample. They are frequencies of the samples before the mix, which
+ * subtracts `tune`. */
 typedef struct pnr_band {
     bool is_half; /* only frequencies between 0 and half of the rate are kept */
     double tune;
@@ -29,22 +30,22 @@ typedef struct pnr_band {
  * Adds the notches of window.dc and window.notch. A row that rotates the samples by f correlates
  * the frequency g of the samples with the frequency g - f of the code. So each notch is widened by
  * all rotations from `lowest` to `highest` (cycles per sample), and one code is valid for all rows.
- * The keys give frequencies of the recording. With real samples each notch is added at both signs.
- * With source.spectrum = inverted its sign changes. Returns PNR_OK, or PNR_ECONFIG: the message has
- * the refused value.
+ * The keys give frequencies of the recording. With source.spectrum = inverted each frequency
+ * changes its sign. With real samples a notch at f is also added at -f. Returns PNR_OK, or
+ * PNR_ECONFIG: the message has the refused value.
  */
 int pnr_band_add_notches(pnr_band *band, const pnr_config *config, bool is_real, double lowest,
                          double highest, pnr_error *error);
 
 /*
  * Keeps the harmonics of the code a, [n], that are in the band. A notch removes at least the
- * harmonic nearest to it. Samples correlated with the result equal filtered samples correlated
- * with a.
+ * harmonic nearest to it. A correlation of the samples with the filtered code equals a correlation
+ * of the filtered samples with a.
  *
  * Real samples x = Re z contain z at positive frequencies and its image at negative frequencies.
  * is_half keeps only the frequencies between 0 and half of the rate. 0 and half of the rate are
- * removed too, because z and its image overlap there. The result therefore correlates with the
- * analytic signal of x (D. Gabor, Theory of communication, 1946).
+ * removed too, because z and its image overlap there. So only the analytic signal of x contributes
+ * to the correlation (D. Gabor, Theory of communication, 1946).
  *
  * *share: the kept energy divided by the energy of a. *removed: the energy that the notches remove,
  * divided by the energy that would be kept without notches. Returns PNR_OK, PNR_ENOMEMORY or

@@ -24,7 +24,7 @@ static int refuse_npy(const pnr_chip_file *file, pnr_error *error, const char *w
     return pnr_error_set(error, PNR_EDATA, "%s %s: %s%.40s", file->key, file->path, why, found);
 }
 
-/* Reads the text of the header, a Python dict. *offset: position of the first element in bytes. */
+/* Reads the text of the header, a Python dict. *offset: bytes before the first element. */
 static int read_header(const pnr_chip_file *file, char text[HEADER_LEN + 1], uint64_t *offset,
                        pnr_error *error)
 {
@@ -51,7 +51,7 @@ static int read_header(const pnr_chip_file *file, char text[HEADER_LEN + 1], uin
     return PNR_OK;
 }
 
-/* Returns the text of the header from the value of a key to its end. "": the key is missing. */
+/* Returns the text of the header from the value of a key on. "": the key is missing. */
 static const char *find_value(const char *text, const char *key)
 {
     const char *at = strstr(text, key);

@@ -98,7 +98,7 @@ static int begin_list(text *t)
     return code;
 }
 
-/* Reads and stores the value that has ended, if there is one. */
+/* Converts and stores the value whose characters have been read. Does nothing if there are none. */
 static int take_value(text *t)
 {
     double value[2];
@@ -123,7 +123,7 @@ static int take_value(text *t)
     return code;
 }
 
-/* Adds the chip of a line at its end. In a list, each value has been added as a chip already. */
+/* At the end of a line, adds its chip. In a list, each value of the line is a chip already. */
 static int take_line(text *t)
 {
     int code = take_value(t);

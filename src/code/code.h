@@ -22,7 +22,8 @@ typedef struct pnr_code {
     size_t n_chips;
     double (*chips)[2];
     char name[96]; /* name for logs, as "m-sequence n=13 taps=13,4,3,1" */
-    size_t bits;   /* periods in a bit of data or secondary code; 0: the sign never changes */
+    size_t bits;   /* periods in one data bit or one chip of a secondary code; 0: the sign never
+                    * changes */
     /* If is_m_sequence is set, chip i is 1 - 2 bit[i], and bit[i + degree] is the xor of bit[i +
      * degree - t] over the taps t. The largest tap is the degree. The Walsh method needs this
      * recurrence. */
@@ -72,8 +73,8 @@ void pnr_code_destroy(pnr_code *code);
  * Writes the N code samples of one period: samples[n_samples][2], mean power 1. With code.pulse =
  * band-limited, sample n is chip floor(n L / N), computed in integers. With any other code.pulse,
  * chip i excites a pulse p(t - i N / L), and the pulses are added circularly:
- * - rectangular: 1 from t = 0 to N / L, without the frequencies from half of the rate on;
- * - filtered: a rectangular pulse without the frequencies from code.cutoff_hz on;
+ * - rectangular: 1 from t = 0 to N / L, limited to frequencies below half of the rate;
+ * - filtered: a rectangular pulse, limited to frequencies below code.cutoff_hz;
  * - rrc: the root-raised cosine of code.rolloff, with its centre at t = 0;
  * - file: the samples of code.pulse_path at source.rate_hz, from t = 0.
  * waveform.h computes the waveform between the samples.

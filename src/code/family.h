@@ -14,7 +14,7 @@ enum { PNR_CODE_MAX_CHIPS = 1 << 24 };
 /* Computes the chips and the name of a code from config->code. The caller zeroes the code before
  * the call. For a family with has_length, code.length chips are already allocated. Any other family
  * allocates its chips. The caller owns the memory also after a failure (pnr_code_destroy). Returns
- * a code of pnr_code_create. */
+ * PNR_OK or an error of pnr_code_create. */
 typedef int pnr_code_builder(const pnr_config *config, pnr_code *code, pnr_error *error);
 
 pnr_code_builder pnr_code_build_sequence; /* m-sequence, gold and kasami */

@@ -65,7 +65,6 @@ int pnr_chips_add(pnr_chips *chips, const double chip[2], const pnr_chip_file *f
     return PNR_OK;
 }
 
-/* Opens a regular file. */
 static int open_file(pnr_chip_file *file, pnr_error *error)
 {
     struct stat about;

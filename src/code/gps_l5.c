@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The codes of GPS L5, and of SBAS and QZSS. Each is the sum of two registers. XA restarts after
- * 8190 chips. XB begins with an advance that depends on the satellite. */
+/* The codes of GPS L5, and of SBAS and QZSS. Each is the sum of the outputs of two registers, XA
+ * and XB. XA restarts after 8190 chips. The state of XB at chip 0 depends on the satellite. */
 #include "code/registers.h"
 
 #include <stdio.h>

@@ -65,7 +65,7 @@ bool pnr_polynomial_is_primitive(pnr_polynomial polynomial)
 }
 
 /* Returns a primitive polynomial with the fewest taps, two or four. Of several such polynomials,
- * returns the one with the smallest number `taps`. */
+ * returns the one whose field `taps` is the smallest integer. */
 static pnr_polynomial smallest_primitive(unsigned degree)
 {
     pnr_polynomial polynomial = {.degree = degree};

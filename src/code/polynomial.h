@@ -20,10 +20,10 @@ typedef struct pnr_polynomial {
     unsigned long taps; /* bit t - 1 is set for tap t; the largest tap is the degree */
 } pnr_polynomial;
 
-/* Makes the polynomial from code.degree and code.taps. Empty taps mean a primitive polynomial with
- * the fewest taps, 2 or 4. Of several such polynomials, it is the one with the smallest number
- * `taps`. Returns PNR_OK, or PNR_ECONFIG with the reason: for taps that are not primitive, their
- * period. */
+/* Computes the polynomial from code.degree and code.taps. If code.taps is empty, this is a
+ * primitive polynomial with the fewest taps, 2 or 4. Of several such polynomials, it is the one
+ * whose field `taps` is the smallest integer. Returns PNR_OK, or PNR_ECONFIG with the reason. If
+ * the polynomial is not primitive, the reason contains the period of its sequence. */
 int pnr_polynomial_choose(const pnr_config *config, pnr_polynomial *out, pnr_error *error);
 
 /* True if the order of x modulo the characteristic polynomial is 2^degree - 1. x^(2^degree - 1)

@@ -54,7 +54,7 @@ int pnr_code_build_frank(const pnr_config *config, pnr_code *code, pnr_error *er
     return PNR_OK;
 }
 
-/* Chip k is exp(i pi (k^2 / N - k)), N is the length (F. F. Kretschmer and B. L. Lewis, 1983). */
+/* Chip k is exp(i pi (k^2 / N - k)) with the length N (F. F. Kretschmer and B. L. Lewis, 1983). */
 int pnr_code_build_p4(const pnr_config *config, pnr_code *code, pnr_error *error)
 {
     const size_t length = config->code.length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random-phase codes from a seed. Coded continuous-wave ionosondes make the same codes with
+/* Random-phase codes from a seed. Coded continuous-wave ionosondes generate the same codes with
  * numpy. */
 #include "code/family.h"
 

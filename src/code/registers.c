@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes that are sums of shift registers. Runs each register and adds its output to the bits of the
- * code. */
+/* Codes that are sums of the outputs of shift registers. Runs each register and adds its output to
+ * the bits of the code. */
 #include "code/registers.h"
 
 #include "config/keys.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Codes that are sums of shift registers, as satellites make them. */
+/* Codes that are sums of the outputs of shift registers. Navigation satellites transmit such
+ * codes. */
 #ifndef PNR_CODE_REGISTERS_H
 #define PNR_CODE_REGISTERS_H
 
@@ -15,7 +16,7 @@ typedef struct pnr_register {
     unsigned long start;  /* stages that are 1 before the first step; 0: all stages are 1 */
     unsigned long output; /* the output is the sum of these stages; 0: the last stage */
     size_t advance;       /* steps before chip 0 */
-    size_t period;        /* chips until the state of chip 0 is restored; 0: it never is */
+    size_t period;        /* chips until the state of chip 0 is restored; 0: never */
 } pnr_register;
 
 /* Sets chip i = 1 - 2 bit[i]. bit[i] is the sum, modulo 2, of the outputs of all registers at chip

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes the N samples of one period. Each chip is held for whole samples, or excites a pulse. */
+/* Computes the N samples of one period. Each chip is held for whole samples, or excites a pulse. */
 #include "base/complex.h"
 #include "base/transform.h"
 #include "code/family.h"
@@ -39,7 +39,7 @@ static void shape_pulse(const double complex *chips, size_t n_chips, double comp
                         size_t n_samples)
 {
     for (size_t bin = 0; bin < n_samples; bin++) {
-        size_t below = (n_samples - bin) % n_chips; /* harmonic bin - N */
+        size_t below = (n_samples - bin) % n_chips; /* bin is the harmonic -(N - bin) */
         double complex plus = chips[bin % n_chips];
         double complex minus = chips[(n_chips - below) % n_chips];
 
@@ -190,7 +190,7 @@ static int tune_samples(const pnr_config *config, size_t n_samples, double (*sam
     return PNR_OK;
 }
 
-/* Makes the samples of the code without the tune. */
+/* Computes the samples of the code before the rotation by code.tune_hz. */
 static int make_samples(const pnr_code *code, const pnr_config *config, size_t n_samples,
                         double (*samples)[2], pnr_error *error)
 {

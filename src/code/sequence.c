@@ -51,7 +51,8 @@ static int choose_kasami(unsigned degree, size_t index, terms *t, size_t *most, 
     return PNR_OK;
 }
 
-/* Sets the first `degree` bits: to code.state if it is set for an m-sequence, else to ones. */
+/* Sets the first `degree` bits. An m-sequence begins with code.state if this key is set. Otherwise
+ * these bits are 1. */
 static int set_start(const pnr_config *config, unsigned degree, uint8_t *bits, pnr_error *error)
 {
     const char *state = config->code.type == PNR_CODE_M_SEQUENCE ? config->code.state : "";

@@ -20,7 +20,7 @@ enum {
     OVERSAMPLE = 4,
     HALF = 10,              /* Lagrange nodes on each side, 20 in all */
     GUARD_BELOW = HALF - 1, /* guard entries before the first entry of the table */
-    GUARD_ABOVE = HALF + 1  /* guard entries after the last entry, with one for t = N */
+    GUARD_ABOVE = HALF + 1  /* guard entries after the last entry, including the entry of t = N */
 };
 
 /* The table entries of one sample: re, im, re, im and so on. */
@@ -195,7 +195,7 @@ static void run_pass(pnr_parallel_work *work, size_t n, const pass *of)
     pnr_parallel_run(n_parts, pnr_parallel_threads(n_parts), work, &p);
 }
 
-/* Returns the index after the last value of a part of n values. */
+/* Returns the index after the last value of a part. All parts together have n values. */
 static size_t end_of(size_t part, size_t n)
 {
     return (part + 1) * PART < n ? (part + 1) * PART : n;
@@ -242,7 +242,7 @@ static int shift_fraction(const pnr_waveform *waveform, double fraction, double 
     return pnr_transform_inverse((double(*)[2])out, n);
 }
 
-/* Writes out[k] = a(k). The waveform has samples or a table. */
+/* Writes out[k] = a(k). The caller checks that the waveform has samples or a table. */
 static void copy_samples(const pnr_waveform *waveform, double complex *out)
 {
     const size_t n = waveform->n;
@@ -254,7 +254,8 @@ static void copy_samples(const pnr_waveform *waveform, double complex *out)
             out[k] = waveform->table[GUARD_BELOW + OVERSAMPLE * k];
 }
 
-/* Reverses data[first .. end - 1]. Three reversals make the rotation out[k] = in[k - steps]. */
+/* Reverses data[first .. end - 1]. rotate_samples needs three reversals for out[k] = in[k -
+ * steps]. */
 static void reverse_samples(double complex *data, size_t first, size_t end)
 {
     while (first + 1 < end) {
@@ -275,8 +276,8 @@ static void rotate_samples(double complex *data, size_t n, size_t steps)
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out)
 {
     const size_t n = waveform->n;
-    /* A shift by whole samples is a rotation. Only the fraction needs the phase ramp, so the ramp
-     * stays small and exact. */
+    /* A shift by whole samples only reorders the samples. So the phase ramp shifts by the fraction
+     * of a sample alone. Its phases are at most 1/4 cycle, and their rounding errors are small. */
     double wrapped = fmod(shift, (double)n);
     double whole = nearbyint(wrapped);
     double fraction = wrapped - whole;
@@ -296,7 +297,7 @@ int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double comple
     return PNR_OK;
 }
 
-/* Sets entry k + quarter / 4 to values[k]. */
+/* Sets the table entry at t = k + quarter / 4 to values[k]. */
 static void put_quarter(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
@@ -307,8 +308,8 @@ static void put_quarter(void *context, size_t part, size_t thread)
         p->table[OVERSAMPLE * k + p->quarter] = p->values[k];
 }
 
-/* Calls put_quarter. Also sets entry N - k - quarter / 4 to conj(values[k]), because a(-t) =
- * conj(a(t)). */
+/* Calls put_quarter. Also sets the table entry at t = N - k - quarter / 4 to conj(values[k]),
+ * because a(-t) = conj(a(t)). */
 static void put_two_quarters(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
@@ -320,7 +321,7 @@ static void put_two_quarters(void *context, size_t part, size_t thread)
 }
 
 /* Separates a(k) and a(k + 1/2) of a Hermitian waveform of odd length. values[k] is a(k) + i a(N/2
- * + k). Each of the two terms is Hermitian too. */
+ * + k). Both a(k) and a(N/2 + k) are Hermitian in k. */
 static void put_halves(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
@@ -365,7 +366,7 @@ static int fill_halves(const pass *p)
     return rc;
 }
 
-/* Computes the entries k + quarter / 4. */
+/* Computes the table entries at t = k + quarter / 4. */
 static int fill_quarter(pass *p, size_t quarter, pnr_parallel_work *put)
 {
     const int rc = pnr_waveform_shift(p->waveform, -(double)quarter / OVERSAMPLE, p->values);
@@ -435,7 +436,8 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
         if (isnan(t))
             return CMPLX(NAN, NAN);
     }
-    position = OVERSAMPLE * t; /* exact; at most 4 N, which the guard entries allow */
+    position = OVERSAMPLE * t; /* exact; 4 N if t is rounded up to N, and the table has a guard
+                                * entry for 4 N */
     below = floor(position);
     if (below == position)
         return waveform->table[GUARD_BELOW + (size_t)below];
@@ -473,8 +475,8 @@ PNR_MULTIVERSION static void interpolate_run(const double complex *f, const doub
     }
 }
 
-/* Does the same as interpolate_run, from table entry `first` on. Continues at the beginning of the
- * table after its end. */
+/* Does the same as interpolate_run, from table entry `first` on. Wraps from the end of the table to
+ * its beginning. */
 static void interpolate_all(const pnr_waveform *waveform, size_t first,
                             const double weight[2 * HALF], size_t n_out, double complex *out)
 {
