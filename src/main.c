@@ -44,9 +44,9 @@ static void print_devices(const pnr_engine_ops *ops)
                ops->probe(d, text, sizeof text) == PNR_OK ? "" : "does not work: ", text);
 }
 
-/* Prints the engines that work here, best first, and the reason why another engine does not work.
- * With a configuration, also prints the method that each engine chooses. The sample format is ci16
- * if neither source.format nor the extension of the input defines it. */
+/* Prints the engines, best first. Prints why an engine does not work here. With a configuration,
+ * also prints the method that each engine chooses. The sample format is ci16 if neither
+ * source.format nor the extension of the input defines it. */
 static int list_engines(const pnr_config *config, pnr_error *error)
 {
     pnr_setup *setup = NULL;
@@ -82,8 +82,8 @@ static int list_engines(const pnr_config *config, pnr_error *error)
     return fflush(stdout) == 0 ? 0 : pnr_error_exit(PNR_EIO);
 }
 
-/* The state of the printing of results on stdout, in the form of --print, or as a table if stdout
- * is a terminal. */
+/* The state of printing on stdout. --print chooses the format. Without --print, a terminal gets a
+ * table. */
 typedef struct printing {
     pnr_printer printer;
     pnr_output output;
@@ -91,11 +91,11 @@ typedef struct printing {
     pnr_progress_line progress;
     bool is_published; /* the publisher has an endpoint */
     bool is_left;      /* the reader has closed the pipe, and the run ends */
-    int code;          /* code of the first failed print */
+    int code;          /* error code of the first failed print; PNR_OK: none */
     bool is_live;      /* pnr_report.is_live of the last report */
 } printing;
 
-/* Returns the reason why the first write failed. */
+/* Returns the reason for the first failed write. */
 static const char *write_reason(const printing *to)
 {
     return to->output.failure == ETIMEDOUT ? "the reader has stopped"
@@ -103,8 +103,8 @@ static const char *write_reason(const printing *to)
 }
 
 /* Handles a failed write. EPIPE, as with `| head`, ends the run and is no error. Another failure
- * ends the run with its error. A live radar with a publisher continues: a full disk must not stop
- * its subscribers. */
+ * ends the run with its error. A live radar with a publisher continues, because its subscribers
+ * still need the results. */
 static void note_write(printing *to, int code, bool is_live)
 {
     const bool goes_on = is_live && to->is_published;
@@ -134,7 +134,7 @@ typedef struct outputs {
     pnr_picture *picture; /* NULL: no picture */
     pnr_cell_file *cells; /* NULL: no array */
     const char *end;      /* file of --end; NULL: none */
-    int cells_code;       /* code of the first failed write to `cells` */
+    int cells_code;       /* error code of the first failed write to `cells`; PNR_OK: none */
     pnr_error cells_error;
 } outputs;
 
@@ -163,7 +163,7 @@ static void take_cells(void *context, const pnr_report *report, const pnr_map_in
         pnr_stop = 1;
 }
 
-/* Flushes printed results when no further result waits to be printed. */
+/* The publishing thread calls this when no further result waits. Flushes the printed results. */
 static void flush_results(void *context)
 {
     printing *to = &((outputs *)context)->printing;
@@ -292,8 +292,8 @@ typedef struct command {
     pnr_picture_options picture;
 } command;
 
-/* Reads the command line and the configuration files in it. Completes the configuration from the
- * input. */
+/* Reads the command line and the configuration files that it names. Adds values that the input
+ * states itself, such as its rate and its format. */
 static int read_command(command *c, pnr_config *config, pnr_error *error)
 {
     const pnr_cli_option options[] = {

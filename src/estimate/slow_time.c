@@ -22,14 +22,14 @@ struct pnr_slow_time {
     size_t n, n_periods, n_looks;
     bool is_without_mean;
     const double *taper;                  /* owned by the plan */
-    pnr_waveform *once, *twice, *not_any; /* sums of w_p, w_p^2 and 1 over all windows */
+    pnr_waveform *once, *twice, *not_any; /* tables of tabulate(): power 1, 2 and 0 */
     lack *lacks;                          /* [n_lacks], capacity K */
     size_t n_lacks;
-    lack *signs; /* [n_signs], capacity K: the windows whose sign is not 1; each counts as if the
-                  * share 1 - sign of its samples were missing */
+    lack *signs; /* [n_signs], capacity K: the windows whose sign s_p is not 1. The member `share`
+                  * is u_p (1 - s_p) */
     size_t n_signs;
-    double sum_w, sum_w2, sum_u, looks; /* sums of w_p u_p, of w_p^2 u_p and of u_p, as means over
-                                         * the used looks; number of used looks */
+    double sum_w, sum_w2, sum_u, looks; /* sums over p of w_p u_p, w_p^2 u_p and u_p, where u_p is
+                                         * the mean over the used looks; number of used looks */
 };
 
 static double weight_of(const pnr_slow_time *slow, size_t p)
@@ -188,7 +188,7 @@ double pnr_slow_time_looks(const pnr_slow_time *slow)
     return slow->looks;
 }
 
-/* Returns remainder(x, of), ten times as fast and without rounding errors. `of` is 1 or 2. */
+/* Returns remainder(x, of) exactly, in a tenth of the time of that function. `of` is 1 or 2. */
 static double wrap(double x, double of)
 {
     return x - of * rint(x / of);
@@ -269,7 +269,7 @@ double pnr_slow_time_energy(const pnr_slow_time *slow, double v)
 }
 
 /* If window p has the white noise n_p, the row at F has the noise n = sum_p w_p u_p (n_p - mean)
- * exp(-2 pi i F (p - middle)). */
+ * exp(-2 pi i F (p - middle)). `mean` is the mean of n_p, or 0 if no mean is removed. */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other)
 {
     double complex sum = sum_at(slow, 2, f_other - f_row);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slow time: the response of a row, over the windows of a look, to a Doppler and to noise. */
+/* Slow time: the response of a Doppler row to an echo and to noise. The response is a sum over the
+ * windows of a look. */
 #ifndef PNR_SLOW_TIME_H
 #define PNR_SLOW_TIME_H
 
@@ -8,10 +9,11 @@
 #include <complex.h>
 
 /*
- * An echo of frequency v has the value exp(2 pi i v (p - (K - 1)/2)) in window p. The row at F has
+ * An echo of frequency v has the value exp(2 pi i v (p - (K - 1)/2)) in window p. The value of the
+ * row at F is
  *     sum_p w_p u_p exp(2 pi i (v - F) (p - (K - 1)/2)),
  * where w_p is the taper, and u_p is the share of valid samples of the window (0: the window is not
- * used). With several looks the row has the mean of this sum over the looks. plan.remove_mean
+ * used). With several looks the value is the mean of this sum over the looks. plan.remove_mean
  * subtracts the mean of the used windows before the sum. Frequencies are in bins of 1/Tr.
  */
 typedef struct pnr_slow_time pnr_slow_time;
@@ -22,30 +24,31 @@ int pnr_slow_time_create(const pnr_plan *plan, pnr_slow_time **out);
 int pnr_slow_time_share(const pnr_slow_time *from, pnr_slow_time **out);
 void pnr_slow_time_destroy(pnr_slow_time *slow);
 
-/* Begins a dwell. lost, nonfinite: samples in each window, [n_looks n_periods]; NULL: none. */
+/* Begins a dwell. lost, nonfinite: the numbers of lost and of non-finite samples in each window,
+ * [n_looks n_periods]; NULL: none. */
 void pnr_slow_time_begin(pnr_slow_time *slow, const uint32_t *lost, const uint32_t *nonfinite);
-bool pnr_slow_time_is_whole(const pnr_slow_time *slow); /* true: all samples are valid */
-/* Return sum w_p u_p over all looks, sum w_p^2 u_p over all looks, and the number of used looks. */
-double pnr_slow_time_gain(const pnr_slow_time *slow);
-double pnr_slow_time_noise_gain(const pnr_slow_time *slow);
-double pnr_slow_time_looks(const pnr_slow_time *slow);
+/* True if all samples of the used looks are valid. */
+bool pnr_slow_time_is_whole(const pnr_slow_time *slow);
+double pnr_slow_time_gain(const pnr_slow_time *slow);       /* sum of w_p u_p over all looks */
+double pnr_slow_time_noise_gain(const pnr_slow_time *slow); /* sum of w_p^2 u_p over all looks */
+double pnr_slow_time_looks(const pnr_slow_time *slow);      /* number of used looks */
 
-/* Sets a sign from -1 to 1 for each window; pnr_slow_time_echo multiplies the echo by these signs.
- * signs: [n_periods], copied; NULL: 1 in all windows, as after pnr_slow_time_begin. Only for plans
- * of one look without remove_mean. The sums above do not change. */
+/* Sets a factor from -1 to 1, the sign, for each window. pnr_slow_time_echo multiplies the echo by
+ * these factors. signs: [n_periods], copied; NULL: 1 in all windows, as after pnr_slow_time_begin.
+ * Only for plans of one look without remove_mean. The sums above do not change. */
 void pnr_slow_time_signs(pnr_slow_time *slow, const double *signs);
 /* Returns the response of a row to an echo. It is 1 at v = F when no mean is removed and no sign is
  * set. */
 double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row);
 /* Fills out[p] = w_p^power u_p exp(2 pi i x (p - (K - 1)/2)), divided by the sum of w_p^power u_p;
- * power is 0 or 1. With the power 1 and x = v - F the sum of out is pnr_slow_time_echo, as long as
- * no mean is removed. */
+ * power is 0 or 1. For power = 1 and x = v - F without remove_mean, the sum of out is the value of
+ * pnr_slow_time_echo. */
 void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, double complex *out);
 /* Returns the share of an echo's energy that remains after the mean of the U used windows is
  * removed, multiplied by U / (U - 1) as in the engines. Returns 1 if no mean is removed. */
 double pnr_slow_time_energy(const pnr_slow_time *slow, double v);
-/* Returns the covariance E n conj(n') of white noise in two rows. It is 1 in the same row when no
- * mean is removed. */
+/* Returns the covariance E n conj(n') of white noise in two rows. If no mean is removed, the
+ * covariance is 1 at f_other = f_row. */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the pipeline in a thread. pnradar_push writes to the ring of the pipeline. The tap of the
- * pipeline adds results to a queue. */
+/* Runs the pipeline in a thread. pnradar_push writes to the ring of the pipeline. keep_result adds
+ * each result to a queue. */
 #include "library/pnradar.h"
 
 #include "base/clock.h"
@@ -46,7 +46,7 @@ static bool is_stopped(const pnradar *radar)
     return __atomic_load_n(&radar->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* Waits for a change, at most until until_ns of CLOCK_MONOTONIC. The caller holds the mutex. */
+/* Waits for a change, or until the time until_ns of CLOCK_MONOTONIC. The caller holds the mutex. */
 static void wait_for_change(pnradar *radar, uint64_t until_ns)
 {
     const struct timespec until = {.tv_sec = (time_t)(until_ns / PNR_NS_PER_S),
@@ -89,8 +89,8 @@ static void fill_entry(const pnr_report *report, entry *out)
         copy_echo(&detection->echoes[i], &out->echoes[i]);
 }
 
-/* Adds a result to the queue. Waits while the queue is full. If pnradar_push finds the ring full,
- * it makes a full queue larger before it waits. */
+/* Adds a result to the queue. Waits while the queue is full. If the ring is full, too, pnradar_push
+ * enlarges the queue, so that the two threads do not wait for each other. */
 static void keep_result(void *context, const pnr_report *report)
 {
     pnradar *radar = context;
@@ -229,7 +229,7 @@ void pnradar_destroy(pnradar *radar)
 
 /* --- push --- */
 
-/* Doubles a full queue, because no results are read while the caller is in pnradar_push. */
+/* Doubles a full queue. A program with one thread cannot read results during pnradar_push. */
 static int make_room(pnradar *radar)
 {
     entry *more = NULL;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* libpnradar: the radar of pnradar(1) inside another program. Samples are its input, and echoes
+/*
+ * libpnradar: the radar of pnradar(1) inside another program. Samples are its input, and echoes
  * its output.
  *
  * One thread pushes samples. The same thread or another one gets the results. Other calls of one
  * radar must not overlap. Several radars may run at the same time. Threads of the library do the
- * work. Events are logged to standard error; with PNR_LOG=quiet in the environment, only errors.
+ * work. Events are logged to standard error. With PNR_LOG=quiet in the environment only errors are
+ * logged.
  */
 #ifndef PNRADAR_H
 #define PNRADAR_H
@@ -74,12 +76,12 @@ enum {
 typedef struct pnradar_result {
     uint64_t sample; /* index of the first sample of the dwell; 0: the first sample pushed */
     uint64_t lost;   /* samples of the dwell that were lost or are not finite */
-    /* samples lost between the previous dwell and this one */
+    /* all samples between the previous result and this dwell; they have no result */
     uint64_t lost_before;
-    /* samples of a slip found in this dwell: lost and not reported; 0: none */
+    /* samples that the source lost in this dwell without a report (a slip); 0: none */
     uint32_t slip;
     uint32_t periods;   /* periods of the code that were used */
-    uint32_t flags;     /* bits PNRADAR_LOST and following */
+    uint32_t flags;     /* bits PNRADAR_LOST to PNRADAR_RESTARTED */
     double noise_power; /* noise in the band of the code, mean |x|^2, full scale = 1 */
     size_t n_echoes;
     const pnradar_echo *echoes; /* [n_echoes], strongest first; valid until the next pnradar_get */
@@ -97,14 +99,14 @@ PNRADAR_API pnradar *pnradar_create(const char *configuration, char *why, size_t
 PNRADAR_API void pnradar_destroy(pnradar *radar);
 
 /*
- * Copies n samples in source.format, of all source.channels, as the next samples of the stream.
- * Waits for space. With source.pace = real-time the call never waits: samples that find no space
- * are lost, and the next result counts them. Results are kept until pnradar_get reads them, so the
- * memory grows with their number. Returns 0. Returns -1 if the radar has failed or pnradar_finish
- * was called; pnradar_error has the reason.
+ * Appends n samples to the stream. A sample is in source.format and has the values of all
+ * source.channels. Waits for space in the ring. With source.pace = real-time the call never waits:
+ * samples that find no space are lost, and the next result counts them. Results are kept until
+ * pnradar_get reads them, so the memory grows with their number. Returns 0, or -1 if the radar has
+ * failed or pnradar_finish was called; pnradar_error has the reason.
  */
 PNRADAR_API int pnradar_push(pnradar *radar, const void *samples, size_t n);
-/* Ends the stream. All complete dwells still give results. */
+/* Ends the stream. pnradar_get still returns the results of all complete dwells. */
 PNRADAR_API void pnradar_finish(pnradar *radar);
 
 /*

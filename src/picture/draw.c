@@ -139,7 +139,7 @@ static void choose_axes(drawing *d)
     (d->has_power ? choose_power_axes : choose_echo_axes)(d);
 }
 
-/* Writes the range and the ticks of the axis `name`. The axis is horizontal. */
+/* Writes the limits and the ticks of the horizontal axis `name`. */
 static void print_ticks(const drawing *d, const char *name, double low, double high)
 {
     const double least_px = TICK_EM * d->gnuplot.font_px;
@@ -209,7 +209,8 @@ static const char *start_text(const drawing *d, char out[48])
     return out;
 }
 
-/* Writes date, code, dwell and rate, if the messages have them. */
+/* Writes the second line of the title: the start time, the code, the duration of a dwell if there
+ * are profiles, and the sample rate. */
 static void make_facts(const drawing *d, char *out, size_t size)
 {
     const picture_run *run = d->run;
@@ -285,8 +286,8 @@ static double print_power(const drawing *d, size_t n_columns)
     return greatest_db;
 }
 
-/* Writes the range of the colours. Its ends are multiples of 5 dB, except the lower end if range_db
- * is set. */
+/* Writes the limits of the colour scale. They are multiples of 5 dB, except the lower limit if
+ * range_db is set. */
 static void print_colours(const drawing *d, double least_db, double greatest_db)
 {
     const double range_db = d->picture->options.range_db;
@@ -296,7 +297,7 @@ static void print_colours(const drawing *d, double least_db, double greatest_db)
             range_db > 0 ? top - range_db : fmin(5 * floor(least_db / 5), top - 5), top);
 }
 
-/* Draws the power, and the marks over it. Fields without power are grey. A mark is a ring of two
+/* Draws the power, and the marks over it. Cells without power are grey. A mark is a ring of two
  * circles, a light line over a dark line. The echo stays visible inside the ring. */
 static void draw_power(const drawing *d)
 {
@@ -353,8 +354,8 @@ static void draw_echoes(const drawing *d)
             0.8 * d->gnuplot.point, 0.6 * d->gnuplot.point);
 }
 
-/* Returns the greatest distance between an echo and its track: a few pixels, or the width of an
- * echo. */
+/* Returns the gate of all tracks. Range and Doppler: a few pixels or the width of an echo,
+ * whichever is greater. Time: a twentieth of the run or a few dwells, whichever is greater. */
 static track_gate choose_gate(const drawing *d)
 {
     enum { PIXELS = 4, DWELLS = 4, PART = 20 };
@@ -454,7 +455,7 @@ int pnr_picture_finish(const pnr_picture *p, int code, pnr_error *error)
         drawn = draw(&d, to);
     if (code == PNR_OK)
         return drawn;
-    /* PNR_EDATA: there is no picture, because of the first error */
+    /* PNR_EDATA is not logged: the failed run had nothing to draw */
     if (drawn != PNR_OK && drawn != PNR_EDATA)
         pnr_log(PNR_LOG_WARN, "%s", own.text);
     return code;

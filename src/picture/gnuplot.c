@@ -283,8 +283,8 @@ static size_t line_length(const char *text, double most_em)
     return n;
 }
 
-/* Writes the title as one literal of gnuplot for each line. Dots and "\n" join the literals. No
- * other text has line breaks. */
+/* Writes the title as one literal of gnuplot for each line. The concatenation operator (a dot)
+ * joins the literals and the line breaks "\n". Only the title has line breaks. */
 static void print_title(const pnr_sheet *sheet, const pnr_gnuplot *g)
 {
     const double most_em = title_share * sheet->width / g->font_px;

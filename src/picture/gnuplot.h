@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { PNR_GNUPLOT_LINES = 2 }; /* most lines of a title */
+enum { PNR_GNUPLOT_LINES = 2 }; /* greatest number of lines of a title */
 
 /* The sheet on which a picture is drawn. The extension of the path defines the format: .png, .svg
  * or .pdf. */
 typedef struct pnr_sheet {
     const char *path;
-    const char *title[PNR_GNUPLOT_LINES]; /* any text; NULL: no line; a long line is broken */
+    const char *title[PNR_GNUPLOT_LINES]; /* any text; NULL: no line; a long line is wrapped */
     int width, height;                    /* pixels; a PDF has 96 pixels per inch */
 } pnr_sheet;
 
@@ -32,7 +32,7 @@ typedef struct pnr_gnuplot {
 int pnr_gnuplot_read_size(const char *text, int *width, int *height, pnr_error *error);
 
 /* Checks the path and gnuplot before a long run. Returns PNR_OK; PNR_EUSAGE: the extension is not
- * .png, .svg or .pdf; an error of pnr_new_file_create: the path exists and is no picture of this
+ * .png, .svg or .pdf; an error of pnr_new_file_check: the path exists and is no picture of this
  * format, or cannot be written; PNR_EUNAVAILABLE: gnuplot is not on the PATH, or does not know the
  * format. */
 int pnr_gnuplot_check(const char *path, pnr_error *error);
@@ -42,8 +42,8 @@ int pnr_gnuplot_check(const char *path, pnr_error *error);
 int pnr_gnuplot_open(const pnr_sheet *sheet, pnr_gnuplot *out, pnr_error *error);
 /* Writes `text` as one literal of gnuplot on one line. A control character becomes '?'. */
 void pnr_gnuplot_quote(FILE *to, const char *text);
-/* Runs gnuplot and writes the picture. The file has its path only when it is complete and on the
- * disk. Returns PNR_OK; PNR_EUNAVAILABLE: gnuplot cannot be started; PNR_EIO: gnuplot failed;
+/* Runs gnuplot and writes the picture. The file appears at its path only when it is complete and on
+ * the disk. Returns PNR_OK; PNR_EUNAVAILABLE: gnuplot cannot be started; PNR_EIO: gnuplot failed;
  * errors of the file as for pnr_gnuplot_check. After an error the file at the path is unchanged. */
 int pnr_gnuplot_close(pnr_gnuplot *gnuplot, pnr_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reduces the cells of a profile or map to the resolution of a picture. Chooses the axes of the
- * picture. */
+/* Reduces the cells of a profile or map to the resolution of a picture. Computes the ranges and the
+ * Doppler bins of the picture. */
 #include "picture/map.h"
 
 #include <math.h>
@@ -81,7 +81,7 @@ pnr_doppler_bins pnr_doppler_bins_of(const pnr_map_info *map, size_t most_bins)
     const double row_hz = map->n_rows > 1 ? span_hz / (double)(map->n_rows - 1) : 1;
     const double step_hz = row_hz * (double)map->n_rows / (double)n;
 
-    /* The outer rows extend half a row beyond their middle. */
+    /* A row is row_hz wide, so bin 0 begins at first_hz - row_hz / 2. */
     return (pnr_doppler_bins){first_hz + (step_hz - row_hz) / 2, step_hz, n};
 }
 
@@ -104,7 +104,7 @@ static size_t row_from(const pnr_map_info *map, double doppler_hz)
 size_t pnr_doppler_bins_rows(const pnr_doppler_bins *doppler, const pnr_map_info *map, size_t bin,
                              size_t *first_row)
 {
-    /* Because of this tolerance, every row is in exactly one bin despite rounding. */
+    /* slack_hz is a tolerance. With it every row is in exactly one bin despite rounding. */
     const double middle_hz = doppler->first_hz + (double)bin * doppler->step_hz;
     const double slack_hz = doppler->step_hz * 1e-6;
     const size_t from = row_from(map, middle_hz - doppler->step_hz / 2 - slack_hz);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reduces the cells of a profile or map to the resolution of a picture. Chooses the axes of the
- * picture. */
+/* Reduces the cells of a profile or map to the resolution of a picture. Computes the ranges and the
+ * Doppler bins of the picture. */
 #ifndef PNR_MAP_H
 #define PNR_MAP_H
 
@@ -8,12 +8,12 @@
 
 #include <stdbool.h>
 
-/* One profile or map. A profile is a map of one code and one row, at Doppler 0. The maker of the
- * pnr_map owns the cells. They are valid until its next profile or map. */
+/* One profile or map. A profile is a map of one code and one row, at Doppler 0. The creator of a
+ * pnr_map owns its cells. They are valid until the creator's next map. */
 typedef struct pnr_map {
     pnr_report head; /* the members that pnr_message_read_profile sets */
     pnr_map_info info;
-    const void *cells; /* cells in the form of the message; not aligned */
+    const void *cells; /* powers, or (I, Q) pairs if info.row.is_complex, as floats; not aligned */
 } pnr_map;
 
 /* Sets bins[i], i < n_bins, to the greatest power of range bin i, divided by the noise floor.
@@ -22,13 +22,14 @@ typedef struct pnr_map {
 void pnr_map_reduce(const pnr_map *map, size_t code, size_t first_row, size_t n_rows,
                     double cells_per_bin, size_t n_bins, float *bins);
 
-/* Returns the range at the middle of a cell of the gate. A cell is as wide as the step. */
+/* Returns the range at the middle of a cell of the gate. The edges of the cell are at cell - 0.5
+ * and cell + 0.5. */
 double pnr_map_range_m(const pnr_profile_info *info, double cell);
 bool pnr_map_is_km(const pnr_profile_info *info); /* true: the ranges of the gate are shown in km */
 
 /* Bins at equal steps of Doppler. They cover all rows of a map. */
 typedef struct pnr_doppler_bins {
-    double first_hz, step_hz; /* the middle of bin 0, and the distance of two bins */
+    double first_hz, step_hz; /* the middle of bin 0, and the distance of adjacent bins */
     size_t n_bins;            /* at most the number of rows of the map */
 } pnr_doppler_bins;
 

@@ -42,8 +42,8 @@ static void fold_power(pnr_picture *p)
     memset(p->cells + n_half, 0, n_half * sizeof *p->cells);
 }
 
-/* Replaces the two nearest echoes by the stronger of the two, so that a weak target at another
- * range is kept. */
+/* Removes the weaker of the two echoes with the least difference in range. So a weak target at
+ * another range is kept. */
 static void thin_echoes(column *c)
 {
     size_t nearest = 0, i;
@@ -135,7 +135,8 @@ void pnr_picture_destroy(pnr_picture *p)
 
 /* --- results and profiles --- */
 
-/* Begins a new picture if `head` begins a new run. False: `head` is of the previous run. */
+/* Begins a new picture if `head` begins a new run. Returns false if `head` belongs to the previous
+ * run. */
 static bool is_current(pnr_picture *p, const pnr_report *head)
 {
     picture_run next = {.head = *head};

@@ -13,13 +13,14 @@ typedef struct pnr_picture pnr_picture;
 /* The options of the user. The strings must outlive the picture. */
 typedef struct pnr_picture_options {
     const char *path; /* NULL: no picture */
-    const char *map;  /* the kind of picture of maps: "mean" (or NULL), "last" or "time" */
+    const char *map;  /* how maps are drawn: "mean" (or NULL), "last" or "time" */
     const char *size; /* input of pnr_gnuplot_read_size; NULL: 1800x1000 */
     size_t code;      /* 1 .. n_codes: one code; 0: the greatest power of all codes */
-    double range_db;  /* range of the colours below the greatest power; 0: down to the noise */
+    double range_db;  /* the darkest colour is this number of dB below the brightest one; 0: the
+                       * darkest colour is the noise floor */
 } pnr_picture_options;
 
-/* The rows of a table of pnr_cli_option for the members of a pnr_picture_options `o`. */
+/* Rows of pnr_cli_option that set the members of `o`, a pnr_picture_options. */
 #define PNR_PICTURE_CLI(o)                                                                         \
     {"plot", "FILE",                                                                               \
      "draw the run at its end (gnuplot) as .png, .svg or .pdf: range over time, or over Doppler "  \

@@ -7,20 +7,20 @@
 #include "picture/picture.h"
 
 enum {
-    PNR_MAX_COLUMNS = 2000,     /* most columns; a longer run joins pairs */
-    PNR_MAX_RANGES = 1000,      /* rows of a picture; a row is a range */
-    PNR_MAX_COLUMN_ECHOES = 64, /* echoes that one column keeps */
+    PNR_MAX_COLUMNS = 2000,     /* greatest number; in a longer run, pairs of columns are joined */
+    PNR_MAX_RANGES = 1000,      /* greatest number of rows of a picture; a row is a range */
+    PNR_MAX_COLUMN_ECHOES = 64, /* greatest number of echoes in a column */
     PNR_MAX_TRACKS = 4096
 };
 
-/* The least size of a plot, as a share of the sheet. A plot with a Doppler axis above it is
- * lower. */
+/* The least size of a plot, as a share of the sheet. The height is smaller with a Doppler axis
+ * above the plot. */
 #define PNR_PLOT_WIDTH 0.72
 #define PNR_PLOT_HEIGHT 0.77
 #define PNR_PLOT_HEIGHT_DOPPLER 0.7
 
-/* The kind of picture of maps: the mean of all maps, the last map, or range over time with the
- * greatest power of all rows. Only the first two kinds are range-Doppler pictures. */
+/* How maps are drawn: the mean of all maps, the last map, or range over time with the greatest
+ * power of all rows. Only the first two are range-Doppler pictures. */
 typedef enum { MAP_MEAN, MAP_LAST, MAP_TIME, N_MAPS } map_kind;
 
 /* Columns of equal width from a first sample on. Their width is doubled when a sample arrives after
@@ -43,7 +43,7 @@ typedef struct column {
     spot spots[PNR_MAX_COLUMN_ECHOES];
 } column;
 
-/* One coloured field of the picture. */
+/* One coloured rectangle of the picture. */
 typedef struct cell {
     double power;   /* power divided by the noise floor, or a sum of such powers; 0: none */
     uint32_t n_sum; /* powers in the sum; 0: `power` is the greatest power */
@@ -56,7 +56,7 @@ typedef struct picture_run {
     uint64_t n_profiles;
     uint64_t last_sample; /* first sample of the last profile */
     pnr_map_info info;    /* header of the first profile */
-    bool is_doppler;      /* true: a column is a Doppler; false: a column is a time */
+    bool is_doppler;      /* true: range over Doppler; false: range over time */
     pnr_doppler_bins doppler;
     timeline profile_time;
     size_t n_columns, cells_per_row, n_rows;
@@ -78,12 +78,12 @@ struct pnr_picture {
 typedef struct track {
     spot strongest;
     uint64_t last_sample;
-    double range_m, doppler_hz; /* filtered values at sample last_sample */
+    double range_m, doppler_hz; /* filtered range and last Doppler, at last_sample */
     double rate;                /* change of the range, metres per sample */
     size_t n_echoes;
 } track;
 
-/* The greatest distance of an echo from the prediction of its track. */
+/* The greatest permitted distance of an echo from the prediction of its track. */
 typedef struct track_gate {
     double range_m, doppler_hz;
     uint64_t samples; /* longest time without an echo */

@@ -6,7 +6,8 @@
 #include "recorder/recording.h"
 
 static const uint64_t patience_ns = 50 * 1000 * 1000;
-/* The time of sample 0 moves when all samples are late by least_move_ns for settle_ns. */
+/* The time of sample 0 is changed if all samples of the last settle_ns are at least least_move_ns
+ * late. */
 static const int64_t least_move_ns = PNR_NS_PER_S / 2;
 static const uint64_t settle_ns = 2 * (uint64_t)PNR_NS_PER_S;
 
@@ -16,7 +17,7 @@ static bool is_stopped(const pnr_acquisition *a)
            atomic_load(&a->cancel) != 0;
 }
 
-/* Returns the greatest number of samples that a read at `position` may take. */
+/* Returns the greatest number of samples for a read at `position`. */
 static size_t next_chunk(const pnr_acquisition *a, uint64_t position)
 {
     const uint64_t first = atomic_load(&a->first_window), dwell = atomic_load(&a->dwell);
@@ -108,10 +109,11 @@ static void move_start(pnr_acquisition *a, uint64_t position, int64_t by_ns)
                              : "in time again");
 }
 
-/* Compares the host's clock with the time of the sample at `position`. If all samples are late for
- * settle_ns, the source has paused: the time of sample 0 moves by the least lateness. If later
- * samples are early by least_move_ns, the late samples were only delayed: the time of sample 0
- * moves back, but never before the time of the first read. */
+/* Compares the host's clock with the time of the sample at `position`. If all samples of the last
+ * settle_ns are late by least_move_ns or more, the source has paused: adds the least lateness to
+ * the time of sample 0. If a later sample is early by more than least_move_ns, the late samples
+ * were only delayed: moves the time of sample 0 back until this sample is in time, but not beyond
+ * the original time of sample 0. */
 static void follow_clock(pnr_acquisition *a, uint64_t position)
 {
     const int64_t begin_ns = pnr_clock_utc_ns() - pnr_rational_time_ns(a->rate_hz, position);

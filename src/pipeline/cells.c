@@ -8,9 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Splits the rows of the map into runs; the rows of a run have equal steps of Doppler. K is
- * plan.n_periods, and Tr is the period. In units of 1 / (4 K Tr) the Doppler of each row is an
- * integer. */
+/* Fills map->runs: groups of rows with equal steps of Doppler. K is plan.n_periods, and Tr is the
+ * period. In units of 1 / (4 K Tr) the Doppler of each row is an integer. */
 static int fill_doppler(const pnr_publishing *p, pnr_map_info *map, pnr_error *error)
 {
     const pnr_plan *plan = &p->parts.setup->plan;
@@ -118,8 +117,7 @@ void pnr_publishing_give_cells(pnr_publishing *p, const pnr_dwell *dwell, const 
 
     fill_levels(p, dwell, &map->row);
     place_gate(p, &map->row);
-    /* A profile or map only accompanies the result: if the publisher refuses it, no result is
-     * lost. */
+    /* A profile or map that the publisher refuses is only counted. The result is already sent. */
     if (p->parts.config->publisher.profile != PNR_PROFILE_OFF)
         p->account.unsent_maps +=
             pnr_publisher_send_cells(p->publisher, &p->report, map, cells) != PNR_OK;

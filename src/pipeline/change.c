@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The publishing thread takes over the parts of another configuration, and begins a new run. */
+/* The publishing thread exchanges its parts with those of another configuration, and begins a new
+ * run. */
 #include "pipeline/publishing_state.h"
 
 #include "base/log.h"

@@ -10,22 +10,24 @@
 
 enum { PATCH = 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS }; /* number of floats in a patch */
 
-/* A subtracted echo may leave a remnant within this distance. */
+/* A candidate within this distance of a subtracted echo is a remnant of this echo. */
 static const double remnant_lags = 1.5, remnant_rows = 1.5;
 
 struct pnr_clean {
     const pnr_detector *detector;
     const pnr_radar *radar;
     const pnr_plan *plan;
-    size_t n_searches, n_copies, n_removable; /* n_removable: most echoes that are subtracted */
-    float (**copies)[2];   /* [n_copies][n_samples]: the delayed code of each echo, then its
-                            * slope */
+    size_t n_searches, n_copies, n_removable; /* n_removable: greatest number of echoes that are
+                                               * subtracted */
+    float (**copies)[2];   /* [n_copies][n_samples]: for each echo the delayed code, and then its
+                            * derivative */
     double complex *work;  /* [2 n_samples] */
     pnr_removal *removals; /* [n_removable][PNR_MAX_REMOVALS] */
     size_t n_candidates;
     pnr_candidate *candidates; /* [PNR_MAX_CANDIDATES]: candidates that became echoes, then new
                                 * candidates */
-    uint8_t search[PNR_MAX_CANDIDATES]; /* the search that found a candidate, see pnr_observed */
+    uint8_t search[PNR_MAX_CANDIDATES]; /* number of the search that found each candidate, see
+                                         * pnr_observed */
     float *patches; /* [PNR_MAX_CANDIDATES][17][17][2]; NULL: the map has one row */
 };
 
@@ -90,7 +92,7 @@ static void keep_candidate(pnr_clean *clean, size_t at, const pnr_candidate *can
         memmove(clean->patches + at * PATCH, patch, PATCH * sizeof(float));
 }
 
-/* Returns the number of echoes, with those outside of the gate. */
+/* Returns the number of echoes, including the echoes outside the gate. */
 static size_t echoes_of(const pnr_detection *detection)
 {
     return detection->n_echoes + detection->n_outside;
@@ -129,8 +131,8 @@ static bool is_remnant(const pnr_clean *clean, const pnr_candidate *candidate,
     return false;
 }
 
-/* Copies the new candidates of a search, and adds the removed echoes to their values again. Returns
- * the number of new candidates. */
+/* Copies the new candidates of a search. Adds the subtracted echoes to the values of these
+ * candidates again. Returns the number of new candidates. */
 static size_t keep_new(pnr_clean *clean, const pnr_observed *observed, const pnr_result *found,
                        const pnr_detection *detection, size_t search)
 {
@@ -185,8 +187,9 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
             break;
         dwell.floor = fmin(dwell.floor, found.dwells[0].floor);
         dwell.n_candidates = (uint32_t)clean->n_candidates;
-        /* Counts only the maxima that this search left out. The first search also left out
-         * sidelobes of echoes that are now subtracted. */
+        /* Adds the number of maxima of this search that are not among its candidates. Such maxima
+         * of the first search are not counted: many are sidelobes of echoes that are now
+         * subtracted. */
         dwell.n_maxima = (uint32_t)(pnr_detector_inside(clean->detector, clean->candidates,
                                                         clean->n_candidates) +
                                     found.dwells[0].n_maxima -

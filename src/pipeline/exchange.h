@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The input and output of the loop in processing.c. Views of samples go in, detected dwells and
- * counts come out. On the other side are the ring and the publishing thread, or another process. */
+/* The input and output of the loop in processing.c. The loop reads views of samples. It writes
+ * dwells with their echoes, and the counts of samples and windows. The exchange connects the loop
+ * with the ring and the publishing thread, or with another process. */
 #ifndef PNR_EXCHANGE_H
 #define PNR_EXCHANGE_H
 
@@ -18,14 +19,15 @@
 /* The first member of each record in a queue of results. */
 typedef struct pnr_made_head {
     enum { PNR_MADE_RESULT, PNR_MADE_ACCOUNT } kind;
-    uint64_t n_unsent; /* results before this record that the full queue refused */
+    uint64_t n_unsent; /* number of results that the full queue has refused since the previous
+                        * record */
 } pnr_made_head;
 
-/* A detected dwell in a queue. The record has only the first detection.n_echoes echoes; the cells
- * follow them. */
+/* A dwell and its detection, as a record of a queue. The record has only the first
+ * detection.n_echoes echoes; the cells follow them. */
 typedef struct pnr_made {
     pnr_made_head head;   /* set by commit */
-    size_t cells_at;      /* offset of the cells from the begin of the record; 0: none; set by
+    size_t cells_at;      /* offset of the cells from the start of the record; 0: none; set by
                            * commit */
     uint64_t sample;      /* index of the first sample of the dwell */
     uint64_t lost;        /* samples of the dwell that are lost or not finite */
@@ -38,13 +40,13 @@ typedef struct pnr_made {
     pnr_detection detection;
 } pnr_made;
 
-/* After this number of results of one submit the next thread is woken, so that it works on them
- * while the others are made. */
+/* The reader of the results is woken each time this number of results is committed. It then reads
+ * them while the next results are computed. */
 enum { PNR_MADE_TOGETHER = 128 };
 
-/* Returns the most bytes that a result with its cells can have. */
+/* Returns the greatest size of a result with its cells, in bytes. */
 size_t pnr_made_most_bytes(size_t cells_bytes);
-/* Returns the bytes of a result without its cells. */
+/* Returns the size of a result without its cells, in bytes. */
 size_t pnr_made_bytes(const pnr_made *made);
 /* Copies the cells (NULL: none) to the memory after the result, and sets cells_at. The memory must
  * have pnr_made_most_bytes() bytes. Returns the size of the record in bytes. */
@@ -52,11 +54,11 @@ size_t pnr_made_finish(pnr_made *made, const float *cells, size_t cells_bytes);
 /* Returns the cells of a record; NULL: none. */
 const float *pnr_made_cells(const pnr_made *made);
 
-/* Counts of one view: its samples and windows. */
+/* The numbers of samples and windows of one view. */
 typedef struct pnr_counted {
     pnr_account account;
     uint64_t unreported; /* samples after the last result, up to the end of this view */
-    int failure;         /* code of the last submit that failed */
+    int failure;         /* error code of the last submit that failed */
     pnr_device_state devices;
 } pnr_counted;
 
@@ -80,7 +82,7 @@ typedef struct pnr_exchange {
     void (*finish)(void *of, const pnr_counted *counted);
     /* Wakes the reader of the results. is_idle: no result is being computed. */
     void (*wake)(void *of, bool is_idle);
-    /* The loop calls this at the begin of each turn. */
+    /* The loop calls this at the start of each turn. */
     void (*turn)(void *of);
 } pnr_exchange;
 

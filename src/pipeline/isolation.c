@@ -18,8 +18,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* AFTER_ENGINE: besides the views in the engine, one view is in the worker's detection, and the run
- * reads the results of another view. */
+/* AFTER_ENGINE: number of views in use after the engine. The worker detects the echoes of one view,
+ * and the run reads the results of another view. */
 enum {
     AFTER_ENGINE = 2,
     MOST_VIEWS = PNR_MAX_IN_FLIGHT + AFTER_ENGINE + PNR_MOST_PENDING,
@@ -41,22 +41,24 @@ struct pnr_isolation {
     void *samples;
     size_t samples_bytes;
     bool has_lent_samples;   /* another isolation owns them */
-    pnr_shared_bells *bells; /* after the samples */
+    pnr_shared_bells *bells; /* in the same memory, after the samples */
     pnr_worker_process workers[TWO];
-    pnr_worker_process *now, *next; /* the worker that gets views; NULL, or the worker that will
-                                     * replace it */
-    char engines[TWO][48];          /* name of the first worker's engine; name of the cpu engine
-                                     * that replaces it */
+    pnr_worker_process *now, *next; /* now: the worker that gets views. next: the worker that will
+                                     * replace it; NULL: none */
+    char engines[TWO][48];          /* [0]: name of the first worker's engine; [1]: name of the cpu
+                                     * engine that replaces it */
     pnr_realtime_outcome realtime;
 
     pnr_windows views[MOST_VIEWS];    /* view i is at index i mod MOST_VIEWS */
-    uint64_t n_taken, n_sent, n_done; /* number of views taken from the ring, sent to the worker,
-                                       * and finished with all results */
-    uint64_t next_sample;             /* results of all samples before this sample are here */
-    uint64_t unreported;              /* samples after the last finished view that gave no result */
+    uint64_t n_taken, n_sent, n_done; /* numbers of views acquired from the ring, sent to the
+                                       * worker, and finished with all results */
+    uint64_t next_sample;             /* results of all samples before this sample have arrived */
+    uint64_t unreported;              /* number of samples from the last result to the end of the
+                                       * last finished view */
     bool is_mad;                      /* the present worker has written impossible values */
     bool is_new;                      /* the present worker has sent no result */
-    bool is_woken;                    /* the last wait found work, and none could be done since */
+    bool is_woken;                    /* the last wait found samples or results, but none could be
+                                       * passed on */
 
     _Atomic uint64_t n_deaths;
     _Atomic bool is_degraded;
@@ -130,7 +132,7 @@ bool pnr_isolation_is_degraded(const pnr_isolation *i)
 
 /* --- results --- */
 
-/* True if a dwell of the oldest view begins at a sample. */
+/* True if a dwell of the oldest view begins at this sample. */
 static bool is_dwell_of_view(const pnr_isolation *i, uint64_t sample)
 {
     const pnr_windows *view = &i->views[i->n_done % MOST_VIEWS];
@@ -141,8 +143,8 @@ static bool is_dwell_of_view(const pnr_isolation *i, uint64_t sample)
            (sample - view->first_sample) % n_dwell == 0;
 }
 
-/* True if a result of `bytes` belongs to the oldest view, and no number in it leads outside of its
- * memory. A faulty worker may write any bytes. */
+/* True if a result of `bytes` bytes belongs to the oldest view, and its sizes and indices are in
+ * range. A faulty worker may write any bytes. */
 static bool is_possible(const pnr_isolation *i, const pnr_made *made, size_t bytes)
 {
     const pnr_plan *plan = &i->parts.setup->plan;
@@ -160,7 +162,7 @@ static bool is_possible(const pnr_isolation *i, const pnr_made *made, size_t byt
     return is_good;
 }
 
-/* The same of the counts of a view. */
+/* True if the counts are those of the oldest view, and the numbers of devices are in range. */
 static bool are_possible(const pnr_isolation *i, const pnr_shared_finish *finish, size_t bytes)
 {
     const pnr_windows *view = &i->views[i->n_done % MOST_VIEWS];
@@ -202,7 +204,8 @@ static void finish_view(pnr_isolation *i, const pnr_counted *counted)
     i->n_done++;
 }
 
-/* Passes on a record that the worker has made. After an impossible one all others are dropped. */
+/* Passes on a record that the worker has made. After an impossible record, drops all later
+ * records. */
 static void take_record(pnr_isolation *i, const pnr_made_head *record, size_t bytes)
 {
     const pnr_made *made = (const pnr_made *)record;
@@ -346,7 +349,8 @@ static bool may_take_view(const pnr_isolation *i)
     return i->n_taken - i->n_done < pnr_isolation_views(i->parts.setup);
 }
 
-/* Returns the smallest part of the next dwell to send, in samples; 0: the worker takes none now. */
+/* Returns the least number of samples of the next dwell that are sent as a part; 0: no part is sent
+ * now. */
 static size_t part_to_send(const pnr_isolation *i)
 {
     return i->now->is_ready && i->next == NULL && i->n_sent == i->n_taken &&
@@ -426,7 +430,7 @@ static void retry_engine(pnr_isolation *i, uint64_t now)
         return;
     }
     if (other->is_ready)
-        i->next = other; /* the present worker gets no more views */
+        i->next = other; /* sends no more views to the present worker */
     if (i->next == NULL || i->n_done < i->n_sent)
         return;
     pnr_worker_kill(i->now);
@@ -440,7 +444,7 @@ static void retry_engine(pnr_isolation *i, uint64_t now)
                    "the engine %s works again", i->engines[0]);
 }
 
-/* Returns true if the run was stopped a second ago and no worker is ready to finish its views. */
+/* Returns true if the run was stopped more than a second ago and no worker is ready. */
 static bool has_given_up(pnr_isolation *i)
 {
     if (i->stopped_ns == 0 && i->parts.stop != NULL &&
@@ -488,7 +492,7 @@ static void wait_for_results(pnr_isolation *i)
     (void)pnr_bell_wait(&i->bells->samples, pnr_queue_has_record, i->now->results, 0, patience_ns);
 }
 
-/* Waits for samples and results, or for results alone while no view can be taken. */
+/* Waits for samples or results. While no view can be acquired, waits for results alone. */
 static void wait_for_work(pnr_isolation *i, bool is_over)
 {
     if (i->n_taken == i->n_done)
@@ -554,8 +558,8 @@ uint64_t pnr_isolation_unreported(const pnr_isolation *i)
 
 /* --- create and destroy --- */
 
-/* Makes all pages present: huge ones where the system has them for shared memory. Returns false if
- * there is not enough memory. */
+/* Allocates all pages now, as huge pages if the system supports them for shared memory. Returns
+ * false if there is not enough memory. */
 static bool populate(void *memory, size_t n_bytes)
 {
     (void)madvise(memory, n_bytes, MADV_HUGEPAGE); /* only a hint: an error does no harm */
@@ -594,8 +598,8 @@ static int open_samples(pnr_isolation *i, pnr_error *error)
     return PNR_OK;
 }
 
-/* True if the cpu engine replaces the wanted engine already, and the new configuration wants the
- * same engine. */
+/* True if the cpu engine now replaces the wanted engine, and the new configuration has the same
+ * engine.name. */
 static bool begins_degraded(const pnr_isolation *i)
 {
     const pnr_isolation *before = i->parts.before;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A run whose engine and detection are in a worker: another process, which may die, hang or lose
- * its GPU. The ring keeps each view until the run has its results. So a new worker continues where
- * the last worker stopped. */
+ * its GPU. The ring keeps each view until the run has all results of the view. So a new worker
+ * continues where the last worker stopped. */
 #ifndef PNR_ISOLATION_H
 #define PNR_ISOLATION_H
 
@@ -15,7 +15,7 @@
 
 typedef struct pnr_isolation pnr_isolation;
 
-/* All pointers but `before` outlive the isolation. */
+/* All pointers except `before` outlive the isolation. */
 typedef struct pnr_isolation_parts {
     const pnr_config *config;
     const pnr_setup *setup;
@@ -28,9 +28,8 @@ typedef struct pnr_isolation_parts {
                                   * samples; NULL: none */
 } pnr_isolation_parts;
 
-/* Returns true if engine.isolate is yes. With engine.isolate = auto, returns true if the stream is
- * live and the engine is or may be cuda. It may be cuda with engine.name = auto if the module is
- * installed. */
+/* Returns true if engine.isolate is yes. With engine.isolate = auto, returns true for a live stream
+ * if engine.name is cuda, or if engine.name is auto and the cuda module is installed. */
 bool pnr_isolation_is_wanted(const pnr_config *config, bool is_live);
 /* Starts the first worker and waits until it is ready. PNR_OK; PNR_ENOMEMORY; PNR_EUNAVAILABLE: no
  * process can be started; PNR_EEND: *stop was set; or the error of the worker. */
@@ -43,31 +42,32 @@ void pnr_isolation_destroy(pnr_isolation *isolation);
 
 /* Returns the memory of `capacity` samples, which the worker shares. */
 void *pnr_isolation_memory(const pnr_isolation *isolation);
-/* The bells of the threads of a run with a worker. They live as long as the memory. */
+/* Returns the bells that wake the threads of a run with a worker. They live as long as the
+ * memory. */
 pnr_shared_bells *pnr_isolation_bells(const pnr_isolation *isolation);
 /* Returns how many views may be lent at one time, for pnr_ring_shape. */
 size_t pnr_isolation_views(const pnr_setup *setup);
 /* Returns how many more samples a ring needs than without a worker, so that the source has space
  * while all views are lent. */
 size_t pnr_isolation_more_samples(const pnr_setup *setup);
-/* Return the engine of the first worker, such as "cuda/library", and the real-time settings that
- * the system granted to this worker. */
+/* Returns the engine of the first worker, such as "cuda/library". */
 const char *pnr_isolation_engine(const pnr_isolation *isolation);
+/* Returns the real-time settings that the system granted to the first worker. */
 const pnr_realtime_outcome *pnr_isolation_realtime(const pnr_isolation *isolation);
 
-/* Return the number of workers that died, hung or lost their engine, and whether the cpu engine
- * replaces the wanted engine now. Any thread may call these two. */
+/* Returns the number of workers that died, hung or lost their engine. Any thread may call this. */
 uint64_t pnr_isolation_deaths(const pnr_isolation *isolation);
+/* Returns true while the cpu engine replaces the wanted engine. Any thread may call this. */
 bool pnr_isolation_is_degraded(const pnr_isolation *isolation);
 
 /* Runs until the stream ends: moves views from the exchange to the worker, and results from the
- * worker to the exchange. PNR_EEND; PNR_ELOST: after the end of the samples no worker could finish
- * the last views, which pnr_isolation_drop then returns. */
+ * worker to the exchange. PNR_EEND; PNR_ELOST: the stream has ended or was stopped, and no worker
+ * could finish the last views. pnr_isolation_drop then returns these views. */
 int pnr_isolation_run(pnr_isolation *isolation, const pnr_exchange *exchange);
 /* Returns the number of samples since the last result, also lost ones. */
 uint64_t pnr_isolation_unreported(const pnr_isolation *isolation);
-/* Fills *out with the oldest view without a result, and removes this view. Returns false if there
- * is none. */
+/* Fills *out with the oldest view that does not have all its results, and removes this view.
+ * Returns false if there is none. */
 bool pnr_isolation_drop(pnr_isolation *isolation, pnr_windows *out);
 
 #endif

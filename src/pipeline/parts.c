@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns the run that the parts are for. */
+/* Returns the run to which the parts belong. */
 static pnr_pipeline *run_of(pnr_pipeline *p)
 {
     return p->before != NULL ? p->before : p;
@@ -38,8 +38,9 @@ static size_t bridging_samples(const pnr_pipeline *p)
     return samples < (double)most ? (size_t)samples : most;
 }
 
-/* Limits the ring and the submits, if the length of the recording is known. The ring needs space
- * for at most all samples, two more dwells, and the samples behind a dwell. */
+/* Limits the ring and the dwells of a submit if the length of the recording is known. The ring
+ * needs space for at most all samples, two more dwells, and the samples that a linear window needs
+ * after a dwell. */
 static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
 {
     const uint64_t n_samples = p->info.n_samples;
@@ -52,16 +53,16 @@ static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
         p->max_dwells = n_samples >= dwell ? (size_t)(n_samples / dwell) : 1;
 }
 
-/* Sets max_dwells so that the ring has space for all submits in flight, and for one more that the
- * source writes. */
+/* Lowers max_dwells, if necessary, so that the ring has space for all submits in flight and for the
+ * next submit. max_dwells stays at least 1. Refuses a ring that has space for fewer than two
+ * dwells. */
 static int fit_to_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
     const size_t sample_bytes = pnr_plan_sample_bytes(plan);
     const size_t dwell = pnr_plan_dwell_samples(plan);
     const size_t behind = pnr_plan_view_samples(plan, 0);
-    const size_t views =
-        pnr_setup_in_flight(p->setup) + 1; /* one more for the source to write into */
+    const size_t views = pnr_setup_in_flight(p->setup) + 1;
     const size_t whole = p->capacity > behind ? (p->capacity - behind) / dwell : 0;
 
     if (whole < 2)
@@ -75,7 +76,7 @@ static int fit_to_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Sets the number of samples in the ring, and the most dwells of a submit. */
+/* Sets the number of samples in the ring, and the greatest number of dwells of a submit. */
 static int shape_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
@@ -93,7 +94,7 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Lists the devices of engine.device. The ring needs space for the samples of each device. */
+/* Lists the devices of engine.device. The size of the ring depends on their number. */
 static int open_devices(pnr_pipeline *p, pnr_error *error)
 {
     const char *engine = p->config->engine.name;
@@ -130,7 +131,7 @@ static int open_here(pnr_pipeline *p, pnr_error *error)
     return pnr_processing_open(processing, error);
 }
 
-/* As open_here, at the start of a run. */
+/* Calls open_here at the start of a run. A stop may end the program during this call. */
 static int start_here(pnr_pipeline *p, pnr_error *error)
 {
     pnr_start_guard guard;
@@ -249,7 +250,7 @@ static size_t live_chunk(size_t dwell)
     return chunk < dwell ? chunk : dwell;
 }
 
-/* Returns the length of a read of a recording in samples. It is a part of the ring, so that the
+/* Returns the length of a read of a recording in samples. It is a fraction of the ring, so that the
  * engine works while the source reads. */
 static size_t recording_chunk(const pnr_pipeline *p)
 {
@@ -347,8 +348,8 @@ static int open_source(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Returns the first sample of the first dwell at or after this sample. Sample 0 stays 0. The result
- * is at most the length of the recording. */
+/* Returns the first sample of the first dwell at or after this sample. Returns 0 for sample 0. The
+ * result is at most the length of the recording. */
 static uint64_t first_dwell_from(const pnr_pipeline *p, uint64_t sample)
 {
     const uint64_t first = p->setup->radar.first_window;
@@ -362,8 +363,8 @@ static uint64_t first_dwell_from(const pnr_pipeline *p, uint64_t sample)
     return begin < p->info.n_samples ? begin : p->info.n_samples;
 }
 
-/* Limits the source to the dwells that begin in the part that the configuration gives. Two adjacent
- * parts have no dwell in common and omit no dwell. */
+/* Limits the source to the dwells that begin in the configured part. Two adjacent parts have no
+ * dwell in common and omit no dwell. */
 static int open_part(pnr_pipeline *p, pnr_error *error)
 {
     const uint64_t first = p->config->source.first_sample, n = p->config->source.n_samples;
@@ -401,7 +402,7 @@ static int check_length(pnr_pipeline *p, pnr_error *error)
     const pnr_plan *plan = &p->setup->plan;
     const pnr_radar *radar = &p->setup->radar;
     const size_t needed = radar->first_window + pnr_plan_view_samples(plan, 1);
-    const size_t refused = plan->n_samples / 2; /* a window with more losses gives no result */
+    const size_t refused = plan->n_samples / 2; /* a window with more losses has no result */
     const double rate_hz = pnr_rational_double(radar->rate_hz);
 
     if (p->options->feed != NULL || p->part.end > 0 || p->info.n_samples >= needed)
@@ -424,8 +425,8 @@ static int check_length(pnr_pipeline *p, pnr_error *error)
                          p->setup->plan.n_samples);
 }
 
-/* Warns once about a code around 0 Hz in real samples. A code or pulse from a file may have a
- * carrier of its own. */
+/* Warns once about a code around 0 Hz in real samples. A code or pulse from a file causes no
+ * warning, because it may have a carrier of its own. */
 static void log_baseband(const pnr_pipeline *p)
 {
     const pnr_config *config = p->config;
@@ -476,8 +477,8 @@ static void log_setup(const pnr_pipeline *p)
                 filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
 }
 
-/* Returns PNR_EEND if the program was stopped. A stop may occur here, since long codes take seconds
- * to open. */
+/* Returns PNR_EEND if the program was stopped. A stop is likely here, because long codes take
+ * seconds to open. */
 static int check_stop(const pnr_pipeline *p)
 {
     const volatile int *stop = p->options->stop;
@@ -493,7 +494,7 @@ static int make_setup(pnr_pipeline *p, pnr_error *error)
     code = pnr_setup_create(p->config, p->info.format, p->info.n_channels, &p->setup, error);
     pnr_parallel_stop_at(NULL);
     if (check_stop(p) != PNR_OK)
-        return PNR_EEND; /* a stopped set-up returns any error */
+        return PNR_EEND; /* a set-up that was stopped may return any error */
     if (code != PNR_OK)
         return code;
     if (p->options->tap_cells != NULL && p->setup->plan.want_profile == PNR_WANT_NONE)
@@ -525,8 +526,8 @@ int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses changes that a run cannot make: to a part of a recording, and to the number of cells of a
- * result. */
+/* Refuses a new configuration if the run processes a part of a recording, or if the size of the
+ * cells of a result changes. */
 static int check_next(const pnr_pipeline *p, pnr_error *error)
 {
     const size_t bytes = pnr_plan_profile_bytes(&p->setup->plan);
@@ -574,7 +575,8 @@ void pnr_pipeline_close(pnr_pipeline *p)
 {
     pnr_reload_finish(p->reload);
     pnr_publishing_destroy(p->publishing);
-    pnr_isolation_destroy(p->isolation); /* its worker may be a child of the reload thread */
+    pnr_isolation_destroy(p->isolation); /* before the reload thread ends, because the worker may be
+                                          * a child of that thread */
     pnr_reload_destroy(p->reload);
     pnr_processing_close(&p->processing);
     pnr_ring_destroy(p->ring);

@@ -10,7 +10,7 @@
 
 enum {
     MEMORY = 32 << 20,
-    MOST_DWELLS = 16, /* most dwells of a result */
+    MOST_DWELLS = 16, /* greatest number of dwells of a result */
     PATCH = 2 * PNR_NEIGHBOURS * PNR_NEIGHBOURS
 };
 

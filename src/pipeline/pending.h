@@ -18,7 +18,7 @@ typedef struct pnr_pending_result {
 
 typedef struct pnr_pending pnr_pending;
 
-enum { PNR_MOST_PENDING = 16 }; /* results in the queue */
+enum { PNR_MOST_PENDING = 16 }; /* greatest number of results in the queue */
 
 /* Creates the queue for results of up to max_dwells dwells. Keeps the pointer to plan. *out is NULL
  * without an error if two results need more than 32 MiB, if max_dwells is above 16, or if the plan

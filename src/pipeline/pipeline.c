@@ -11,8 +11,8 @@ static const uint64_t patience_ns = 50 * 1000 * 1000;
 
 /* --- the exchange of the processing thread: the ring, and the publishing thread --- */
 
-/* Returns the next view. Before the views of another configuration, returns PNR_EEND as at the end
- * of the stream. */
+/* Returns the next view. If another configuration is ready, returns PNR_EEND, as at the end of the
+ * stream. */
 static int acquire_view(void *of, size_t max_dwells, pnr_windows *out)
 {
     pnr_pipeline *p = of;
@@ -77,7 +77,7 @@ static void wake_publishing(void *of, bool is_idle)
 }
 
 /* Sends the present account to the publishing thread. No view is being released here, so the sums
- * of the account hold. */
+ * of the account agree. */
 static void post_account(pnr_pipeline *p, bool must)
 {
     pnr_account account = p->account;

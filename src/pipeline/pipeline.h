@@ -19,8 +19,8 @@
  * counted as unsent. */
 typedef void (*pnr_pipeline_tap)(void *context, const pnr_report *report);
 
-/* The caller's thread calls this last, after the last status is published. code: the code of the
- * run so far. Returns `code`, or another error with which the run ends instead. */
+/* The caller's thread calls this last, after the last status is published. code: the error code of
+ * the run so far. Returns `code`, or another error code that replaces it. */
 typedef int (*pnr_pipeline_end)(void *context, const pnr_status *status, int code,
                                 pnr_error *error);
 
@@ -31,8 +31,8 @@ typedef struct pnr_progress {
     uint64_t n_echoes;          /* echoes found so far */
 } pnr_progress;
 
-/* The publishing thread calls this once a second if the length of the source is known. progress is
- * NULL before the thread writes to the log. */
+/* The publishing thread calls this once a second if the length of the source is known. Before the
+ * thread writes to the log, it also calls this with progress = NULL. */
 typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
 
 /* As pnr_pipeline_tap, but with a profile or map. The next call of pnr_pipeline_tap has the result
@@ -46,7 +46,7 @@ typedef void (*pnr_pipeline_tap_cells)(void *context, const pnr_report *report,
 typedef void (*pnr_pipeline_pause)(void *context);
 
 /* The caller's thread calls this after the last tap, before the last status is published. code: the
- * code of the run so far. Returns `code`, or another error with which the run ends instead. */
+ * error code of the run so far. Returns `code`, or another error code that replaces it. */
 typedef int (*pnr_pipeline_finish)(void *context, int code, pnr_error *error);
 
 /* A function that fills the ring in place of the source, for libpnradar and benchmarks. The

@@ -36,7 +36,7 @@ void pnr_processing_drop(pnr_processing *p, const pnr_windows *windows, size_t r
     pnr_account counts = {0}, *account = &counts;
 
     while (pnr_processing_report_pending(p, true))
-        ; /* results of earlier samples first */
+        ; /* reports the results of earlier samples first */
     for (size_t w = 0; w < windows->n_dwells * windows->n_periods; w++) {
         account->positions += n;
         account->windows++;
@@ -118,7 +118,8 @@ static int wait_for_work(pnr_processing *p, bool is_over)
     return PNR_OK;
 }
 
-/* Submits all dwells that are ready. Reports a finished result before it waits for new samples. */
+/* Submits all dwells that are ready. Then collects a result. If no result is finished, waits for
+ * work. */
 static int process_ready(pnr_processing *p)
 {
     pnr_windows windows;

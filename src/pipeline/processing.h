@@ -19,10 +19,11 @@ typedef struct pnr_processing {
     const pnr_config *config;
     const pnr_setup *setup;
     bool is_live;      /* samples arrive at a fixed rate and cannot wait */
-    size_t max_dwells; /* most dwells of a submit */
+    size_t max_dwells; /* greatest number of dwells of a submit */
     const pnr_exchange *exchange;
-    pnr_devices devices; /* the devices of engine.device; `choose` removes those that do not work */
-    bool may_lack;       /* devices may be missing, since an earlier worker was lost */
+    pnr_devices devices; /* the devices of engine.device; pnr_processing_choose removes those that
+                          * do not work */
+    bool may_lack;       /* devices may be missing, because an earlier worker was lost */
     pnr_devices lost;    /* the missing devices */
     const pnr_engine_ops *ops;
     pnr_engine_choice choice;
@@ -36,13 +37,14 @@ typedef struct pnr_processing {
     pnr_pending *pending; /* NULL: each result is reported before the next one is collected */
     size_t pending_dwell; /* next dwell to report, in the oldest pending result */
     pnr_clean *clean;     /* NULL: detector.subtract is 0 */
-    size_t ahead;         /* smallest part of a dwell to upload ahead, in samples; 0: none */
+    size_t ahead;         /* least number of samples of a dwell that are uploaded before the dwell
+                           * is complete; 0: none */
 
     /* The views in the engine are n_back .. n_fed - 1. View i is at
      * fed[i mod PNR_MAX_IN_FLIGHT]. */
     pnr_windows fed[PNR_MAX_IN_FLIGHT];
     uint64_t n_fed, n_back; /* views submitted to the engine; views that the engine has finished */
-    int failure;            /* code of the last failed submit */
+    int failure;            /* error code of the last failed submit */
     uint64_t unreported;    /* samples since the last result, also lost ones */
 } pnr_processing;
 
@@ -50,31 +52,32 @@ typedef struct pnr_processing {
  * opens the detector. The caller has set config, setup, devices, is_live and max_dwells. Errors:
  * those of pnr_engine_list_devices and pnr_engine_choose. */
 int pnr_processing_choose(pnr_processing *p, const char *engine, pnr_error *error);
-/* Refuses a plan that needs more memory, with a ring of n_samples, than the system has free.
- * Otherwise the system would grant the memory and later kill the program. Before `choose` the
- * engine's memory does not count. has_ring: the ring is already allocated. PNR_OK,
+/* Refuses a plan if the plan and a ring of n_samples need more memory than the system has free.
+ * Otherwise the system would grant the memory and later kill the program. Counts the memory of the
+ * engine only after pnr_processing_choose. has_ring: the ring is already allocated. PNR_OK,
  * PNR_ENOMEMORY. */
 int pnr_processing_check_memory(const pnr_processing *p, size_t n_samples, bool has_ring,
                                 pnr_error *error);
-/* Opens all parts except the exchange. Call `choose` first. Call close also after an error. */
+/* Opens all parts except the exchange. Call pnr_processing_choose first. Call close also after an
+ * error. */
 int pnr_processing_open(pnr_processing *p, pnr_error *error);
 void pnr_processing_close(pnr_processing *p);
 
-/* Runs until the stream ends. PNR_EEND: every result is committed. PNR_ELOST: the engine is lost or
- * given up on all devices. Then the views n_back .. n_fed - 1 have no result, and all results of
- * earlier views are committed. */
+/* Runs until the stream ends. PNR_EEND: every result is committed. PNR_ELOST: all devices are lost.
+ * Then the views n_back .. n_fed - 1 have no result, and all results of earlier views are
+ * committed. */
 int pnr_processing_run(pnr_processing *p);
 
-/* Returns the counts of a view, with this account. */
+/* Returns the counts of a view: *account, and the other members of pnr_counted from *p. */
 pnr_counted pnr_processing_counted(const pnr_processing *p, const pnr_account *account);
-/* Releases and finishes windows that give no result. reason: offset of the member of pnr_account
- * that counts them. */
+/* Releases and finishes windows without a result. reason: offset of the member of pnr_account that
+ * counts them. */
 void pnr_processing_drop(pnr_processing *p, const pnr_windows *windows, size_t reason);
 
 /* --- result.c --- */
 
 /* Passes each dwell of a result to the detector and to the exchange, releases the view and finishes
- * it. With p->pending the dwells wait for the detection threads. */
+ * it. If p->pending is not NULL, the dwells wait for the detection threads. */
 void pnr_processing_report(pnr_processing *p, const pnr_windows *windows, const pnr_result *result);
 /* Reports the oldest dwell that waits. False: none waits, or it is not ready and `wait` is
  * false. */

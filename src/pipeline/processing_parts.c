@@ -10,7 +10,8 @@
 #include "engine/plan.h"
 #include "pipeline/publishing.h"
 
-/* The most detection threads that the program starts unless the user asks for more. */
+/* MAX_DETECTION_THREADS: greatest number of detection threads if detector.threads is 0.
+ * OTHER_THREADS: number of the threads of acquisition, publishing and ZeroMQ. */
 enum { MAX_DETECTION_THREADS = 16, OTHER_THREADS = 3 };
 
 /* Returns the plan for the first device, with the batch for which the ring has space. */
@@ -42,8 +43,8 @@ int pnr_processing_check_memory(const pnr_processing *p, size_t n_samples, bool 
                          pnr_plan_dwell_samples(plan));
 }
 
-/* Returns the smallest part of a dwell to upload ahead, in samples; 0: none. A smaller part is not
- * worth a copy. */
+/* Returns the least number of samples of a dwell that are uploaded before the dwell is complete.
+ * 0: none. The upload of fewer samples saves no time. */
 static size_t ahead_samples(const pnr_processing *p)
 {
     enum { WORTH_BYTES = 1 << 16, PARTS = 16 };
@@ -55,9 +56,9 @@ static size_t ahead_samples(const pnr_processing *p)
     return p->is_live && p->ops->upload_ahead != NULL && ahead < dwell ? ahead : 0;
 }
 
-/* Returns the number of threads that detect. Many short results a second also keep the threads of
- * acquisition, publishing and ZeroMQ busy. If these share their cores with threads that never
- * sleep, all wait for them. */
+/* Returns the number of threads that detect. In a search of one row, results are so frequent that
+ * the threads of acquisition, publishing and ZeroMQ are busy, too. Each of them then needs a core
+ * of its own. */
 static size_t detection_threads(const pnr_processing *p)
 {
     const size_t wanted = p->config->detector.threads, cores = pnr_parallel_processors();
@@ -134,7 +135,8 @@ static int open_clean(pnr_processing *p, pnr_error *error)
     return pnr_clean_create(p->config, p->setup, p->detector, &p->clean, error);
 }
 
-/* Warns once if data bits may change the sign of a code within a look and are not corrected. */
+/* Warns once if data bits may change the sign of a code within a look, and the detector does not
+ * correct these changes. */
 static void log_signs(const pnr_processing *p)
 {
     const pnr_setup *setup = p->setup;

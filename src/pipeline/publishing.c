@@ -14,7 +14,7 @@
 
 static const uint64_t patience_ns = 50 * 1000 * 1000, account_period_ns = 100 * 1000 * 1000;
 static const double live_s = 2; /* the queue of a live stream has space for the results of this
-                                 * time */
+                                 * number of seconds */
 
 enum {
     LEAST_BYTES = 1 << 20,
@@ -116,7 +116,8 @@ void pnr_publishing_wake(pnr_publishing *p, bool is_idle)
 
 /* --- the publishing thread --- */
 
-/* Counts results that the full queue refused. Their numbers stay unused. */
+/* Counts results that the full queue refused. Skips their numbers, so that subscribers see a
+ * gap. */
 static void count_unsent(pnr_publishing *p, uint64_t n_unsent)
 {
     if (n_unsent == 0)
@@ -143,7 +144,8 @@ static void take_record(pnr_publishing *p, const void *record)
     }
 }
 
-/* True if the publishing thread has work, for pnr_bell_wait: all that the bell is rung for. */
+/* The condition of pnr_bell_wait: true if the publishing thread has work. The thread that adds work
+ * rings the bell. */
 static bool has_work(void *of)
 {
     pnr_publishing *p = of;
@@ -153,7 +155,7 @@ static bool has_work(void *of)
            (p->packs && !p->has_flushed && atomic_load(&p->is_idle));
 }
 
-/* Calls the tap's pause, and sends packs if the processing thread is idle. Then waits for the next
+/* Calls options->pause, and sends packs if the processing thread is idle. Then waits for the next
  * record. */
 static void wait_for_record(pnr_publishing *p)
 {
@@ -173,8 +175,8 @@ static void wait_for_record(pnr_publishing *p)
                             patience_ns);
 }
 
-/* Reports the signals of the user to the recorder of samples and to the thread that reads the
- * configuration. */
+/* Passes the trigger signal to the recorder of samples, and the reload signal to the reload
+ * thread. */
 static void take_signals(const pnr_publishing *p)
 {
     volatile int *reload = p->parts.options->reload;
@@ -277,10 +279,10 @@ pthread_t pnr_publishing_thread(const pnr_publishing *p)
 
 /* --- create and destroy --- */
 
-/* Returns the size of the queue in bytes. For a live stream it has space for the results of live_s
- * seconds and for CELLS_BYTES of cells, but for at least two profiles or maps. A record is
- * contiguous: with less memory, even an empty queue may have no contiguous space. For a recording
- * it has space for at least one result. */
+/* Returns the size of the queue in bytes. The queue of a live stream has space for the results of
+ * live_s seconds, for CELLS_BYTES of cells, and for at least two profiles or maps. A record is
+ * contiguous: with less space, even an empty queue may have no contiguous space for a record. The
+ * queue of a recording has space for at least one result. */
 static size_t queue_capacity(const pnr_setup *setup, size_t cells_bytes, bool is_live)
 {
     const double dwell_s =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The publishing thread: takes results from a queue, and sends, prints and counts them. It may wait
- * for a subscriber, a pipe or a disk. The processing thread of a live stream never waits for
- * these. */
+/* The publishing thread: reads results from a queue, and sends, prints and counts them. It may
+ * wait for a subscriber, a pipe or a disk. The processing thread of a live stream never waits
+ * for these. */
 #ifndef PNR_PUBLISHING_H
 #define PNR_PUBLISHING_H
 
@@ -42,8 +42,10 @@ typedef struct pnr_publishing_parts {
 
 typedef struct pnr_publishing pnr_publishing;
 
-/* Opens the publisher, the trackers and the queue. Allocates everything. Errors: those of
- * pnr_publisher_create and pnr_zero_state_check; PNR_ENOMEMORY. */
+/* Opens the publisher, the trackers, the recorder of results and the queue. Allocates everything.
+ * Errors: those of pnr_publisher_create, pnr_publisher_reserve_cells, pnr_zero_state_check and
+ * pnr_result_recorder_create; PNR_ECONFIG: the steps of Doppler between the rows change too often;
+ * PNR_ENOMEMORY. */
 int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **out,
                           pnr_error *error);
 void pnr_publishing_destroy(pnr_publishing *publishing);
@@ -51,7 +53,7 @@ void pnr_publishing_destroy(pnr_publishing *publishing);
  * publisher, tracker, recorder or thread. Errors as for create. */
 int pnr_publishing_prepare(const pnr_publishing_parts *parts, pnr_publishing **out,
                            pnr_error *error);
-/* Bytes that pnr_publishing_create allocates for the queue. */
+/* Returns the number of bytes that pnr_publishing_create allocates for the queue. */
 size_t pnr_publishing_bytes(const pnr_setup *setup, bool is_live);
 
 /* Waits for a subscriber as publisher.wait_s says, then starts the thread. PNR_OK,
@@ -61,20 +63,20 @@ int pnr_publishing_start(pnr_publishing *publishing, pnr_error *error);
 void pnr_publishing_stop(pnr_publishing *publishing);
 pthread_t pnr_publishing_thread(const pnr_publishing *publishing);
 
-/* Logs a warning if n_bytes > 0 bytes follow the last whole sample. This number is known at the
- * start of a file, and at the end of a pipe. */
+/* Logs a warning if n_bytes is not 0. n_bytes: number of bytes after the last whole sample. It is
+ * known at the start of a file, and at the end of a pipe. */
 void pnr_publishing_log_trailing(uint64_t n_bytes);
 
 /* --- the processing thread --- */
 
-/* Lends memory for the next result; never NULL. A recording waits for a slow reader of results. If
+/* Lends memory for the next result; never NULL. Waits while the queue of a recording is full. If
  * the queue of a live stream is full, the lent memory is not in the queue. */
 pnr_made *pnr_publishing_reserve(pnr_publishing *publishing);
 /* Appends the lent result with its cells (NULL: none), or counts it as unsent. If the queue of a
  * live stream has no space for the cells, only the result is appended. */
 void pnr_publishing_commit(pnr_publishing *publishing, const float *cells);
-/* Appends the present account of samples and windows. failure: the code of the last submit that
- * failed. must: waits for space; otherwise nothing is appended to a full queue. */
+/* Appends the present account of samples and windows. failure: the error code of the last submit
+ * that failed. must: waits for space; otherwise nothing is appended to a full queue. */
 void pnr_publishing_account(pnr_publishing *publishing, const pnr_account *account, int failure,
                             const pnr_device_state *devices, bool must);
 /* Returns true when a tenth of a second has passed since it last returned true. The processing
@@ -95,9 +97,10 @@ bool pnr_publishing_has_taken(const pnr_publishing *next);
 
 /* --- after stop --- */
 
-/* Calls options->finish, checks the account of the run, and reports the account to subscribers and
- * to the log. positions: number of samples that the ring has counted. Returns `code`, the error of
- * options->finish, or PNR_EINTERNAL: the sums of the account do not hold. */
+/* Calls options->finish, checks the account of the run, reports the account to subscribers and to
+ * the log, and calls options->end. positions: number of samples that the ring has counted. Returns
+ * `code`, or another error code that options->finish or options->end returns. PNR_EINTERNAL: the
+ * sums of the account do not agree. */
 int pnr_publishing_close_account(pnr_publishing *publishing, uint64_t positions, int code,
                                  pnr_error *error, pnr_account *account);
 

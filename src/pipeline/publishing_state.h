@@ -19,19 +19,20 @@
 struct pnr_publishing {
     pnr_publishing_parts parts;
     pthread_t thread;
-    pnr_bell *bell; /* where the thread sleeps: own_bell, or one that a worker rings, too */
+    pnr_bell *bell; /* the bell that wakes the thread: own_bell, or a bell that a worker also
+                     * rings */
     pnr_bell own_bell;
     atomic_bool is_over;        /* no more records follow */
     atomic_bool is_idle;        /* the processing thread waits for samples */
     bool spins, packs, is_live; /* the same for all configurations of the run */
     /* parts of another configuration, used after the last record of `queue`; NULL: none */
     pnr_publishing *_Atomic next;
-    uint64_t next_sample, next_skipped; /* first sample of its first window; samples skipped before
-                                         * that sample */
+    uint64_t next_sample, next_skipped; /* first sample of the first window of `next`; samples
+                                         * skipped before this sample */
     atomic_bool has_taken;              /* the thread has exchanged these parts with its own */
 
     /* --- the processing thread --- */
-    pnr_queue *to;               /* the queue that gets records */
+    pnr_queue *to;               /* the processing thread writes records to this queue */
     size_t cells_bytes;          /* bytes of the cells of a result; 0: no cells */
     pnr_made *made;              /* the lent result */
     bool has_cells;              /* the lent memory has space for the cells */
@@ -52,33 +53,36 @@ struct pnr_publishing {
     pnr_zero_tracker zero;
     pnr_slip_tracker slip;
     bool is_zero_kept;    /* the zero delay is written to radar.zero_state_path */
-    bool is_zero_refused; /* a write of the state failed */
-    bool is_fresh;        /* a record was taken since the last pause */
-    bool has_flushed;     /* is_idle was seen before the last wait, and the pack was sent */
+    bool is_zero_refused; /* a write to radar.zero_state_path has failed */
+    bool is_fresh;        /* a record was read after the last call of options->pause */
+    bool has_flushed;     /* before the last wait the processing thread was idle, and the pack was
+                           * sent */
     pnr_account samples;  /* the last account of samples and windows */
     pnr_account account;  /* the counts of results */
-    int failure;          /* code of the last submit that failed */
+    int failure;          /* error code of the last submit that failed */
     pnr_device_state devices;
     pnr_devices lost_told;  /* lost devices that have been reported */
     uint64_t n_told;        /* number of dropped windows that have been reported */
     uint64_t n_unsent_told; /* number of unsent results that have been reported */
-    uint64_t n_maps_told;   /* the same of profiles and maps */
-    bool does_hang;         /* the processing thread has made no turn for engine.deadline_hang */
+    uint64_t n_maps_told;   /* number of unsent profiles and maps that have been reported */
+    bool does_hang;         /* the processing thread has begun no turn in the last
+                             * engine.deadline_hang seconds */
     bool is_clipping;       /* the last dwell had clipped samples */
     pnr_deadline deadline;
     pnr_histogram latency_ns;
     uint64_t n_echoes;  /* echoes of all results */
     bool is_heard;      /* a subscriber was connected at the start or at a status */
     uint64_t began_ns;  /* time when the threads start */
-    uint64_t now_ns;    /* the clock at the last result or wait; each reading takes time */
+    uint64_t now_ns;    /* time of the last result or wait; kept, because each reading of the clock
+                         * takes time */
     uint64_t status_ns; /* time of the last status; at first began_ns */
     pnr_watchdog watchdog;
 };
 
 /* --- cells.c --- */
 
-/* Fills in the constants of profiles and maps. PNR_OK; PNR_ECONFIG: the rows lie at too many uneven
- * steps; PNR_ENOMEMORY. */
+/* Fills in the constants of profiles and maps. PNR_OK; PNR_ECONFIG: the steps of Doppler between
+ * the rows change too often; PNR_ENOMEMORY. */
 int pnr_publishing_fill_map(pnr_publishing *p, pnr_error *error);
 /* Publishes the cells of the present report. */
 void pnr_publishing_give_cells(pnr_publishing *p, const pnr_dwell *dwell, const float *cells);
@@ -98,7 +102,8 @@ void pnr_publishing_finish_pack(pnr_publishing *p);
 
 /* Starts the trackers. The tracker of the zero delay reads the state file, if there is one. */
 void pnr_publishing_begin_trackers(pnr_publishing *p);
-/* Sets the members of all reports, and the deadline, that depend on the configuration. */
+/* Sets the values that the configuration determines: the deadline, and the engine, the rate and the
+ * probability of false alarm in the reports. */
 void pnr_publishing_begin_reports(pnr_publishing *p);
 /* Exchanges the parts with those of p->next, and begins another run. */
 void pnr_publishing_take_change(pnr_publishing *p);

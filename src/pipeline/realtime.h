@@ -14,8 +14,8 @@
 typedef struct pnr_realtime {
     pnr_realtime_outcome outcome; /* outcome of each request, for status and log */
 
+    bool is_locked; /* begin has locked the memory; end unlocks it */
     /* The state of the processing thread before begin; end restores it. */
-    bool is_locked;
     cpu_set_t cpus;
     int policy;
     struct sched_param param;
@@ -27,15 +27,15 @@ typedef struct pnr_realtime {
  * the program. */
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
 /* Sets the processors and priorities of the processing thread, which calls this, and of the
- * acquisition thread, which already runs. The publishing thread gets a priority only. has_worker:
- * realtime.processing_cpu is for the worker. The threads of libzmq and of the engine are not
- * changed: libzmq has options for its own threads, but ends the program if the system refuses
- * these options. */
+ * acquisition thread, which already runs. Sets only the priority of the publishing thread.
+ * has_worker: realtime.processing_cpu is for the worker. The threads of libzmq and of the engine
+ * are not changed: libzmq has options for its own threads, but ends the program if the system
+ * refuses these options. */
 void pnr_realtime_enter(pnr_realtime *realtime, const pnr_config *config, pthread_t acquisition,
                         pthread_t publishing, bool has_worker);
 /* As pnr_realtime_enter, for the processing thread of a worker, which calls this. */
 void pnr_realtime_enter_worker(pnr_realtime *realtime, const pnr_config *config);
-/* Restores the state from before begin. The processing thread calls this. */
+/* Restores the state that pnr_realtime_begin saved. The processing thread calls this. */
 void pnr_realtime_end(pnr_realtime *realtime);
 
 /* Touches the stack that the calling thread may need, so that no page fault occurs later. */

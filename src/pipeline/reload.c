@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The reload thread: compares the new configuration with the old one, and opens the new parts while
- * the run goes on. */
+ * the run continues. */
 #include "pipeline/reload.h"
 
 #include "base/clock.h"
@@ -23,7 +23,7 @@ struct pnr_reload {
     pthread_mutex_t turn; /* held during a reload */
     atomic_bool is_over;
     pnr_pipeline *_Atomic next; /* the parts that are ready */
-    atomic_bool is_taken;       /* the processing thread has exchanged them */
+    atomic_bool is_taken;       /* the processing thread has exchanged the parts */
 };
 
 /* Keys that a run cannot change: they belong to parts that stay open or that all configurations

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Changes the configuration during a run. A thread reads the new configuration and opens its parts.
- * The processing thread takes the parts at the edge of a window. */
+/* Changes the configuration during a run. A thread reads the new configuration and opens the new
+ * parts. The processing thread exchanges the parts at the edge of a window. */
 #ifndef PNR_RELOAD_H
 #define PNR_RELOAD_H
 
@@ -22,13 +22,14 @@ typedef struct pnr_reload pnr_reload;
 /* Starts the thread. A worker that this thread starts ends with the thread. PNR_OK,
  * PNR_ENOMEMORY. */
 int pnr_reload_create(pnr_pipeline *run, pnr_reload **out, pnr_error *error);
-/* Waits until a reload that has begun is over, and prevents another one. The parts of the run, which
- * a reload reads, may be closed only after this. Call it after the publishing thread has ended. */
+/* Waits until a reload that has begun is over, and prevents another one. The parts of the run,
+ * which a reload reads, may be closed only after this. Call it after the publishing thread has
+ * ended. */
 void pnr_reload_finish(pnr_reload *reload);
 /* Ends the thread. Call this after pnr_reload_finish. */
 void pnr_reload_destroy(pnr_reload *reload);
 
-/* Asks for a reload. All calls during a reload cause together one more reload. */
+/* Asks for a reload. All calls during a reload together cause one more reload. */
 void pnr_reload_ask(pnr_reload *reload);
 
 /* --- the processing thread --- */
@@ -36,7 +37,8 @@ void pnr_reload_ask(pnr_reload *reload);
 /* Returns true while parts are ready, until they are taken or refused. Returns false if `reload` is
  * NULL. */
 bool pnr_reload_is_ready(const pnr_reload *reload);
-/* Exchanges the parts of the run with the parts that are ready. No view may be lent. */
+/* Exchanges the parts of the run with the parts that are ready. Call this only when all views are
+ * released. */
 void pnr_reload_take(pnr_reload *reload);
 /* Refuses the parts that are ready, and reports the reason. */
 void pnr_reload_refuse(pnr_reload *reload, const char *reason);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports: makes a report of each detected dwell, tracks it, counts it and publishes it. */
+/* Reports: makes a report of each detected dwell, updates the trackers, and counts and publishes
+ * the report. */
 #include "pipeline/publishing_state.h"
 
 #include "base/clock.h"
@@ -51,7 +52,7 @@ static void flag_detection(const pnr_publishing *p, pnr_report *report)
                      (p->zero.is_alarm ? PNR_FLAG_ZERO_ALARM : 0);
 }
 
-/* As snprintf, which takes 50 ns. */
+/* Copies the name faster than snprintf, which takes 50 ns. */
 static void name_engine(const char *name, pnr_report *report)
 {
     const size_t n = strnlen(name, sizeof report->engine - 1);
@@ -78,7 +79,7 @@ static void publish_report(pnr_publishing *p)
         p->account.unsent_publish_refused++;
 }
 
-/* Passes the report to the recorders. A strong echo triggers the recorder of samples. */
+/* Passes the report to the recorder of results. A strong echo triggers the recorder of samples. */
 static void record_report(const pnr_publishing *p)
 {
     const pnr_report *report = &p->report;

@@ -5,7 +5,7 @@
 
 #include "engine/plan.h"
 
-/* Counts all windows of a result. */
+/* Counts the samples and the windows of a result. */
 static pnr_account count_result(const pnr_processing *p, const pnr_windows *windows,
                                 const pnr_result *result)
 {
@@ -100,13 +100,12 @@ static void report_dwell(pnr_processing *p, const pnr_pending_result *of, size_t
         /* If the engine is lost here, collecting the next result fails too. */
         (void)pnr_clean_run(p->clean, p->correlator, windows, d, &observed, &made->detection);
     }
-    made->detection.n_outside = 0; /* they have been subtracted */
+    made->detection.n_outside = 0; /* echoes outside the gate are not published */
     p->exchange->commit(p->exchange->of, cells_of(of, d));
 }
 
-/* Adds a result to the work of the team. Estimates the number of candidates from a few dwells: a
- * GPU wrote the dwells, so they are in no cache, and no thread detects before this function
- * returns. */
+/* Adds a result to the work of the team. Estimates the number of candidates from a few dwells only:
+ * the threads wait meanwhile, and dwells that a GPU has written are in no cache. */
 static void add_result(pnr_processing *p, const pnr_pending_result *of)
 {
     enum { MOST_READ = 32 };
@@ -159,7 +158,8 @@ void pnr_processing_report(pnr_processing *p, const pnr_windows *windows, const 
                 p->exchange->wake(p->exchange->of, false);
         }
     }
-    /* without copies, the threads have read the dwells by now */
+    /* if p->pending is NULL, the threads have already read the dwells, so count_result finds them
+     * in a cache */
     now.account = count_result(p, windows, result);
 
     const pnr_counted counted = pnr_processing_counted(p, &now.account);

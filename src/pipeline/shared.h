@@ -18,7 +18,8 @@
 
 /* The order: the parameters of the worker. The run writes them before the worker starts. */
 typedef struct pnr_shared_order {
-    size_t bytes[2]; /* sizes of pnr_shared and pnr_made: both sides must be the same program */
+    size_t bytes[2]; /* sizes of pnr_shared and pnr_made, to check that run and worker are the same
+                      * program */
     pid_t parent;
     int samples_fd;
     size_t capacity, sample_bytes; /* samples of the ring; bytes of a sample of all channels */
@@ -31,25 +32,27 @@ typedef struct pnr_shared_order {
     char engine[48];
     pnr_devices devices;
     pnr_devices left_out;  /* devices that have caused the loss of workers */
-    bool may_lack_devices; /* devices may be missing, since an earlier worker was lost */
+    bool may_lack_devices; /* devices may be missing, because an earlier worker was lost */
     uint64_t unreported;   /* number of samples without a result directly before the first view */
-    size_t config_at, config_bytes, views_at, results_at; /* offsets from the begin */
+    size_t config_at, config_bytes, views_at, results_at; /* offsets from the start of the shared
+                                                           * memory */
 } pnr_shared_order;
 
-/* The bells after the samples, in their memory, which lives as long as the ring. Each has a line of
- * its own. A ring wakes all sides that wait for the next step of a view or of a result at once, so
- * that their wake-ups overlap. */
+/* The bells are after the samples in the same memory, which lives as long as the ring of samples.
+ * Each bell has a cache line of its own. Each call of pnr_bell_ring wakes all threads of both
+ * processes that wait for this bell, so that their wake-ups overlap. */
 typedef struct pnr_shared_bells {
-    /* The processing thread waits for samples and results, the worker for views. */
+    /* The processing thread waits for samples and results. The worker waits for views. */
     _Alignas(64) pnr_bell samples;
     _Alignas(64) pnr_bell results; /* the publishing thread waits for results */
 } pnr_shared_bells;
 
-/* A side that a ring has woken polls for this time: the processing thread, which the same ring has
- * woken, is about to pass a view or a result on. */
+/* A thread polls for this time after a bell has woken it. The same bell has woken the processing
+ * thread, which will soon pass on a view or a result. */
 enum { PNR_LINGER_NS = 20000 };
 
-/* Returns the offset of the bells after the samples of a ring, and the bytes of both. */
+/* Returns the offset of the bells after sample_bytes bytes of samples. *bytes: the size of the
+ * samples and the bells. */
 size_t pnr_shared_bells_at(size_t sample_bytes, size_t *bytes);
 
 typedef enum { PNR_WORKER_STARTING, PNR_WORKER_READY, PNR_WORKER_FAILED } pnr_worker_state;
@@ -63,7 +66,8 @@ typedef struct pnr_shared {
                         * realtime are valid */
     pnr_error error;   /* reason of PNR_WORKER_FAILED */
     char engine[48];   /* such as "cuda/library" */
-    size_t ahead;      /* smallest part to upload ahead, in samples; 0: none */
+    size_t ahead;      /* least number of samples that are uploaded before their dwell is complete;
+                        * 0: none */
     pnr_realtime_outcome realtime;
     _Atomic uint64_t turns;    /* turns of the worker's loop */
     _Atomic size_t first_lost; /* 1 + index of the device that was lost first; 0: none */
@@ -77,7 +81,7 @@ typedef struct pnr_shared_view {
     size_t n_dwells, n_periods, n_ready, n_runs, n_lost;
 } pnr_shared_view;
 
-/* Returns the most bytes that the record of a view can have. */
+/* Returns the greatest size of the record of a view, in bytes. */
 size_t pnr_shared_view_bytes(size_t max_dwells, size_t n_periods);
 /* Writes the record of a view or of a part. Returns the size of the record in bytes. */
 size_t pnr_shared_write_view(pnr_shared_view *to, int kind, const pnr_windows *windows);

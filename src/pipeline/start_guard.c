@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread that looks at the flag while its caller cannot. */
+/* A thread that checks *stop while its caller waits for a driver. */
 #include "pipeline/start_guard.h"
 
 #include "base/log.h"
@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <unistd.h>
 
-enum { LOOKS = 10 }; /* a step that ends soon after the stop ends the program as usual */
+/* The thread calls _exit when more than this number of checks have found *stop set. If the engine
+ * is ready before that, the program ends as usual. */
+enum { LOOKS = 10 };
 
 static const uint64_t look_ns = 50 * 1000 * 1000;
 
@@ -25,7 +27,7 @@ static void *watch(void *argument)
     while (!pnr_bell_wait(&guard->bell, is_over, guard, 0, look_ns))
         if (__atomic_load_n(guard->stop, __ATOMIC_RELAXED) != 0 && ++looks > LOOKS) {
             pnr_log(PNR_LOG_INFO, "stopped before the first sample");
-            _exit(0); /* what exit() would call may wait for the driver, too */
+            _exit(0); /* the functions that exit() calls may wait for the driver, too */
         }
     return NULL;
 }

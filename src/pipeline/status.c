@@ -54,7 +54,7 @@ static void fill_status(pnr_publishing *p, pnr_status *status)
     }
 }
 
-/* Reports the progress to options->watch. status: the present status; NULL before the thread writes
+/* Reports the progress to options->watch. status: the present status; NULL: the thread will write
  * to the log. */
 static void show_progress(const pnr_publishing *p, const pnr_status *status)
 {
@@ -97,7 +97,7 @@ void pnr_publishing_keep_zero(pnr_publishing *p, bool lasting)
     }
 }
 
-/* Reports how many windows the engine has failed on since the last call, as one event. */
+/* Posts one event with the number of windows on which the engine has failed since the last call. */
 static void tell_failures(pnr_publishing *p)
 {
     const uint64_t n_dropped = p->samples.dropped_engine_error;
@@ -132,7 +132,8 @@ static void tell_devices(pnr_publishing *p)
     p->lost_told = *lost; /* a new worker may use a lost device again */
 }
 
-/* Reports how many results, or maps of results, were not sent since the last call, as one event. */
+/* Reports how many results (or profiles and maps) were not sent since the last call, as one
+ * event. */
 static void tell_unsent(pnr_publishing *p, pnr_event_kind kind, const char *noun, uint64_t n_unsent,
                         uint64_t *n_told)
 {
@@ -156,7 +157,7 @@ static void tell_all_unsent(pnr_publishing *p)
                 &p->n_maps_told);
 }
 
-/* Reports when the processing thread begins to hang, for example in an engine that never
+/* Posts an event when the processing thread begins to hang, for example in an engine that never
  * returns. */
 static void tell_hang(pnr_publishing *p)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The detection threads claim pieces of a result from a counter. Each piece stores its detections
- * one after the other, so that the caller reads them as one stream. */
+/* The detection threads claim pieces of a result: an atomic counter has the number of the next
+ * piece. Each piece stores its detections one after the other, so that the caller reads them as one
+ * stream. */
 #include "pipeline/team.h"
 
 #include "base/clock.h"
@@ -13,15 +14,17 @@
 #include <stdlib.h>
 
 enum {
-    MAP_PIECES = PNR_TEAM_DWELLS, /* pieces in the queue, each one dwell of a map */
+    MAP_PIECES = PNR_TEAM_DWELLS, /* pieces in the queue, if the plan has several rows; a piece has
+                                   * one dwell */
     PIECES = 64,                  /* pieces in the queue, if the plan has one row */
-    PIECE_DWELLS = 64,            /* most dwells of a piece */
-    PIECE_BYTES = 1 << 17,        /* most memory of a piece of several dwells */
-    PIECES_EACH = 2,              /* least pieces of a result for each thread */
+    PIECE_DWELLS = 64,            /* greatest number of dwells of a piece */
+    PIECE_BYTES = 1 << 17,        /* greatest memory of a piece of several dwells, in bytes */
+    PIECES_EACH = 2,              /* least number of pieces of a result for each thread */
     PIECE_NS = 40000,             /* approximate work of a piece */
-    NAP_NS = 50000,               /* sleep of such a caller between two looks */
+    NAP_NS = 50000,               /* sleep of a caller with a real-time priority between two
+                                   * polls */
     SPINS = 4000,                 /* polls before a thread sleeps or yields */
-    YIELDS = 1000,                /* yields before a caller with a priority sleeps */
+    YIELDS = 1000,                /* yields before a caller with a real-time priority sleeps */
     WORTH_NS = 40000,             /* least work that is worth a wake-up */
     EACH_NS = 250,                /* least work of a dwell that is worth sending to another core */
     ROW_NS = 500,                 /* approximate time of a candidate without a patch */
@@ -30,7 +33,7 @@ enum {
     DWELLS_AHEAD = 4
 };
 
-/* Dwells of one result that one thread detects. */
+/* Dwells of one result. One thread detects their echoes. */
 typedef struct piece {
     _Alignas(CACHE_LINE) atomic_uint_fast64_t done; /* 1 + number of the piece, once all its dwells
                                                      * are detected */
@@ -73,13 +76,13 @@ struct pnr_team {
     char *memory;
     uint64_t front, end;
     size_t n_taken;     /* dwells taken from the piece `front` */
-    const char *unread; /* next detection of that piece */
+    const char *unread; /* next detection to read from the piece `front` */
     _Alignas(CACHE_LINE) atomic_uint_fast64_t next;
     atomic_uint_fast64_t limit;
 
     /* A thread without work first polls, then sleeps. */
     _Alignas(CACHE_LINE) atomic_uint n_polling;
-    atomic_uint n_asleep; /* without those that `work` wakes */
+    atomic_uint n_asleep; /* number of sleeping threads, without those for which `work` is posted */
     sem_t work;
     atomic_bool quits;
 };
@@ -156,7 +159,7 @@ static void call_help(pnr_team *team)
 }
 
 /* Claims a piece and detects its dwells. Returns false if no piece is left. If more pieces are
- * left, first calls another thread: so the threads wake each other, and the caller of
+ * left, first wakes another thread. Each thread wakes the next one in this way, and the caller of
  * pnr_team_take wakes only one. */
 static bool detect_some(pnr_team *team, const pnr_detector *detector, pnr_detection *detection)
 {
@@ -175,9 +178,9 @@ static bool detect_some(pnr_team *team, const pnr_detector *detector, pnr_detect
     return true;
 }
 
-/* Polls for work, then sleeps. The caller of call_help makes the work visible before it looks for
- * threads that poll or sleep, and this function looks for work after it has counted itself. So one
- * of both sees the other. */
+/* Polls for work, then sleeps. A thread with new work first sets `limit`, and then reads the
+ * numbers of polling and sleeping threads. This function first increases these numbers, and then
+ * checks for work. So a wake-up is never lost. */
 static void wait_for_work(pnr_team *team)
 {
     unsigned n;
@@ -191,7 +194,7 @@ static void wait_for_work(pnr_team *team)
         if (atomic_compare_exchange_weak(&team->n_asleep, &n, n - 1))
             return;
     while (sem_wait(&team->work) != 0)
-        ; /* a signal */
+        ; /* a signal interrupts sem_wait (EINTR) */
 }
 
 static void *run_member(void *argument)
@@ -226,8 +229,8 @@ static void cut_pieces(pnr_team *team)
     call_help(team);
 }
 
-/* Returns the number of dwells of a piece. The work of a piece is worth a claim, and there are
- * pieces for all threads. */
+/* Returns the number of dwells of a piece. A piece takes about PIECE_NS, or less if the threads
+ * would otherwise get fewer than PIECES_EACH pieces each. */
 static size_t choose_piece(const pnr_team *team, size_t work_ns, size_t n_dwells)
 {
     const size_t worth = work_ns > 0 ? PIECE_NS * n_dwells / work_ns : n_dwells;
@@ -277,8 +280,8 @@ static void take_alone(pnr_team *team, const piece *p, pnr_detection *out)
 }
 
 /* Waits a little for a piece of another thread. That thread may need this processor, but a caller
- * with a real-time priority yields only to its equals. Such a caller therefore sleeps after some
- * yields. */
+ * with a real-time priority yields only to threads of the same priority. Such a caller therefore
+ * sleeps after some yields. */
 static void wait_a_little(int *polls)
 {
     *polls += *polls < SPINS + YIELDS;

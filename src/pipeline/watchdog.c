@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The watchdog: sends messages to the service manager only while the threads make turns. */
+/* The watchdog: sends messages to the service manager only while the threads count turns. */
 #include "pipeline/watchdog.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The watchdog: sends messages to the service manager only while the threads make turns. */
+/* The watchdog: sends messages to the service manager only while the threads count turns. */
 #ifndef PNR_WATCHDOG_H
 #define PNR_WATCHDOG_H
 
@@ -25,8 +25,8 @@ typedef struct pnr_watchdog {
 
 /* Counts a turn of the calling thread. */
 void pnr_turns_count(pnr_turns *turns);
-/* Sends a message when a quarter of notify->watchdog_ns has passed since the last message, if each
- * thread has made a turn since then or is over. now: CLOCK_MONOTONIC in ns. */
+/* Sends a message if a quarter of notify->watchdog_ns has passed since the last message, and each
+ * thread has counted a turn since then or has ended. now: CLOCK_MONOTONIC in ns. */
 void pnr_watchdog_feed(pnr_watchdog *watchdog, uint64_t now);
 
 #endif

@@ -38,8 +38,8 @@ typedef struct worker {
      * dwell. */
     pnr_shared_view *lent[PNR_MAX_IN_FLIGHT], *part;
     size_t n_copies, first_lent, n_lent;
-    bool has_part;     /* the engine has not seen it */
-    bool has_finished; /* a view, since the run was woken */
+    bool has_part;     /* `part` has not been uploaded */
+    bool has_finished; /* a view was finished after the run was last woken */
     pnr_made *made;
 } worker;
 
@@ -54,8 +54,8 @@ static void take_record(worker *w, const pnr_shared_view *from, pnr_shared_view 
     pnr_queue_pop(w->views);
 }
 
-/* Takes the parts before the next view. Keeps the last one, which has the samples of all. Returns
- * the record of the view; NULL: it is not here. */
+/* Removes the parts before the next view from the queue. Copies the last part, which has the
+ * samples of all parts. Returns the record of the view; NULL: it has not arrived. */
 static const pnr_shared_view *pass_parts(worker *w)
 {
     const pnr_shared_view *record;
@@ -73,7 +73,7 @@ static int acquire_view(void *of, size_t max_dwells, pnr_windows *out)
     const pnr_shared_view *record = pass_parts(w);
     pnr_shared_view *copy = w->lent[(w->first_lent + w->n_lent) % w->n_copies];
 
-    (void)max_dwells; /* the run has made views that are small enough */
+    (void)max_dwells; /* the views of the run are small enough */
     if (record != NULL && record->kind == PNR_VIEW_END)
         return PNR_EEND;
     if (record == NULL || w->n_lent == w->n_copies)
@@ -89,7 +89,7 @@ static int peek_view(void *of, size_t at_least, pnr_windows *out)
 {
     worker *w = of;
 
-    (void)at_least; /* the run has applied this limit */
+    (void)at_least; /* the run sends no smaller part */
     (void)pass_parts(w);
     if (!w->has_part)
         return PNR_EAGAIN;
@@ -122,8 +122,8 @@ static void release_view(void *of, const pnr_counted *counted)
     w->n_lent--;
 }
 
-/* Wakes the thread that passes results on, and with the last result of a view also the one that
- * publishes them. */
+/* Wakes the processing thread of the run. After the last result of a view, also wakes the
+ * publishing thread. */
 static void wake_run(void *of, bool is_idle)
 {
     worker *w = of;
@@ -135,8 +135,8 @@ static void wake_run(void *of, bool is_idle)
     w->has_finished = false;
 }
 
-/* Returns memory for a record. Waits until there is space. The wait ends, because the run always
- * takes results. */
+/* Returns memory for a record. Waits while the queue is full. The run reads results at all times,
+ * so the wait ends. */
 static void *reserve_record(worker *w, size_t n_bytes)
 {
     void *record;
@@ -317,7 +317,7 @@ static void report_first_lost(worker *w)
         atomic_store(&w->shared->first_lost, 1 + (size_t)state.lost.index[n_before]);
 }
 
-/* Runs until the run sends the end of its stream. */
+/* Processes views until the run sends the end of the stream. */
 static int run_worker(worker *w, pnr_error *error)
 {
     int code = open_worker(w, error);
@@ -359,7 +359,8 @@ void pnr_worker_main(int argc, char **argv)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (argc == 4 && strcmp(argv[2], PNR_WORKER_DEVICES) == 0)
         write_devices(argv[3]);
-    (void)signal(SIGINT, SIG_IGN); /* the run drains its ring first */
+    (void)signal(SIGINT, SIG_IGN); /* after a signal the run still processes the samples in its
+                                    * ring */
     (void)signal(SIGTERM, SIG_IGN);
     (void)signal(SIGHUP, SIG_IGN);
     (void)signal(SIGPIPE, SIG_IGN);

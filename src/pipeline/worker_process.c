@@ -41,15 +41,15 @@ static size_t round_up(size_t bytes)
 
 /* --- memory --- */
 
-/* Returns the bytes of the queue of views. It has space for all views that may be lent, and for
- * MORE_VIEWS parts. */
+/* Returns the size of the queue of views in bytes. It has space for all views that may be lent, and
+ * for MORE_VIEWS parts. */
 static size_t views_capacity(const pnr_isolation_parts *parts, size_t most_view_bytes)
 {
     return (pnr_isolation_views(parts->setup) + MORE_VIEWS) * most_view_bytes;
 }
 
-/* Returns the bytes of the queue of results. It has space for the usual results of a submit, so
- * neither side waits within a submit. One result with cells always fits. */
+/* Returns the size of the queue of results in bytes. It has space for the usual results of a
+ * submit, so neither side waits within a submit. One result with cells always fits. */
 static size_t results_capacity(const pnr_shared_order *order)
 {
     const size_t usual = offsetof(pnr_made, detection.echoes) + USUAL_ECHOES * sizeof(pnr_echo);
@@ -59,8 +59,8 @@ static size_t results_capacity(const pnr_shared_order *order)
     return (most > LEAST_RESULT_BYTES ? most : LEAST_RESULT_BYTES) + order->cells_bytes;
 }
 
-/* Fills all members of the order except the engine and `unreported`. Returns the size in bytes of
- * the memory shared with the worker. */
+/* Fills the members of *order that are the same for all workers. Returns the size in bytes of the
+ * memory shared with the worker. */
 static size_t fill_order(pnr_shared_order *order, const pnr_isolation_parts *parts, int samples_fd,
                          size_t config_bytes)
 {
@@ -141,8 +141,8 @@ void pnr_worker_close(pnr_worker_process *w)
 
 /* --- the process --- */
 
-/* Clears the state and the queues of an earlier worker. Keeps the configuration and the order, and
- * sets the members of the order that the arguments name. */
+/* Clears the state and the queues of an earlier worker. Keeps the configuration. Changes only these
+ * members of pnr_shared_order: engine, may_lack_devices, left_out, unreported. */
 static void reset_memory(pnr_worker_process *w, const char *engine, const pnr_devices *left_out,
                          uint64_t unreported)
 {
@@ -160,8 +160,9 @@ static void reset_memory(pnr_worker_process *w, const char *engine, const pnr_de
                                 pnr_made_most_bytes(order->cells_bytes));
 }
 
-/* Starts this program again with normal priority: the new process asks for its own priority. It
- * gets standard error and the descriptors that `files` duplicates. `files` is destroyed. */
+/* Starts this program again with normal priority: the new process asks for its own priority. The
+ * new process inherits standard error and the descriptors that `files` duplicates. `files` is
+ * destroyed. */
 static int spawn_self(pid_t *pid, posix_spawn_file_actions_t *files, char *const arguments[])
 {
     const struct sched_param plain = {.sched_priority = 0};
@@ -287,7 +288,7 @@ static bool has_ended(pnr_worker_process *w, char *reason, size_t size)
     return true;
 }
 
-/* Returns true if the worker that has views has made no turn for hang_ns. */
+/* Returns true if the worker has views but has counted no turn for hang_ns. */
 static bool does_hang(pnr_worker_process *w, bool has_views, uint64_t now)
 {
     const uint64_t turns = atomic_load(&w->shared->turns);

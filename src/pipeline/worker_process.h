@@ -9,11 +9,11 @@
 typedef struct pnr_worker_process {
     size_t views_capacity; /* bytes of the queue of views */
     uint64_t hang_ns;      /* a worker that has views and makes no progress for this time is lost */
-    uint64_t limit_ns;     /* time after the start in which the worker must be ready */
+    uint64_t limit_ns;     /* longest time from the start until the worker is ready; 0: no limit */
     uint64_t due_ns;       /* earliest time of the start */
     pid_t pid;
     bool is_started, is_ready;
-    bool is_ending; /* it was told that the stream has ended */
+    bool is_ending; /* the worker was told that the stream has ended */
     pnr_shared *shared;
     size_t bytes; /* size of the memory that begins with *shared */
     int fd;       /* file descriptor of that memory; -1: none */
@@ -22,8 +22,9 @@ typedef struct pnr_worker_process {
     uint64_t turns;                /* turns of the worker's loop at moved_ns */
 } pnr_worker_process;
 
-/* Lists all devices of an engine, as pnr_engine_list_devices does, but in another process: this
- * process never touches a GPU. PNR_OK; PNR_EUNAVAILABLE; PNR_EEND: *stop (may be NULL) was set. */
+/* Lists all devices of an engine, as pnr_engine_list_devices does, but in another process, so that
+ * the process of the caller never touches a GPU. PNR_OK; PNR_EUNAVAILABLE; PNR_EEND: *stop (may be
+ * NULL) was set. */
 int pnr_worker_list_devices(const char *engine, const volatile int *stop, pnr_devices *out,
                             pnr_error *error);
 
@@ -31,7 +32,8 @@ int pnr_worker_list_devices(const char *engine, const volatile int *stop, pnr_de
  * also after an error. */
 int pnr_worker_open(pnr_worker_process *w, const pnr_isolation_parts *parts, int samples_fd,
                     pnr_error *error);
-/* Kills the worker, if it was told to end only after a second, and frees the memory. */
+/* Kills the worker and frees the memory. If the worker was told that the stream has ended, first
+ * waits up to a second until the worker ends. */
 void pnr_worker_close(pnr_worker_process *w);
 
 /* Starts a worker with this engine and with empty queues. left_out, unreported: as in

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { HEAD = 256, PREFIX = 10 /* bytes before the text: mark, version, length of the text */ };
+enum { HEAD = 256, PREFIX = 10 /* bytes before the text: magic string, version, length */ };
 
 /* A file that only grows. */
 typedef struct growing {
@@ -96,7 +96,7 @@ static int open_growing(growing *file, const char *mark, pnr_error *error)
     return file->fd >= 0 ? PNR_OK : explain_file(file, error);
 }
 
-/* Copies the path of the array, and makes the path of the .jsonl file from it. */
+/* Copies the path of the array, and derives the path of the .jsonl file from it. */
 static int name_files(pnr_cell_file *file, const char *path, pnr_error *error)
 {
     static const char ending[] = ".npy", other[] = ".jsonl";

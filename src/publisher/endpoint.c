@@ -187,9 +187,9 @@ static int use_curve(void *socket, const char *path, pnr_error *error)
     return code;
 }
 
-/* Binds the socket. Only the owner may connect to an ipc socket: it has mode 0600 from the first
- * moment, because the umask applies when libzmq makes it. With a wildcard for the path, libzmq also
- * makes a folder, and the owner needs the execute bit of the folder. */
+/* Binds the socket. Only the owner may connect to an ipc socket: its mode is 0600 from the start,
+ * because the umask applies when libzmq creates it. With a wildcard for the path, libzmq also
+ * creates a folder. The owner needs the execute bit of this folder. */
 static int bind_private(void *socket, const char *bind)
 {
     const mode_t others = S_IRWXG | S_IRWXO;

@@ -14,16 +14,16 @@ typedef enum {
 } pnr_reach;
 
 /* Reads an endpoint. bind: the endpoint for ZeroMQ, with 127.0.0.1 for localhost, because ZeroMQ
- * binds no names. place: the words before the endpoint in error messages, such as
+ * cannot bind a host name. place: the words before the endpoint in error messages, such as
  * "publisher.endpoint = ". Returns PNR_OK, or PNR_ECONFIG: the transport is not tcp, ipc or inproc,
  * or host or port is missing. */
 int pnr_endpoint_read(const char *place, const char *endpoint, char bind[PNR_ENDPOINT_LEN],
                       pnr_reach *reach, pnr_error *error);
 
 /* Finds the address to which a subscriber connects. If the publisher binds every address, this is
- * the address of this machine. place: as for pnr_endpoint_read. Returns PNR_OK; PNR_ECONFIG: the
- * endpoint is malformed, or the publisher chooses the port; PNR_EUNAVAILABLE: no address is known
- * for the host. */
+ * the loopback address. place: as for pnr_endpoint_read. Returns PNR_OK; PNR_ECONFIG: the endpoint
+ * is malformed, or the publisher chooses the port; PNR_EUNAVAILABLE: no address is known for the
+ * host. */
 int pnr_endpoint_find(const char *place, const char *endpoint, char address[PNR_ENDPOINT_LEN],
                       pnr_error *error);
 
@@ -50,9 +50,9 @@ const char *pnr_endpoint_access(const pnr_config *config);
 int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
                       char bound[PNR_ENDPOINT_LEN], pnr_error *error);
 
-/* Checks that n file descriptors are free. If not, raises the limit of the process as far as the
- * system permits, and checks again. Returns PNR_OK, or PNR_EUNAVAILABLE: fewer are free even then.
- * libzmq aborts the process if it finds no free descriptor when it opens a socket. */
+/* Checks that n file descriptors are free. If not, raises the limit of the process by n, as far as
+ * the system permits, and checks again. Returns PNR_OK, or PNR_EUNAVAILABLE: fewer are free even
+ * then. libzmq aborts the process if it finds no free descriptor when it opens a socket. */
 int pnr_endpoint_enough_files(size_t n, pnr_error *error);
 
 /* Descriptors that ZeroMQ and the publisher need in addition to the descriptors of connections. */
