@@ -19,14 +19,14 @@ enum {
     DWELL_TAGS = 5,
     VECTOR_TAGS = 2,
     POLL_MS = 50,
-    MAX_DRAIN = 1024 /* most messages of peers that one call reads */
+    MAX_DRAIN = 1024 /* largest number of messages that one call reads */
 };
 
 struct pnr_gnuradio {
     void *context, *socket;
     pnr_guard *guard;
     uint64_t offset;       /* number of the next vector */
-    uint64_t n_dwells;     /* dwells so far, also dwells that were not sent */
+    uint64_t n_dwells;     /* dwells so far, sent or not */
     unsigned char *header; /* [capacity] */
     size_t capacity;
     double patience_s;
@@ -141,7 +141,7 @@ static int open_socket(pnr_gnuradio *g, const pnr_config *config, const pnr_map_
     const int waits = g->patience_s > 0;
     char bound[PNR_ENDPOINT_LEN];
     /* Each connection uses two descriptors, one of libzmq and one of the guard. There are two
-     * sockets: of results and of vectors. */
+     * sockets, one for results and one for vectors. */
     int code = pnr_endpoint_enough_files(PNR_ENDPOINT_FILES + 4 * config->publisher.max_subscribers,
                                          error);
 

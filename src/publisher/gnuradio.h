@@ -24,13 +24,11 @@ int pnr_gnuradio_open(const pnr_config *config, const pnr_map_info *info, double
 void pnr_gnuradio_close(pnr_gnuradio *gnuradio);
 /* Waits for the first subscriber. PNR_OK, or PNR_EAGAIN after patience_s or once *stop is set. */
 int pnr_gnuradio_wait(pnr_gnuradio *gnuradio, double patience_s, const volatile int *stop);
-/*
- * Sends one message: a vector of n_cells powers, or (I, Q) pairs, for each row of each code. The
- * first vector has the tags dwell (a number that rises by one), sample, lost, step_s, and rx_time
- * if the time is known. Each vector of a map has the tags code (from 1) and doppler_hz. cells: as
- * for pnr_publisher_send_cells. Returns PNR_OK, or PNR_EAGAIN: the message was not sent. The
- * numbers of its vectors are then not used again.
- */
+/* Sends one message: a vector of n_cells powers, or (I, Q) pairs, for each row of each code. The
+ * tags of the first vector are "dwell" (rises by one with each dwell), "sample", "lost", "step_s",
+ * and "rx_time" if the time is known. The tags of each vector of a map are "code" (from 1) and
+ * "doppler_hz". cells: as for pnr_publisher_send_cells. Returns PNR_OK, or PNR_EAGAIN: the message
+ * was not sent, and the next message shows a gap in the numbers of the vectors. */
 int pnr_gnuradio_send(pnr_gnuradio *gnuradio, const pnr_report *report, const pnr_map_info *info,
                       const float *cells);
 

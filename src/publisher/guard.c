@@ -27,9 +27,9 @@ enum {
     EARLY = 32, /* messages that are kept until their connection is known */
     ADDRESS_LEN = 64,
     AT_ONCE = 16,
-    MAX_INBOUND = 600,     /* most bytes of a message from a peer, with encryption */
-    INBOUND_MESSAGES = 4,  /* messages from a peer that libzmq keeps before it stops reading */
-    INBOUND_BUFFER = 8192, /* bytes from a peer that the kernel keeps */
+    MAX_INBOUND = 600,     /* longest message of a peer in bytes, with encryption */
+    INBOUND_MESSAGES = 4,  /* libzmq queues this number of messages of a peer, then reads no more */
+    INBOUND_BUFFER = 8192, /* receive buffer of the kernel for each peer, in bytes */
     HANDSHAKE_MS = 5000,   /* longest handshake */
     HEARTBEAT_MS = 10000,  /* interval between two heartbeats to a peer */
     SILENCE_MS = 30000,    /* a peer that answers no heartbeat for this time is disconnected */
@@ -39,15 +39,15 @@ static const char monitor_name[] = "inproc://pnradar-guard";
 /* After a peer has sent too many bytes, no new connection from its address is accepted for this
  * time. */
 static const uint64_t pause_ns = PNR_NS_PER_S;
-/* An early message that is older than this belongs to a former connection with the same
- * descriptor. */
+/* A message that is older than this when a connection is accepted belongs to a former connection
+ * with the same descriptor. */
 static const uint64_t early_ns = PNR_NS_PER_S;
 
 typedef struct connection {
     int handle; /* descriptor of libzmq, which identifies the connection in libzmq's events */
     int own;    /* descriptor of the guard for the same socket, because libzmq may close its own */
     bool is_ready;             /* the peer has sent a message */
-    char address[ADDRESS_LEN]; /* without the port, as libzmq writes it */
+    char address[ADDRESS_LEN]; /* address of the peer, without the port */
     unsigned port;
     uint64_t serial;   /* rises by one with each connection */
     uint64_t received; /* bytes received until the last check */
@@ -59,7 +59,7 @@ typedef struct connection {
 /* A message that arrives before its connection is known: libzmq reports messages and connections
  * over two sockets, in any order. */
 typedef struct early_message {
-    int handle; /* -1: none */
+    int handle; /* -1: the entry is empty */
     char address[ADDRESS_LEN];
     uint64_t came_ns;
     bool is_sound, subscribes;
@@ -67,12 +67,12 @@ typedef struct early_message {
 
 struct pnr_guard {
     void *socket, *monitor;
-    void *zap; /* NULL: no keys */
+    void *zap; /* socket for libzmq's questions about keys (keys.h); NULL: no keys are used */
     const pnr_config *config;
     const char *clients;
     pnr_events *events;
-    int bytes;   /* epoll: bytes have arrived on a connection */
-    int stopped; /* eventfd */
+    int bytes;   /* epoll descriptor, readable when bytes have arrived on a connection */
+    int stopped; /* eventfd that ends the thread */
     pthread_t thread;
     bool is_running;
 
@@ -80,7 +80,7 @@ struct pnr_guard {
     size_t n;
     connection *connections; /* [publisher.max_subscribers] */
     uint64_t serial;
-    uint64_t n_keys_refused;    /* refused keys with connections that have not ended */
+    uint64_t n_keys_refused;    /* open connections whose key was refused */
     early_message early[EARLY]; /* the newest messages; message i is at index i mod EARLY */
     size_t n_early;
     char paused[ADDRESS_LEN]; /* address of the last peer that sent too many bytes */
@@ -121,8 +121,8 @@ static bool read_peer(connection *c)
     return true;
 }
 
-/* Returns the bytes that the kernel has received on a TCP connection. Returns 0 for an ipc
- * connection, which only programs of the same user can make. */
+/* Returns the number of bytes that the kernel has received on a TCP connection. Returns 0 for an
+ * ipc connection: its bytes are not limited, because only programs of the same user can connect. */
 static uint64_t received_bytes(const connection *c)
 {
     struct tcp_info info;
@@ -200,8 +200,8 @@ static void count_bytes(pnr_guard *g, connection *c)
 
 /* --- libzmq's events --- */
 
-/* Counts a message. Disconnects the peer if the message is no subscription, or if the peer has too
- * many subscriptions. */
+/* Counts a message. Disconnects the peer if the message neither adds nor ends a subscription, or if
+ * the peer has too many subscriptions. */
 static void count_message(pnr_guard *g, connection *c, bool is_sound, bool subscribes)
 {
     c->is_ready = true;
@@ -222,10 +222,9 @@ static bool is_from(const connection *c, const char *address)
     return c->port == 0 || strstr(address, c->address) != NULL;
 }
 
-/* Counts the messages that arrived before their connection was known. Some of them may be the last
- * messages of the former connection with this descriptor. The first bad message ends the
- * connection, and the other messages are dropped: the peer is refused once, not once for each
- * message. */
+/* Counts the messages that arrived before their connection was known. Does not count messages of a
+ * former connection with this descriptor. The first bad message ends the connection, and the other
+ * messages are dropped: the peer is refused once, not once for each message. */
 static void count_early(pnr_guard *g, int handle, uint64_t serial)
 {
     for (size_t i = 0; i < EARLY; i++) {
@@ -243,8 +242,8 @@ static void count_early(pnr_guard *g, int handle, uint64_t serial)
     }
 }
 
-/* Admits a new connection. If publisher.max_subscribers are connected, first disconnects the oldest
- * peer that has sent no message. */
+/* Admits a new connection. If publisher.max_subscribers peers are connected, first disconnects the
+ * oldest peer that has sent no message. */
 static void accept_peer(pnr_guard *g, int handle)
 {
     connection new = {.handle = handle, .seen_ns = pnr_clock_ns()}, *c;
@@ -338,8 +337,8 @@ static void take_bytes(pnr_guard *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Counts one message of a peer. Returns true if the message is a subscription. handle: the
- * descriptor of the connection. address: the property Peer-Address of the message; NULL: libzmq
+/* Counts one message of a peer. Returns true if the message adds or ends a subscription. handle:
+ * the descriptor of the connection. address: the property Peer-Address of the message; NULL: libzmq
  * made the message. */
 static bool admit_message(pnr_guard *g, int handle, const char *address, const unsigned char *data,
                           size_t size)

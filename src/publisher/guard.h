@@ -29,8 +29,7 @@ enum {
  * PNR_EUNAVAILABLE: no socket, thread or descriptor; an error of pnr_keys_open. */
 int pnr_guard_create(void *context, void *socket, const pnr_config *config, const char *clients,
                      pnr_events *events, pnr_guard **out, pnr_error *error);
-/* Ends the guard. The thread of the socket calls it before it closes the socket. `guard` may be
- * NULL. */
+/* Ends the guard. Call it in the thread of the socket, before zmq_close. `guard` may be NULL. */
 void pnr_guard_destroy(pnr_guard *guard);
 /* Receives one message of a peer: a byte, 1 to subscribe or 0 to unsubscribe, then the prefix of
  * the topics. Never waits. Disconnects a peer that sends anything else, or too many subscriptions.

@@ -19,7 +19,7 @@
 enum { ZAP_PARTS = 7, ZAP_LEN = 256, MOST_FILES = 4096 };
 static const char what_clients[] = "publisher.curve_clients =";
 
-/* Reads one line of PNR_KEY_LEN characters. False: the file has any other content. */
+/* Reads one line of PNR_KEY_LEN characters. False: the file has other content. */
 static bool read_line(int file, char key[PNR_KEY_LEN + 1])
 {
     char text[PNR_KEY_LEN + 3];

@@ -16,10 +16,10 @@ enum { PNR_KEY_LEN = 40 }; /* Z85 characters of a key */
 int pnr_keys_read_secret(const char *what, const char *path, char key[PNR_KEY_LEN + 1],
                          pnr_error *error);
 
-/* A folder has one file for each client: its public key, one line, in a file of any name that does
- * not begin with a dot. The folder is read at each handshake, so a key is admitted as soon as its
- * file exists, and refused as soon as the file is removed. Connections that already exist are
- * kept. */
+/* A folder has one file for each client. The file has one line, the public key of the client. The
+ * name of the file must not begin with a dot. The folder is read at each handshake, so a key is
+ * admitted as soon as its file exists, and refused as soon as the file is removed. Connections that
+ * already exist are kept. */
 
 /* Opens the socket on which libzmq asks whether a key is allowed, and checks all files of the
  * folder. Returns PNR_OK; PNR_ENOINPUT or PNR_EDATA: the folder or one of its files cannot be used;

@@ -21,13 +21,14 @@
 #include <stdint.h>
 
 /* Flags of a dwell, as words on the wire. PARTIAL: fewer periods than configured were used. LATE:
- * latency_us is beyond the deadline. ZERO_ALARM: the direct path is beyond radar.zero_alarm_m.
- * COLOURED: the noise of the cells differs by 0.5 dB or more from the noise that the energy of the
- * samples predicts. UNRESOLVED: the residual of an echo's fit is above the noise, and the sigmas of
- * the echo are widened. SLIP: samples are missing and no loss was reported (slip.h). SIGN_CHANGE:
- * the data of the transmitter change the sign of an echo within the look. HUGE_SAMPLES: samples
- * that no receiver can make hide all echoes. COARSE: a live stream left no time to search for
- * weaker echoes. RESTARTED: the first result of a new worker. */
+ * latency_us is beyond the deadline. ZERO_ALARM: the direct path has moved by more than
+ * radar.zero_alarm_m. COLOURED: the noise of the cells differs by 0.5 dB or more from the noise
+ * that the energy of the samples predicts. UNRESOLVED: the residual of an echo's fit is above the
+ * noise, and the sigmas of the echo are increased. SLIP: samples are missing and no loss was
+ * reported (slip.h). SIGN_CHANGE: the data of the transmitter change the sign of an echo within the
+ * look. HUGE_SAMPLES: the samples are larger than those of any receiver and hide all echoes.
+ * COARSE: the time limit of a live stream ended the search before it found weaker echoes.
+ * RESTARTED: the first result of a new worker. */
 #define PNR_FLAGS(X)                                                                               \
     X(LOST, "lost")                                                                                \
     X(NONFINITE, "non-finite")                                                                     \
@@ -62,7 +63,7 @@ extern const char *const pnr_time_source_words[PNR_N_TIME_SOURCES]; /* indexed b
 typedef struct pnr_report {
     char run[17]; /* identity of the run, 16 hex digits */
     char stream[PNR_TEXT_LEN];
-    char engine[48]; /* "cuda/library" */
+    char engine[48]; /* such as "cuda/library" */
     uint64_t seq;    /* number of the message in its topic */
     uint64_t sample; /* first sample of the dwell */
     bool has_time;
@@ -70,28 +71,28 @@ typedef struct pnr_report {
     pnr_time_source time_source;
     uint32_t periods; /* number of windows used */
     uint64_t lost, lost_before;
-    uint32_t slip; /* missing samples of a slip that this dwell shows; 0: no slip (slip.h) */
+    uint32_t slip; /* number of missing samples if this dwell shows a slip (slip.h), else 0 */
     unsigned flags;
     double rate_hz;    /* samples a second */
-    double latency_us; /* time from the last sample in the ring to the message */
+    double latency_us; /* time from ready_ns to the message */
     double pfa_cell;
     uint32_t cells_above; /* cells above the threshold, before the limit max_echoes applies */
     pnr_zero zero;        /* sent only if the zero delay is tracked */
-    /* Times of CLOCK_MONOTONIC, not on the wire: the last sample was in the ring, the engine
-     * received the dwell, and the engine finished the dwell. */
+    /* Times of CLOCK_MONOTONIC, not on the wire. ready_ns: the ring had the last sample.
+     * submitted_ns: the engine received the dwell. collected_ns: the engine finished the dwell. */
     uint64_t ready_ns, submitted_ns, collected_ns;
-    bool is_live; /* not on the wire: the samples arrive in real time */
+    bool is_live; /* true: the samples arrive in real time; not on the wire */
     pnr_detection detection;
 } pnr_report;
 
-enum { PNR_MESSAGE_MAX = 65536 }; /* most bytes of a JSON text */
+enum { PNR_MESSAGE_MAX = 65536 }; /* bytes of the longest JSON text */
 enum { PNR_CELLS_MAX = 1 << 28 }; /* bytes of the largest map that pnradar-listen receives */
-/* Most bytes of a pack: publisher.pack = 4096 results with PNR_MAX_CANDIDATES echoes each. */
+/* Bytes of the largest pack: publisher.pack = 4096 results with PNR_MAX_CANDIDATES echoes each. */
 enum { PNR_PACK_MAX = 1 << 26 };
 
-/* All writers write NUL-terminated JSON: null for NaN and infinities, numbers with 12 significant
- * digits in any locale, samples and counts of the account as strings. They return the length, or 0
- * if `capacity` is too small. They never allocate. */
+/* All writers write NUL-terminated JSON. NaN and infinities are null. Numbers have 12 significant
+ * digits, in any locale. The counts of the account and the sample index are strings. The writers
+ * return the length, or 0 if `capacity` is too small. They never allocate. */
 size_t pnr_message_write_range(const pnr_report *report, char *text, size_t capacity);
 
 /* The cells of a profile. Cell g, at lag g / oversample, is a little-endian float32 power, or two
@@ -105,8 +106,8 @@ typedef struct pnr_profile_info {
     double metres_per_second; /* range for a delay of 1 s */
     uint64_t dwell_samples;   /* samples from the beginning of a dwell to the next one */
     char code[96];            /* name of the code; "": several codes, or not known */
-    double floor, threshold;  /* powers: the mean of the noise, and the smallest power of an echo;
-                               * NAN: not known */
+    double floor, threshold;  /* floor: mean power of the noise; threshold: smallest power of an
+                               * echo; NAN: not known */
 } pnr_profile_info;
 
 /* Consecutive rows of a map at equal steps of Doppler. */
@@ -148,7 +149,7 @@ size_t pnr_message_write_cells(const pnr_report *report, uint64_t seq, const pnr
  *   code      number of the code, from 1; 0: no echo
  *   zero_...  as in pnr_zero; zero_delay_s is NaN if the zero delay is not tracked
  *   n_echoes  number of echoes in the dwell. Their records are consecutive. A dwell without an echo
- *             has one record; its values of the echo are NaN
+ *             has one record, with NaN for the values of an echo
  *   echo      0 .. n_echoes - 1
  */
 #define PNR_RECORD_FIELDS(FIRST, X)                                                                \
@@ -209,7 +210,7 @@ typedef struct pnr_status {
     pnr_account account;
     double latency_p50_us, latency_p99_us, latency_p999_us, latency_max_us;
     double deadline_s; /* 0: no deadline */
-    double ring_fill;  /* greatest share of the ring that was full since the last status, 0 .. 1 */
+    double ring_fill;  /* largest filled fraction of the ring since the last status, 0 .. 1 */
     size_t subscribers;
     const char *access; /* the peers that may subscribe: "nobody", "local", "keys" or "everyone" */
     const char *reason; /* end: "end of input", "stopped" or the text of an error; status: NULL */
@@ -223,7 +224,7 @@ typedef struct pnr_status {
     const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
     uint64_t slips;                /* slips so far (slip.h) */
     const pnr_events *events;      /* source of the counts of events; NULL: all 0 */
-    pnr_device_state devices;      /* devices used and lost; empty: one device */
+    pnr_device_state devices;      /* devices in use and lost devices */
     bool has_worker;               /* the engine runs in a worker; else the next two are unused */
     uint64_t worker_deaths;        /* deaths of workers so far */
     bool is_degraded;              /* the engine cpu replaces the wanted engine */
@@ -233,9 +234,11 @@ size_t pnr_message_write_status(const pnr_status *status, char *text, size_t cap
 size_t pnr_message_write_event(const char *run, const char *stream, uint64_t seq,
                                const pnr_event *event, char *text, size_t capacity);
 
-/* --- the reader (listener, tests) --- Ignores keys that this version does not know. Refuses a
- * known key that is missing, has the wrong type or is out of range, and a text longer than
- * PNR_MESSAGE_MAX. Returns PNR_OK, or PNR_EDATA and the reason. Allocates. */
+/* --- the reader (listener, tests) --- */
+
+/* The reader ignores keys that this version does not know. It refuses a known key that is missing,
+ * has the wrong type or is out of range. It also refuses a text longer than PNR_MESSAGE_MAX. The
+ * functions allocate memory. They return PNR_OK, or PNR_EDATA and the reason. */
 typedef struct pnr_end_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -254,10 +257,10 @@ typedef struct pnr_event_summary {
     int64_t utc_ns;
     uint64_t sample; /* PNR_EVENT_NO_SAMPLE: none */
     uint64_t count;
-    char text[3 * PNR_EVENT_TEXT_LEN]; /* a byte that is not UTF-8 becomes three bytes */
+    char text[3 * PNR_EVENT_TEXT_LEN]; /* a byte that is not UTF-8 is sent as three bytes */
 } pnr_event_summary;
-/* Each function reads one kind of message. At most PNR_MAX_CANDIDATES echoes are read. The lag and
- * snr of an echo are not on the wire and become NAN. A pack also lacks zero.moved_s. */
+/* Each function reads one kind of message and at most PNR_MAX_CANDIDATES echoes. The wire has no
+ * lag and no snr of an echo: the functions set them to NAN. A pack also has no zero.moved_s. */
 int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr_error *error);
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out,
                             pnr_error *error);
@@ -265,7 +268,7 @@ int pnr_message_read_end(const char *text, size_t length, pnr_end_summary *out, 
 int pnr_message_read_event(const char *text, size_t length, pnr_event_summary *out,
                            pnr_error *error);
 /* Reads the header of a profile or a map. bytes: the size of the cells in the message. Sets run,
- * stream, seq, sample, time and engine of the report; all other members become 0. */
+ * stream, seq, sample, time, rate_hz and engine of the report, and all other members to 0. */
 int pnr_message_read_profile(const char *text, size_t length, size_t bytes, pnr_report *report,
                              pnr_profile_info *info, pnr_error *error);
 int pnr_message_read_map(const char *text, size_t length, size_t bytes, pnr_report *report,
@@ -276,7 +279,7 @@ typedef struct pnr_pack {
     const void *records; /* borrowed */
     size_t n_records, at;
 } pnr_pack;
-/* Reads the header, and checks all records, [bytes]. */
+/* Reads the header and checks all records. bytes: the size of all records. */
 int pnr_message_open_pack(const char *header, size_t length, const void *records, size_t bytes,
                           pnr_pack *out, pnr_error *error);
 /* Reads the next dwell. False: all dwells have been read. Allocates nothing. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of the wire: finds values by name and checks every one. Compares the header of a
+/* The reader of the wire: finds values by name and checks every value. Compares the header of a
  * profile or map with the size of its cells. */
 #include "base/clock.h"
 #include "base/json.h"
@@ -13,8 +13,8 @@
 
 static const int64_t year_2262_ns = INT64_C(9214646400) * PNR_NS_PER_S;
 
-/* The reader of one message. It owns root from open to close, and keeps the first error. Reads
- * after this error are harmless. */
+/* The reader of one message. It owns root until close_message. It stores the first error and
+ * ignores later errors. */
 typedef struct reader {
     json_t *root;
     pnr_error *error;
@@ -50,7 +50,7 @@ static uint64_t get_u64(reader *r, const json_t *object, const char *name, uint6
     return 0;
 }
 
-/* Returns a 64-bit integer that the message has as a string of digits. */
+/* Returns a 64-bit integer. The message has it as a string of digits. */
 static uint64_t get_long(reader *r, const json_t *object, const char *name)
 {
     const char *digits = json_string_value(get_member(r, object, name));
@@ -469,8 +469,8 @@ static size_t records_of(const pnr_record *record)
     return record->n_echoes > 0 ? record->n_echoes : 1;
 }
 
-/* True for UTF-8 without control characters and with a NUL at the end. numpy writes no NUL after a
- * text of 16 characters. */
+/* True for UTF-8 without control characters and with a NUL at the end. A text of 16 bytes has no
+ * NUL after it and is refused. */
 static bool is_label(const pnr_code_label *label)
 {
     const size_t n = strnlen(label->text, sizeof label->text);
@@ -504,7 +504,7 @@ static void check_dwell(reader *r, const void *records, size_t at, size_t n)
     }
 }
 
-/* Checks the counts of the header, and the position of each record in its dwell. */
+/* Checks the counts of the header and all records. */
 static void check_pack(reader *r, const void *records, size_t bytes)
 {
     const size_t n = bytes / sizeof(pnr_record);

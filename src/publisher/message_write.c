@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The writer of the wire: range, profile, map, status and end messages as JSON, packed records. */
+/* Writes messages as JSON, and packed records. */
 #include "publisher/message.h"
 
 #include "base/clock.h"
@@ -12,7 +12,8 @@
 #define DTYPE_NEXT(type, numpy, name) ",[\"" #name "\",\"" numpy "\"]"
 const char pnr_record_dtype[] = "[" PNR_RECORD_FIELDS(DTYPE_FIRST, DTYPE_NEXT) "]";
 
-/* The records are sent without conversion: little endian, at the offsets that numpy computes. */
+/* The bytes of a record are sent as they are in memory. The record must therefore be little endian,
+ * and its members must have the offsets that numpy computes. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the wire is little endian");
 typedef struct numpy_record {
 #define NUMPY_MEMBER(type, numpy, name) type name;
@@ -28,7 +29,7 @@ const char *const pnr_flag_words[PNR_N_FLAGS] = {PNR_FLAGS(FLAG_WORD)};
 #define TIME_WORD(name, word) [PNR_TIME_##name] = word,
 const char *const pnr_time_source_words[PNR_N_TIME_SOURCES] = {PNR_TIME_SOURCES(TIME_WORD)};
 
-/* --- members and elements: each adds its own comma --- */
+/* --- members and elements, with a comma before each --- */
 
 static void add_comma(pnr_text *t)
 {
@@ -133,8 +134,8 @@ static void add_flags(pnr_text *t, unsigned flags)
     pnr_text_add(t, "]");
 }
 
-/* Adds the key of a member, with a comma before it. The size is a constant, so this is faster than
- * add_key, and an echo has many members. */
+/* Adds the key of a member, with a comma before it. This is faster than add_key, because the size
+ * is a constant. */
 #define ADD_KEY(key) pnr_text_bytes(t, ",\"" key "\":", sizeof ",\"" key "\":" - 1);
 #define ADD_CODE(from, name)                                                                       \
     ADD_KEY(#name)                                                                                 \

@@ -23,7 +23,7 @@
 
 enum {
     TOPIC_LEN = PNR_TEXT_LEN + 16,
-    MAX_DRAIN = 4096, /* most subscription messages read in one call */
+    MAX_DRAIN = 4096, /* largest number of messages that one call reads */
     POLL_MS = 50,
     PAUSE_NS = 200000 /* time between two tries to acquire a buffer */
 };
@@ -65,10 +65,10 @@ struct pnr_publisher {
 
     pnr_buffers cells; /* buffers of profiles and maps that a subscriber has not yet received */
     double patience_s; /* longest wait for a free buffer */
-    bool is_stalled;   /* the last wait gave no buffer */
+    bool is_stalled;   /* the last wait ended without a free buffer */
     const volatile int *stop;
 
-    pnr_gnuradio *gnuradio; /* NULL: none is wanted */
+    pnr_gnuradio *gnuradio; /* NULL: publisher.gnuradio is not set */
 };
 
 /* The binary part of a message. */
@@ -194,7 +194,7 @@ void pnr_publisher_skip_ranges(pnr_publisher *p, uint64_t n)
 }
 
 /* Waits at most patience_s for a free buffer. After a wait without success, does not wait again
- * until a buffer has been free: a subscriber that has stopped delays a recording only once. */
+ * until a call finds a free buffer: a subscriber that has stopped delays the run only once. */
 static pnr_buffer *wait_for_buffer(pnr_publisher *p)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -399,7 +399,7 @@ static int allocate_pack(pnr_publisher *p, const pnr_config *config, pnr_error *
         return PNR_OK;
     if (p->pack <= SIZE_MAX / sizeof *p->records / PNR_MAX_CANDIDATES) {
         p->max_records = p->pack * a_result;
-        if (p->max_records < PNR_MAX_CANDIDATES) /* every result fits */
+        if (p->max_records < PNR_MAX_CANDIDATES) /* a result may have this many records */
             p->max_records = PNR_MAX_CANDIDATES;
         p->records = calloc(p->max_records, sizeof *p->records);
     }

@@ -57,11 +57,11 @@ enum {
     TABLE_WIDTH = 80,
     PLAIN_WIDTH = 66, /* columns of the last two ranks must end here, to leave space for flags */
     ECHO_WIDTH = 4,
-    CODE_WIDTH = 4, /* smallest width */
+    CODE_WIDTH = 4, /* smallest width of the column */
     MOST_DECIMALS = 6
 };
 
-/* Columns that the table gets at the first result with a value for them. */
+/* Optional columns. The table shows each of them from the first result that has a value for it. */
 enum {
     COLUMN_CODE = 1,
     COLUMN_DOPPLER = 2,
@@ -87,7 +87,7 @@ static const struct column {
     int width, places;
     double scale;
     size_t offset, sigma; /* sigma: offset of the sigma in pnr_echo */
-    unsigned only;        /* a COLUMN_...; 0: in every table */
+    unsigned only;        /* the COLUMN_... bit of an optional column, else 0 */
     unsigned rank;
 } columns[] = {
     {"code", CELL_CODE, CODE_WIDTH, 0, 1, 0, NO_SIGMA, COLUMN_CODE, 3},
@@ -140,7 +140,7 @@ static void add_number(table_line *r, int width, int places, int decimals, doubl
     add_cell(r, width, isfinite(value) && blank > 0 ? blank : 0, isfinite(value) ? text : "-");
 }
 
-/* Returns the decimals that show two digits of a sigma. */
+/* Returns the number of decimals that show two digits of a sigma. */
 static int decimals_of(double sigma, int places)
 {
     const double decimals = 1 - floor(log10(sigma));
@@ -185,8 +185,8 @@ static void add_column(const pnr_printer *p, table_line *r, const struct column 
     }
 }
 
-/* Returns the columns that a result needs. *code_width: the width of its longest code name, in
- * characters. */
+/* Returns the bits of the optional columns that a result needs. *code_width: the width of its
+ * longest code name, in characters. */
 static unsigned columns_of(const pnr_report *report, bool with_truth, unsigned *code_width)
 {
     unsigned only = (report->zero.is_tracked ? COLUMN_ZERO : 0) | (with_truth ? COLUMN_TRUTH : 0);

@@ -14,7 +14,8 @@ enum { PNR_DATE_LEN = 11 };
 
 typedef enum { PNR_PRINT_TABLE, PNR_PRINT_CSV, PNR_PRINT_JSON } pnr_print;
 
-/* name: "table", "csv" or "json", from an option. PNR_OK, or PNR_EUSAGE with these three names. */
+/* Finds a format by its name: "table", "csv" or "json". option: the command-line option with this
+ * value, for the text of an error. PNR_OK, or PNR_EUSAGE: the name is none of the three. */
 int pnr_print_find(const char *option, const char *name, pnr_print *out, pnr_error *error);
 
 /* The true values of an echo in a synthetic scene. range_m and error_m are NAN if the dwell has no
@@ -43,9 +44,9 @@ void pnr_printer_init(pnr_printer *printer, FILE *stream, pnr_print print, bool 
  * Prints one result.
  * - table: a header line, and a line for each echo, within 80 columns. The first column is UTC, or
  *   the seconds since sample 0. Numbers have the decimals that show two digits of their sigma. A
- *   new header line is printed at a new date, and when the table gets one more column: when an echo
- *   first has a Doppler, a velocity or one of several codes, or a result first has a tracked zero
- *   delay. If the columns are too wide, the least important columns are left out.
+ *   new header line is printed when the date changes, and before the first result that needs
+ *   another column, such as the velocity. If the table is too wide, the least important columns
+ *   are not printed.
  * - csv: one row for each echo; a dwell without an echo has a row with empty fields.
  * - json: the range message in one line, without truth.
  *

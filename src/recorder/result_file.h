@@ -9,7 +9,7 @@
 /* The thread of the result recorder calls all functions. After an error the file contains only
  * whole results, and the next call may succeed. */
 typedef struct pnr_result_file {
-    bool is_block; /* a failed add, too, loses the results since the last sync */
+    bool is_block; /* a failed add also loses the results since the last sync */
     /* Opens or creates the file, and keeps the pointer `path`. *state may be set after an error,
      * too. Replaces no file. Returns PNR_OK; PNR_ECONFIG: the path is a file of another program, or
      * no regular file; PNR_EPERMISSION; PNR_EIO; PNR_ENOMEMORY. */

@@ -21,7 +21,7 @@ enum { QUEUE_BYTES = 16 << 20 };
 static const uint64_t poll_ns = 10 * 1000 * 1000, full_ns = 1000 * 1000, sync_ns = 1000000000;
 
 /* The kinds of files by extension. For a kind in a module, the table has the names of the module
- * and of its package. */
+ * and of the Debian package of its library. */
 static const struct {
     const char *extension;
     const pnr_result_file *file; /* NULL: the operations are in the module */
@@ -133,7 +133,8 @@ static void *record_thread(void *argument)
     pnr_result_recorder *r = argument;
 
     for (;;) {
-        const bool is_over = atomic_load(&r->ended); /* read before the queue */
+        const bool is_over = atomic_load(&r->ended); /* read before the queue, because no result is
+                                                      * added after the end */
         const pnr_report *report = pnr_queue_front(r->queue);
 
         if (report == NULL && is_over)

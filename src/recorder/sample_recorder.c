@@ -21,10 +21,10 @@
 #include <sys/stat.h>
 
 enum {
-    BLOCK_BYTES = 1 << 18, /* most bytes of samples in a block */
+    BLOCK_BYTES = 1 << 18, /* largest number of bytes of samples in a block */
     MIN_QUEUE_BYTES = 1 << 22,
     EVENT_QUEUE_BYTES = 1 << 14,
-    SAME_TIME = 1000, /* most recordings with the same time in their names */
+    SAME_TIME = 1000, /* largest number of recordings with the same time in their names */
     N_TRIGGERS = 3
 };
 
@@ -52,16 +52,16 @@ struct pnr_sample_recorder {
     bool can_wait, is_folder, is_triggered;
     size_t sample_bytes, block_samples;
     pnr_rational rate_hz;
-    uint64_t part_samples;  /* most samples of a recording */
+    uint64_t part_samples;  /* largest number of samples in a recording */
     uint64_t before, after; /* samples that are recorded around an event */
-    uint64_t kept;          /* number of the newest samples, which are kept for late events */
-    double late;            /* fill of the queue from which on a recording gets no hash */
+    uint64_t kept;          /* number of newest samples that stay in the queue for late events */
+    double late;            /* fill of the queue, 0 .. 1, above which no hash is computed */
     pthread_t thread;
     bool is_running;
     pnr_queue *blocks;
     pnr_queue *events[2]; /* events of the publishing thread, and of the acquisition thread */
     _Atomic bool ended;
-    _Atomic bool is_full;         /* the queue was full since the thread last read this */
+    _Atomic bool is_full;         /* the queue was full; the recorder's thread clears this flag */
     _Atomic uint64_t newest;      /* position after the newest sample */
     _Atomic uint64_t searched;    /* all events before this position have been reported */
     _Atomic uint64_t n_refused;   /* samples for which the queue had no space */
@@ -69,10 +69,10 @@ struct pnr_sample_recorder {
 
     /* members that only the thread uses */
     const pnr_recording_kind *kind;
-    void *recording; /* state of the kind */
+    void *recording; /* state that kind->create has made */
     bool is_open;
     uint64_t n_in_part; /* samples in the open recording */
-    uint64_t next;      /* position after the latest sample */
+    uint64_t next;      /* position after the last sample written */
     uint64_t n_dropped; /* samples that the recording dropped, and that are counted as missed */
     pnr_error error;
     event cause;          /* the event that began the present recording */
@@ -90,8 +90,8 @@ struct pnr_sample_recorder {
 
 /* --- names --- */
 
-/* Writes the path of a new recording: FOLDER/<stream>-<UTC>. Recording 2 of the same time ends with
- * -2, and so on. */
+/* Writes the path of a new recording: FOLDER/<stream>-<UTC>. The name of the second recording of
+ * the same time ends with -2, and so on. */
 static void name_part(const pnr_sample_recorder *r, int64_t utc_ns, unsigned number,
                       char out[PATH_MAX])
 {
@@ -138,7 +138,7 @@ static void miss(pnr_sample_recorder *r, uint64_t n_samples)
     atomic_fetch_add(&r->n_unwritten, n_samples);
 }
 
-/* Counts samples that the recording took and then could not write. Returns the outcome of its
+/* Counts samples that the recording accepted and then could not write. Returns the outcome of its
  * latest file. */
 static int miss_dropped(pnr_sample_recorder *r)
 {
@@ -254,8 +254,9 @@ static pnr_queue *earliest_event(const pnr_sample_recorder *r)
     return r->events[b != NULL && (a == NULL || b->position < a->position)];
 }
 
-/* Reads the waiting events in order, as long as their ranges touch the present range, and widens
- * the present range. If the present range is empty, the next event begins it. */
+/* Reads the waiting events in order, and extends the interval [from, until) to the samples around
+ * each event. If the interval is empty, the next event begins it. Stops at an event whose samples
+ * do not touch the interval. */
 static void take_events(pnr_sample_recorder *r)
 {
     pnr_queue *queue;
@@ -271,7 +272,7 @@ static void take_events(pnr_sample_recorder *r)
             r->until = until;
         } else if (from > r->until) {
             return; /* this event begins another recording */
-        } else {    /* an echo is reported later than a loss at the same time */
+        } else {    /* an echo may lie before a loss that was reported earlier */
             r->from = from < r->from ? from : r->from;
             r->until = until > r->until ? until : r->until;
         }
@@ -280,7 +281,7 @@ static void take_events(pnr_sample_recorder *r)
 }
 
 /* True if the queue has been full for stuck_patience_ns without new results. The source of a file
- * then waits for the queue, and the windows in the queue give no results. */
+ * then waits for space in the queue, so no further result is possible. */
 static bool is_stuck(pnr_sample_recorder *r, uint64_t searched)
 {
     if (!atomic_exchange(&r->is_full, false))
@@ -322,7 +323,7 @@ static bool follow_events(pnr_sample_recorder *r, const block *b, bool is_over)
     if (end < r->until)
         return true;
     if (!is_over && !is_past(r, r->until + 1))
-        return false; /* an event that extends the range may still be reported */
+        return false; /* an event that extends the interval may still be reported */
     if (!r->kind->is_continued)
         close_part(r);
     r->from = r->until = 0;
@@ -334,7 +335,8 @@ static void *record_thread(void *argument)
     pnr_sample_recorder *r = argument;
 
     for (;;) {
-        const bool is_over = atomic_load(&r->ended); /* read before the queue */
+        const bool is_over = atomic_load(&r->ended); /* read before the queue, because no block is
+                                                      * added after the end */
         const block *b = pnr_queue_front(r->blocks);
         bool is_done = b != NULL;
 
@@ -391,7 +393,7 @@ void pnr_sample_recorder_trigger(pnr_sample_recorder *r, pnr_trigger trigger, ui
     pnr_queue *queue = r->events[trigger == PNR_TRIGGER_LOSS];
     event *e = r->is_triggered ? pnr_queue_reserve(queue, sizeof *e) : NULL;
 
-    if (e == NULL) /* events fill the queue, so their ranges are recorded anyway */
+    if (e == NULL) /* no samples are recorded around events, or the queue is full */
         return;
     *e = (event){trigger, trigger == PNR_TRIGGER_SIGNAL ? atomic_load(&r->newest) : position};
     pnr_queue_commit(queue, sizeof *e);
@@ -437,8 +439,7 @@ static bool is_folder(const char *path)
     return path[strlen(path) - 1] == '/' || (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 
-/* Checks before a long run that a recording can be written: creates an empty recording and removes
- * it. */
+/* Checks before a long run that a recording can be written. */
 static int check_path(const pnr_sample_recorder *r, pnr_error *error)
 {
     const pnr_config *config = r->config;
@@ -485,9 +486,9 @@ static size_t measure(pnr_sample_recorder *r, const pnr_setup *setup)
     r->is_triggered = pre_s > 0;
     r->before = samples_of(r, pre_s);
     r->after = samples_of(r, config->recorder.post_trigger_s);
-    r->kept = samples_of(r, pre_s + buffer_s / 2); /* an event may be reported with this delay */
+    r->kept = samples_of(r, pre_s + buffer_s / 2); /* an event may be reported buffer_s / 2 late */
     r->late = 1 - buffer_s / (pre_s + buffer_s) / 4;
-    bytes += 0.01 * bytes + 2 * BLOCK_BYTES; /* the heads of the blocks */
+    bytes += 0.01 * bytes + 2 * BLOCK_BYTES; /* the headers of the blocks */
     return bytes < MIN_QUEUE_BYTES ? MIN_QUEUE_BYTES : (size_t)fmin(bytes, 0x1p62);
 }
 

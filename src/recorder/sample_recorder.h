@@ -22,17 +22,15 @@ typedef enum {
 #undef PNR_TRIGGER_VALUE
 } pnr_trigger;
 
-/*
- * Starts the thread, which records to recorder.samples (not empty). If it is a folder, the SigMF
- * recordings in it have the stream and the time in their names. Another name is the name of the
- * only recording. With Digital RF it is the folder of the channel. format, n_channels: of the
- * samples in memory. can_wait: the source waits for a slow disk. Otherwise samples that find the
- * queue full are not recorded. Posts failures and their ends to events, which may be NULL. Keeps
- * pointers to config, setup and events. Returns PNR_OK; PNR_ECONFIG: the recording exists, several
- * recordings need a folder, or the channel is of other samples; PNR_EPERMISSION or PNR_EIO: a
- * recording cannot be created; PNR_EUNAVAILABLE: the module of Digital RF is missing;
- * PNR_ENOMEMORY: no memory for recorder.buffer_s.
- */
+/* Starts the thread, which records to recorder.samples (not empty). For SigMF this is a folder or
+ * the only recording. In a folder, the names of the recordings have the stream and the time. For
+ * Digital RF it is the folder of the channel. format, n_channels: of the samples in memory.
+ * can_wait: the source waits for a slow disk. If the source cannot wait, samples are not recorded
+ * while the queue is full. Posts an event when the recording fails and when it works again; events
+ * may be NULL. Keeps pointers to config, setup and events. Returns PNR_OK; PNR_ECONFIG: the
+ * recording exists, several recordings need a folder, or the channel has other properties;
+ * PNR_EPERMISSION or PNR_EIO: a recording cannot be created; PNR_EUNAVAILABLE: the module of
+ * Digital RF is missing; PNR_ENOMEMORY: no memory for recorder.buffer_s. */
 int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup, pnr_format format,
                                size_t n_channels, bool can_wait, pnr_events *events,
                                pnr_sample_recorder **out, pnr_error *error);
@@ -41,13 +39,14 @@ int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup,
 void pnr_sample_recorder_finish(pnr_sample_recorder *recorder);
 void pnr_sample_recorder_destroy(pnr_sample_recorder *recorder);
 
-/* Adds samples from `position` on. Positions only rise. Positions that are left out become a gap.
- * start_utc_ns: time of position 0, or PNR_RECORDING_NO_TIME. The acquisition thread calls this
- * function. */
+/* Adds samples, the first at `position`. The position rises from call to call. A jump of the
+ * position is a gap of the recording. start_utc_ns: time of position 0, or PNR_RECORDING_NO_TIME.
+ * The acquisition thread calls this function. */
 void pnr_sample_recorder_add(pnr_sample_recorder *recorder, uint64_t position, int64_t start_utc_ns,
                              const void *samples, size_t n_samples);
-/* Reports an event at `position`. PNR_TRIGGER_SIGNAL takes the newest position instead. The
- * acquisition thread reports losses, and the publishing thread reports other events. */
+/* Reports an event at `position`. PNR_TRIGGER_SIGNAL ignores `position` and uses the position after
+ * the newest sample. The acquisition thread reports losses, and the publishing thread reports other
+ * events. */
 void pnr_sample_recorder_trigger(pnr_sample_recorder *recorder, pnr_trigger trigger,
                                  uint64_t position);
 /* Sets the position before which all events have been reported. The publishing thread calls it

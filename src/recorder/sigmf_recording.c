@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 enum {
-    CAPTURE_BYTES = 200, /* most bytes of one capture in the metadata */
+    CAPTURE_BYTES = 200, /* bytes of the longest capture in the metadata */
     HEAD_BYTES = 1 << 14,
-    CODE_BYTES = 1200, /* most bytes of the name of one code as a JSON string */
+    CODE_BYTES = 1200, /* bytes of the longest name of a code as a JSON string */
     FLUSH_BYTES = 8 << 20
 };
 
@@ -351,8 +351,8 @@ static int sigmf_append(void *state, uint64_t position, int64_t start_utc_ns, co
 }
 
 /* Renames both files to their final names. First links the data file to its final name in addition
- * to its temporary name. The metadata therefore have a data file of their name at every moment. On
- * file systems without links, only renames the data file. */
+ * to its temporary name. The metadata therefore have a data file of their name at every moment. If
+ * the file system has no links, renames the data file first. */
 static int rename_files(const recording *r, pnr_error *error)
 {
     char partial[PATH_MAX], final[PATH_MAX];
@@ -380,7 +380,8 @@ static void sigmf_skip_hash(void *state)
     r->is_hashed = false;
 }
 
-/* Writes the metadata with the hash of the data. On a full disk those that are there stay valid. */
+/* Writes the metadata with the hash of the data. If this fails, for example on a full disk, the
+ * previous metadata remain valid. */
 static void write_last_meta(recording *r)
 {
     unsigned char digest[crypto_hash_sha512_BYTES];
@@ -420,7 +421,7 @@ static int sigmf_finish(void *state, pnr_error *error)
     return code;
 }
 
-/* Creates an empty recording, which disappears. */
+/* Creates an empty recording and removes it. */
 static int sigmf_check(void *state, const char *path, pnr_error *error)
 {
     const int code = sigmf_open(state, path, error);

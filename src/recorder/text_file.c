@@ -82,7 +82,7 @@ static int check_head(text_file *f, const char *head, size_t length, pnr_error *
                                 key, f->path, head);
 }
 
-/* Removes a last line without a line end, which a killed program may leave. */
+/* Removes the last line if it has no line end. A killed program may leave such a line. */
 static int cut_last_line(text_file *f, pnr_error *error)
 {
     char last[LAST_BYTES];

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A sleeper reads `rings`, sets is_set and makes a full fence before it looks for what it waits
- * for. So either it sees what the caller has stored, or the caller sees is_set. In the second case
- * `rings` changes, and the sleeper does not fall asleep. */
+/* A sleeper reads `rings`, sets is_set and executes a full fence. It then calls is_ready. Either
+ * is_ready sees what the caller has stored, or the caller sees is_set. In the second case the
+ * caller changes `rings`, and FUTEX_WAIT returns at once. */
 void pnr_bell_ring(pnr_bell *bell)
 {
     atomic_thread_fence(memory_order_seq_cst);
@@ -33,7 +33,7 @@ bool pnr_bell_wait(pnr_bell *bell, bool (*is_ready)(void *of), void *of, uint64_
     const uint32_t rings = atomic_load(&bell->rings);
 
     (void)atomic_exchange(&bell->is_set, 1);
-    atomic_thread_fence(memory_order_seq_cst); /* on ARM the exchange alone is none */
+    atomic_thread_fence(memory_order_seq_cst); /* on ARM the exchange alone is no full fence */
     if (is_ready(of))
         return true;
     (void)syscall(SYS_futex, &bell->rings, FUTEX_WAIT, rings, &time, NULL, 0);
@@ -42,6 +42,6 @@ bool pnr_bell_wait(pnr_bell *bell, bool (*is_ready)(void *of), void *of, uint64_
     bool ready;
 
     while (!(ready = is_ready(of)) && linger_ns > 0 && pnr_clock_ns() < until_ns)
-        (void)sched_yield(); /* that thread may wait for this processor */
+        (void)sched_yield(); /* the other thread may wait for this processor */
     return ready;
 }

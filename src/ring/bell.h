@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A bell wakes the threads that sleep on it. They may belong to several processes that share its
- * memory. To ring makes a system call only if a thread may sleep. */
+/* A bell wakes the threads that sleep on it. The threads may belong to several processes that share
+ * the memory of the bell. pnr_bell_ring makes a system call only if a thread may be asleep. */
 #ifndef PNR_BELL_H
 #define PNR_BELL_H
 
@@ -8,16 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroed memory is a bell. */
+/* A bell whose bytes are all zero is ready for use. */
 typedef struct pnr_bell {
-    _Atomic uint32_t rings;  /* a sleeper waits for a change */
-    _Atomic uint32_t is_set; /* a thread may sleep */
+    _Atomic uint32_t rings;  /* number of rings; a sleeper waits until it changes */
+    _Atomic uint32_t is_set; /* 1: a thread may be asleep */
 } pnr_bell;
 
-/* Wakes all sleepers. The caller has stored what they wait for. */
+/* Wakes all sleepers. The caller first stores what they wait for. */
 void pnr_bell_ring(pnr_bell *bell);
-/* Sleeps until is_ready(of), a ring, or patience_ns. If it is not ready then, polls for linger_ns:
- * another thread that the ring has woken is about to pass on what this one waits for. Returns
+/* Returns true at once if is_ready(of) is true. Else sleeps until the bell rings, at most
+ * patience_ns. Then calls is_ready(of) until it is true, at most for linger_ns: another thread,
+ * which the bell has also woken, may soon store what this thread waits for. Returns
  * is_ready(of). */
 bool pnr_bell_wait(pnr_bell *bell, bool (*is_ready)(void *of), void *of, uint64_t linger_ns,
                    uint64_t patience_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The queue of marks from the writer of the ring to the reader. A mark describes a run of
- * positions: it has samples, or it is lost. */
+ * positions: all have samples, or all are lost. */
 #include "ring/state.h"
 
 #include "base/clock.h"
@@ -10,8 +10,8 @@ static bool has_mark_space(const pnr_ring *ring)
     return atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) < ring->n_marks;
 }
 
-/* The reader also has work if more than half of the queue of marks is used, because one dwell may
- * have more marks than the queue. */
+/* The reader also has work if more than half of the queue of marks is used, because the marks of
+ * one dwell may not all fit into the queue. */
 bool pnr_ring_has_work(const pnr_ring *ring)
 {
     return atomic_load(&ring->ended) || atomic_load(&ring->head) >= atomic_load(&ring->wanted) ||

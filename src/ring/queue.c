@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queue: the positions of both sides, and the records. Each record has a head of 16 bytes and
+/* The queue: the positions of both sides, and the records. Each record has a header of 16 bytes and
  * is contiguous. If a record does not fit before the end of the memory, a gap fills the rest. */
 #include "ring/queue.h"
 
@@ -11,22 +11,23 @@
 
 enum { HEAD = 16, LINE = 64, TOLD_PARTS = 8 };
 
-static const uint64_t is_gap = UINT64_MAX; /* replaces the size: a gap follows */
+static const uint64_t is_gap = UINT64_MAX; /* value in place of the size at the start of a gap */
 
-/* Each line is written by one side. The other side reads few of them: `head` when it has taken all
- * records that it knows of, `tail` when the queue seems full. */
+/* The positions of the writer and of the reader are on different cache lines. Each side seldom
+ * reads the position of the other side: the reader reads `head` after it has removed all records
+ * that it knows of, and the writer reads `tail` when the queue seems full. */
 struct pnr_queue {
     size_t capacity; /* bytes of `memory`, a multiple of HEAD */
 
     _Alignas(LINE) _Atomic uint64_t head;   /* end of the committed records, without wrap */
     _Alignas(LINE) uint64_t reserved;       /* position of the reserved record */
-    uint64_t seen_tail;                     /* value of `tail` at the last read of the writer */
+    uint64_t seen_tail;                     /* value of `tail` when the writer last read it */
     _Alignas(LINE) _Atomic uint64_t wanted; /* value of `tail` that wakes the sleeping writer */
     pnr_bell writer;
 
     _Alignas(LINE) _Atomic uint64_t tail; /* position of the oldest record */
-    _Alignas(LINE) uint64_t seen_head;    /* value of `head` at the last read of the reader */
-    uint64_t told_tail;                   /* value of `tail` when the writer was last told */
+    _Alignas(LINE) uint64_t seen_head;    /* value of `head` when the reader last read it */
+    uint64_t told_tail;                   /* value of `tail` at the last call of tell_writer */
     _Alignas(LINE) pnr_bell reader;
 
     _Alignas(LINE) unsigned char memory[];
@@ -102,9 +103,9 @@ void *pnr_queue_reserve(pnr_queue *queue, size_t bytes)
     const uint64_t to_end = queue->capacity - at % queue->capacity;
 
     if (to_end < needed) {
-        /* A gap takes space from smaller records. It is therefore committed only if the record fits
-         * after it, or if the queue is empty. In an empty queue, a record as large as the memory
-         * fits as soon as the reader has passed the gap. */
+        /* Smaller records could use the space of the gap. The gap is therefore committed only if
+         * the record fits after it, or if the queue is empty. In an empty queue, a record as large
+         * as the memory fits as soon as the reader has passed the gap. */
         if (!is_free(queue, at, to_end + needed) && queue->seen_tail != at)
             return NULL;
         at = commit_gap(queue, at, to_end);
@@ -140,7 +141,7 @@ void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns)
     const uint64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
     const uint64_t to_end = queue->capacity - head % queue->capacity;
     const uint64_t record = HEAD + round_up(bytes), half = queue->capacity / 2;
-    const uint64_t whole = to_end < record ? to_end + record : record; /* with the gap before it */
+    const uint64_t whole = to_end < record ? to_end + record : record; /* the gap and the record */
     const uint64_t needed = whole < queue->capacity ? whole : queue->capacity;
     const uint64_t end = head + (needed > half ? needed : half);
 
@@ -152,7 +153,7 @@ void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns)
 
 /* --- the reader --- */
 
-/* Wakes the writer if it sleeps and has what it waits for. */
+/* Wakes the writer if it sleeps and the space that it waits for is free. */
 static void tell_writer(pnr_queue *queue, uint64_t tail)
 {
     queue->told_tail = tail;
@@ -161,7 +162,8 @@ static void tell_writer(pnr_queue *queue, uint64_t tail)
         pnr_bell_ring(&queue->writer);
 }
 
-/* A fence waits for all earlier stores, so not every record has one. */
+/* Frees the memory before `end`. The fence of tell_writer is slow, so tell_writer is not called for
+ * every record. */
 static void free_until(pnr_queue *queue, uint64_t end)
 {
     atomic_store_explicit(&queue->tail, end, memory_order_release);
@@ -185,7 +187,7 @@ static bool has_records(pnr_queue *queue, uint64_t at)
     return at < queue->seen_head;
 }
 
-/* Returns the position of the oldest record. *size: bytes of the record and its head; 0: there is
+/* Returns the position of the oldest record. *size: bytes of the record and its header; 0: there is
  * no record, or the bytes are no valid record. Frees the gaps before the record. */
 static uint64_t find_oldest(pnr_queue *queue, uint64_t *size)
 {

@@ -11,8 +11,8 @@
 
 typedef struct pnr_queue pnr_queue;
 
-/* Returns the bytes of memory of a queue for `capacity` bytes of records, and for at least one
- * record of most_bytes. */
+/* Returns the bytes of memory that a queue needs for `capacity` bytes of records and for at least
+ * one record of most_bytes. */
 size_t pnr_queue_bytes(size_t capacity, size_t most_bytes);
 /* Makes an empty queue in zeroed memory of pnr_queue_bytes(), aligned to 64 bytes. The caller owns
  * the memory. */
@@ -22,7 +22,7 @@ pnr_queue *pnr_queue_init(void *memory, size_t capacity, size_t most_bytes);
  * frees the queue with free(). NULL: out of memory. */
 pnr_queue *pnr_queue_create(size_t capacity, size_t most_bytes);
 
-/* Returns the share of the memory that records take, 0 to 1. Either side may call it. */
+/* Returns the filled fraction of the memory, 0 .. 1. Either side may call it. */
 double pnr_queue_fill(const pnr_queue *queue);
 
 /* --- the writer --- */
@@ -43,7 +43,7 @@ void pnr_queue_wait_space(pnr_queue *queue, size_t bytes, uint64_t patience_ns);
 
 /* Returns the oldest record. NULL: the queue is empty. The record is valid until it is removed. */
 const void *pnr_queue_front(pnr_queue *queue);
-/* Returns the bytes of the oldest record, rounded up to 16; 0: the queue is empty. */
+/* Returns the bytes of the oldest record, rounded up to a multiple of 16; 0: the queue is empty. */
 size_t pnr_queue_front_bytes(pnr_queue *queue);
 /* True if there is a record; for pnr_bell_wait. */
 bool pnr_queue_has_record(void *queue);
@@ -52,7 +52,7 @@ void pnr_queue_pop(pnr_queue *queue);
 /* True if the next bytes are no valid record: the writer, another process, has damaged the
  * queue. */
 bool pnr_queue_is_broken(pnr_queue *queue);
-/* Waits until there is a record, or for pnr_queue_wake, at most patience_ns. */
+/* Waits for a record or for pnr_queue_wake, at most patience_ns. */
 void pnr_queue_wait(pnr_queue *queue, uint64_t patience_ns);
 
 #endif

@@ -110,7 +110,7 @@ static void account_for(pnr_ring *ring, pnr_ring_losses *losses)
 }
 
 /* Passes the positions up to `end`. They belong to no dwell: they are before the first window or
- * after the last complete dwell. Adds the number of positions that are not lost to *skipped. */
+ * after the last complete dwell. Adds to *skipped the number of positions that are not lost. */
 static void pass_by(pnr_ring *ring, uint64_t end, uint64_t *skipped)
 {
     const uint64_t n = end - ring->passed;
@@ -133,7 +133,7 @@ static uint64_t lost_in(const pnr_ring *ring, size_t n_windows)
     return lost;
 }
 
-/* Adds the losses of the first n_windows windows after ring->next to *losses, by reason. Only
+/* Adds to *losses, by reason, the losses of the first n_windows windows after ring->next. Only
  * losses before ring->passed are known. */
 static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *losses)
 {
@@ -142,7 +142,7 @@ static void add_losses(const pnr_ring *ring, size_t n_windows, pnr_ring_losses *
             losses->n[reason] += ring->losses[p].n[reason];
 }
 
-/* Returns the number of windows of the next n_dwells dwells that have an entry in ring->lost. */
+/* Returns how many windows of the next n_dwells dwells have an entry in ring->lost. */
 static size_t windows_in(const pnr_ring *ring, uint64_t n_dwells)
 {
     const uint64_t n = ring->shape.n_periods * n_dwells;
@@ -230,7 +230,7 @@ static bool is_usable(const pnr_ring *ring)
     return false;
 }
 
-/* Copies the lost runs in the n_samples positions after ring->next to the list of view v. at:
+/* Appends to the list of view v the lost runs of the n_samples positions after ring->next. at:
  * offset of ring->next in the view. */
 static void copy_runs(const pnr_ring *ring, uint64_t n_samples, pnr_ring_view *v, uint64_t at)
 {
@@ -260,7 +260,7 @@ static void free_memory(pnr_ring *ring)
     wake_writer(ring);
 }
 
-/* Adds the positions at the end of the stream that fill no dwell to the account. */
+/* Adds to the account the positions at the end of the stream that fill no dwell. */
 static void account_for_tail(pnr_ring *ring, uint64_t head)
 {
     const uint64_t end = lesser(head, ring->shape.end);
@@ -279,8 +279,9 @@ static void account_for_tail(pnr_ring *ring, uint64_t head)
     ring->next = head;
 }
 
-/* True if the reader owns the memory of the next dwell and may zero its lost positions. If no view
- * is lent, the reader always owns this memory, because free_memory moves `tail` to the dwell. */
+/* True if the reader owns the memory of the next dwell and may zero its lost positions. n_in_view:
+ * number of dwells in the view that is being filled. If there is no view, the reader owns this
+ * memory, because free_memory moves `tail` to the dwell. */
 static bool is_ours(const pnr_ring *ring, size_t n_in_view)
 {
     const uint64_t limit =
@@ -450,7 +451,7 @@ static uint64_t next_work(const pnr_ring *ring, size_t at_least)
 
 typedef struct either {
     const pnr_ring *ring;
-    pnr_queue *queue; /* NULL: none */
+    pnr_queue *queue; /* NULL: there is no queue */
 } either;
 
 static bool has_either(void *of)
@@ -470,8 +471,8 @@ int pnr_ring_wait(pnr_ring *ring, size_t at_least, pnr_queue *queue, uint64_t pa
                : PNR_EAGAIN;
 }
 
-/* Makes the positions of the next dwell unread, so that they can be read again as other windows. If
- * their marks are not kept any more, skips these positions. */
+/* Moves the reader back to the start of the next dwell, so that its positions can be read again as
+ * other windows. If the queue no longer has all marks of these positions, skips the positions. */
 static void untake_dwell(pnr_ring *ring)
 {
     pnr_ring_losses losses = {{0}};

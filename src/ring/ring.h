@@ -17,7 +17,7 @@
 
 typedef struct pnr_ring pnr_ring;
 
-enum { PNR_RING_VIEW_RUNS = 4096 }; /* most lost runs in a view */
+enum { PNR_RING_VIEW_RUNS = 4096 }; /* largest number of lost runs in a view */
 
 typedef struct pnr_ring_shape {
     void *memory;        /* [capacity * sample_bytes] bytes; the caller owns them */
@@ -27,16 +27,17 @@ typedef struct pnr_ring_shape {
     size_t n_behind;     /* samples that a view shows after its last dwell; a linear window has N +
                         * n_behind samples */
     size_t n_periods;    /* windows in a dwell, in all its looks */
-    size_t max_dwells;   /* most dwells in a view */
+    size_t max_dwells;   /* largest number of dwells in a view */
     uint64_t first_sample; /* sample index of the first position; at most first_window */
     uint64_t first_window; /* sample index of the first window */
     /* The account excludes positions from `end` on, but a view may show up to n_behind of them. end
      * = first_window + a number of whole dwells; 0: the account has all positions. */
     uint64_t end;
-    size_t zero_byte; /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
-    size_t depth;     /* most views lent at one time */
-    pnr_bell *reader; /* where the processing thread sleeps; owner: the caller; NULL: in the ring */
-    pnr_events *events; /* receives an event at the begin and the end of each loss; may be NULL */
+    size_t zero_byte;   /* byte of a zero sample: 0, or 0x80 for cu8 and u8 */
+    size_t depth;       /* largest number of views lent at one time */
+    pnr_bell *reader;   /* bell of the processing thread; owner: the caller; NULL: the ring has its
+                       * own */
+    pnr_events *events; /* receives an event when a loss begins and when it ends; may be NULL */
 } pnr_ring_shape;
 
 int pnr_ring_create(const pnr_ring_shape *shape, pnr_ring **out, pnr_error *error);
@@ -45,8 +46,9 @@ void pnr_ring_destroy(pnr_ring *ring);
 /*
  * --- the acquisition thread ---
  *
- * A ring has space for 2^14 commits and losses, or for four times its capacity in dwells if this
- * number is greater. The ring is full if it has no space for samples or for the next commit.
+ * A ring has a queue of marks, one for each commit and each loss. The queue has space for 2^14
+ * marks. If the memory has space for more than 2^12 dwells, the queue has space for four marks for
+ * each dwell. The ring is full if it has no space for samples or for the next mark.
  */
 
 /* Sets *data to the memory for the next *n_samples contiguous samples, at most max_samples. Returns
@@ -82,19 +84,20 @@ bool pnr_ring_is_half_full(const pnr_ring *ring);
  * previous peek (0 means 1); PNR_EEND: there are no further views. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
 /* Waits until pnr_ring_acquire may succeed, the stream has ended, or the queue (NULL: none) has a
- * record; the writer of the queue rings shape.reader. If at_least > 0, waits until pnr_ring_peek
- * may succeed instead of pnr_ring_acquire. Returns PNR_OK; or PNR_EAGAIN after patience_ns or after
- * a ring for another reason. */
+ * record; the writer of the queue rings shape.reader. If at_least > 0, waits for the success of
+ * pnr_ring_peek, not of pnr_ring_acquire. Returns PNR_OK; or PNR_EAGAIN after patience_ns or after
+ * the bell has rung for another reason. */
 int pnr_ring_wait(pnr_ring *ring, size_t at_least, pnr_queue *queue, uint64_t patience_ns);
 
 /*
  * Divides the stream into other dwells while the acquisition continues. pnr_ring_prepare allocates
  * the memory, in any thread. It reads n_samples, n_behind, n_periods, max_dwells, depth and
- * first_window of `shape`. Returns PNR_OK; PNR_ECONFIG: the ring is too short for these dwells, or
- * for their number; PNR_ENOMEMORY. pnr_ring_divide exchanges the memory of the ring and of
- * *division, while no view is lent. Windows then begin at first_window + i n_samples. The first
- * window is the one at or after the last dwell that was shown or refused. *skipped: the samples
- * between this dwell and this window, also lost ones. Returns the first sample of this window.
+ * first_window of `shape`. Returns PNR_OK; PNR_ECONFIG: the dwells are too long for the ring, or
+ * much shorter than those of pnr_ring_create; PNR_ENOMEMORY. pnr_ring_divide exchanges the memory
+ * of the ring and of *division, while no view is lent. Windows then begin at first_window +
+ * i n_samples. The first window begins at or after the end of the last dwell that was acquired or
+ * refused. *skipped: the samples between this dwell and this window, also lost ones. Returns the
+ * first sample of this window.
  */
 typedef struct pnr_ring_division pnr_ring_division;
 int pnr_ring_prepare(const pnr_ring *ring, const pnr_ring_shape *shape, pnr_ring_division **out,
@@ -103,9 +106,10 @@ uint64_t pnr_ring_divide(pnr_ring *ring, pnr_ring_division *division, uint64_t *
 void pnr_ring_division_destroy(pnr_ring_division *division);
 
 /* Adds the counts of the ring to *account: alignment, refused dwells, losses in released views and,
- * after the end, the tail. The borrower of a view counts the samples that were not lost in an
- * account of its own, before it releases the view. The sums of account.h are therefore valid at any
- * time for both accounts together. Only the processing thread calls this function. */
+ * after the end, the tail. The borrower of a view has an account of its own. Before it releases the
+ * view, it adds the samples that were not lost to its own account. The sums of account.h are
+ * therefore valid at any time for both accounts together. Only the processing thread calls this
+ * function. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Returns the number of positions that are committed or skipped so far, up to `end` of the
  * shape. */
@@ -113,7 +117,7 @@ uint64_t pnr_ring_positions(const pnr_ring *ring);
 
 /* --- any thread, but always the same one --- */
 
-/* Returns the greatest share of the memory, 0 .. 1, that was in use since the last call. Lost
+/* Returns the largest fraction of the memory that was in use since the last call, 0 .. 1. Lost
  * positions count too, until the reader passes them. */
 double pnr_ring_fill(pnr_ring *ring);
 

@@ -20,7 +20,8 @@ enum {
     PNR_RING_HELD = -1,
     PNR_RING_MIN_MARKS = 1 << 14,
     PNR_RING_CACHE_LINE = 64,
-    PNR_RING_RUNS = PNR_RING_VIEW_RUNS / 4 /* most lost runs in a dwell and its n_behind samples */
+    PNR_RING_RUNS = PNR_RING_VIEW_RUNS / 4 /* largest number of lost runs in a dwell and its
+                                            * n_behind samples */
 };
 
 /* Lost positions by reason. */
@@ -59,22 +60,24 @@ struct pnr_ring {
     size_t n_windows;     /* windows that begin within reach */
     pnr_ring_mark *marks; /* [n_marks] queue: the writer appends, the reader removes */
     size_t n_marks;
-    pnr_bell *reader; /* that of the shape, or own_reader */
+    pnr_bell *reader; /* shape.reader, or own_reader */
     pnr_bell own_reader, writer;
 
     /* written by the writer */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_head;
     _Atomic uint64_t head; /* end of the newest mark */
     _Atomic bool ended;
-    _Atomic uint64_t fullest;          /* most positions in use since the last pnr_ring_fill */
+    _Atomic uint64_t fullest;          /* largest number of positions in use since the last
+                                        * pnr_ring_fill */
     uint64_t unmarked[PNR_LOST_COUNT]; /* lost positions without a mark: the queue was full */
     uint64_t losing_from;   /* first position of the present loss; valid if `losing` is not 0 */
-    pnr_ring_losses losing; /* the present loss */
+    pnr_ring_losses losing; /* lost positions of the present loss, by reason */
 
     /* written by the reader */
     _Alignas(PNR_RING_CACHE_LINE) _Atomic uint64_t mark_tail;
-    uint64_t mark_next;      /* next mark to read; marks from mark_tail to it are read and kept */
-    uint64_t mark_end;       /* end of the last mark that is not kept any more */
+    uint64_t mark_next;      /* next mark to read; the reader has read the marks from mark_tail to
+                              * mark_next - 1 */
+    uint64_t mark_end;       /* end of the newest mark that the reader has removed */
     _Atomic uint64_t tail;   /* memory before this position is free */
     _Atomic uint64_t wanted; /* value of head that wakes the sleeping reader */
     uint64_t next;           /* position of the next dwell */
@@ -85,7 +88,7 @@ struct pnr_ring {
     size_t n_runs;
     uint64_t ready_ns; /* time of the mark that contains the position before `passed` */
     uint64_t lost_before;
-    pnr_ring_view *views; /* [depth], a queue */
+    pnr_ring_view *views; /* [depth] queue of the lent views */
     size_t first_view, n_views;
     pnr_account account;              /* the counts of the ring */
     pnr_lost_run runs[PNR_RING_RUNS]; /* lost runs between `next` and `passed` */
@@ -94,11 +97,11 @@ struct pnr_ring {
 /* --- marks.c --- */
 
 /* Appends a mark of the next n_samples positions. Wakes the reader if it has work. lost: a
- * pnr_lost_reason or PNR_RING_HELD. The queue must have space. The writer calls this function, and
- * after the end of the stream the reader. */
+ * pnr_lost_reason or PNR_RING_HELD. The queue must have space. The writer calls this function.
+ * After the end of the stream, the reader calls it. */
 void pnr_ring_add_mark(pnr_ring *ring, uint64_t n_samples, int lost);
 /* Appends marks of the losses in `unmarked`. Returns false if the queue has too little space for
- * them. The writer calls this function, and after the end of the stream the reader. */
+ * them. The writer calls this function. After the end of the stream, the reader calls it. */
 bool pnr_ring_mark_losses(pnr_ring *ring);
 /* pnr_ring_has_work: true if the reader can continue. pnr_ring_has_space: true if the writer can
  * continue. Either side may call both functions. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of the ring that the acquisition thread calls. */
+/* The functions of the ring that the acquisition thread calls, and those that read how much of the
+ * ring is in use. */
 #include "ring/state.h"
 
 #include <inttypes.h>
@@ -61,8 +62,8 @@ static void end_loss(pnr_ring *ring)
     ring->losing = (pnr_ring_losses){0};
 }
 
-/* Returns the number of positions of the memory that are in use. After a loss, head may be more
- * than `capacity` beyond tail. */
+/* Returns the number of positions of the memory that are in use. After a loss, head may be greater
+ * than tail + capacity. */
 static uint64_t taken_of(const pnr_ring *ring)
 {
     const uint64_t tail = atomic_load(&ring->tail), n = atomic_load(&ring->head) - tail;

@@ -18,7 +18,8 @@ typedef struct pnr_front_end {
     bool is_coloured;
     double taps[PNR_NOISE_TAPS][2]; /* coefficients of the noise filter */
     double walk_rad;                /* rms change of the oscillator's phase in one sample, rad */
-    double complex direct, image;   /* x becomes direct x + image conj(x) + offset */
+    double complex direct, image;   /* output of the front end: direct * x + image * conj(x) +
+                                     * offset */
     double complex offset;
 } pnr_front_end;
 

@@ -35,8 +35,8 @@ void pnr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 
 /*
  * Returns ln u for u = m 2^e with 1/sqrt 2 <= m < sqrt 2. u > 0 is not subnormal. With s = (m - 1)
- * / (m + 1), ln u = e ln 2 + 2 atanh s. Because |s| < 0.172, the first term of the series that is
- * left out is below 2e-17 of the sum.
+ * / (m + 1), ln u = e ln 2 + 2 atanh s. The series of atanh s ends at s^21. Because |s| < 0.172,
+ * the next term is below 2e-17 of the sum.
  */
 static double log_uniform(double u)
 {
@@ -171,8 +171,8 @@ void pnr_noise_walk(uint64_t seed, uint64_t block, double walk[PNR_NOISE_WALK])
     double z[PNR_NOISE_WALK][2], above, length = 0x1p63;
     uint64_t first = 0;
 
-    /* Real and imaginary part of z have variance 1/2 each. The midpoint of an interval is the mean
-     * of its ends plus a random step of variance length / 4. */
+    /* Real and imaginary part of z have variance 1/2 each. The value in the middle of an interval
+     * is the mean of the values at its ends plus a random step of variance length / 4. */
     pnr_noise_gaussian(seed, PNR_NOISE_FIRST_INNER, UINT64_C(1) << 63, 1, z);
     walk[0] = 0;
     above = sqrt(2 * length) * z[0][0];

@@ -90,7 +90,7 @@ static long double wrap_time(long double x, long double n)
     return rest < n ? rest : 0;
 }
 
-/* Returns the waveform a(u) of code c at u >= 0, in samples. */
+/* Returns a(u), the waveform of code c at u >= 0 samples. */
 static double complex code_at(const pnr_scene *scene, size_t c, double u)
 {
     return pnr_waveform_at(scene->setup->codes[c].waveform, u);
@@ -100,8 +100,8 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
 
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
-    /* The band of real samples on a carrier ends at 0 and at half of the rate. Frequencies of the
-     * pulse outside this band would be folded back, which an analogue receiver does not do. */
+    /* The band of real samples on a carrier ends at 0 and at half of the rate. The frequencies of
+     * the pulse outside this band would alias into it. In an analogue receiver they do not. */
     const pnr_format format = scene->config->source.format;
     const bool is_shown = scene->config->source.tune_hz.num != 0 && format != PNR_FORMAT_NONE &&
                           !pnr_format_get(format)->is_complex;
@@ -272,7 +272,7 @@ const pnr_radar *pnr_scene_radar(const pnr_scene *scene)
     return &scene->setup->radar;
 }
 
-/* --- generation: samples block + from .. block + to - 1, block a multiple of BLOCK --- */
+/* --- generation: samples n = block + j, from <= j < to; block is a multiple of BLOCK --- */
 
 static void put_still(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
                       double complex *out)
@@ -325,7 +325,8 @@ static void add_cw(const pnr_scene *scene, uint64_t block, size_t from, size_t t
         *out += scene->cw_amplitude * (value * scene->cw.steps[j]);
 }
 
-/* Rotates the samples by the tune. The phase at the start of each block is exact. */
+/* Multiplies the samples by exp(+2 pi i tune_hz n / rate). The phase at the start of each block is
+ * exact. */
 static void tune_samples(const pnr_scene *scene, uint64_t block, size_t from, size_t to,
                          double complex *out)
 {
@@ -353,8 +354,8 @@ static void signal_block(const pnr_scene *scene, uint64_t block, size_t from, si
             out[i] = conj(out[i]);
 }
 
-/* Returns the index in the scene of sample `position` of the recording. *run: samples from this
- * sample to the next slip. */
+/* Converts the index `position` of a sample in the recording to its index in the scene. *run:
+ * samples from this sample to the next slip. */
 static uint64_t skip_slips(const pnr_scene *scene, uint64_t position, uint64_t *run)
 {
     *run = UINT64_MAX;

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /*
- * Sample n is taken at t = n / (rate (1 + clock_ppm 1e-6)) of the transmitter's clock. A target is
- * A a(u) exp(i psi):
+ * Sample n is taken at t = n / (rate (1 + clock_ppm 1e-6)) of the transmitter's clock. The signal
+ * of a target is A a(u) exp(i psi):
  *     u   = (t - tau(t)) rate - epoch    samples of code time
  *     psi = phase_rad - 2 pi carrier (tau(t) - tau(0))
  *     tau = k (range_m - velocity_mps t) / (v - velocity_mps) + zero_delay
@@ -28,7 +28,7 @@
  * - The sum of the targets, the leak and the CW. Leak: leak_amplitude at range 0, phase 0. CW:
  *   cw_amplitude exp(2 pi i cw_hz t). An echo with snr_db and no amplitude has
  *   A = noise_rms 10^(snr_db / 20).
- * - The tune multiplies the sum by exp(+2 pi i frac(tune_hz n / rate)).
+ * - The sum is multiplied by exp(+2 pi i frac(tune_hz n / rate)), with source.tune_hz.
  * - The phase of the oscillator rotates it by phase_noise_rad W(n / rate), with W of noise.h.
  * - If source.spectrum is inverted, the signal is conjugated.
  * - Noise is added: white, or low-pass noise of noise_bandwidth_hz around the tuned frequency.
@@ -57,11 +57,11 @@ void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, 
 
 const pnr_radar *pnr_scene_radar(const pnr_scene *scene);
 
-/* The true values of a target at one sample position. */
+/* The true values of a target at one sample. */
 typedef struct pnr_truth {
     double delay_s;       /* seconds of the receiver's clock, wrapped as in pnr_radar_delay_s */
     double delay_samples; /* delay_s * rate */
-    double range_m;       /* range of the target when the wave met it, not wrapped */
+    double range_m;       /* range of the target when it reflected or sent the wave; not wrapped */
     double velocity_mps;
     double snr_db; /* per sample; INFINITY without noise, -INFINITY without an echo */
 } pnr_truth;

@@ -46,7 +46,7 @@ static const container containers[] = {
 };
 
 /* The encoding in a sound file for a real and a complex source.format. read_real and read_complex:
- * the formats in which a source reads them. */
+ * the formats that a source has when it reads such a file. */
 typedef struct sound_format {
     pnr_format real, complex;
     int subtype; /* 0: the 8-bit subtype of the container */
@@ -65,7 +65,7 @@ struct pnr_sink {
     char path[PNR_PATH_LEN];
     const volatile int *stop;
     int fd;            /* -1: not open */
-    pnr_new_file file; /* new file of a regular output; fd is its descriptor too */
+    pnr_new_file file; /* new file of a regular output; its descriptor is also in fd */
     bool is_stdout;
     bool is_pipe;
     SNDFILE *sound;    /* NULL: the output is raw */
@@ -189,8 +189,7 @@ static int choose_raw(pnr_sink *sink, const pnr_config *config, pnr_error *error
     return PNR_OK;
 }
 
-/* Returns the encoding for source.format in a sound file. Without a format, it is 16-bit
- * integers. */
+/* Returns the encoding for source.format in a sound file. The default is 16-bit integers. */
 static const sound_format *find_sound_format(pnr_format wanted)
 {
     for (size_t i = 0; i < sizeof sound_formats / sizeof *sound_formats; i++)
@@ -250,7 +249,7 @@ static int choose_sound(pnr_sink *sink, const pnr_config *config, const containe
     return PNR_OK;
 }
 
-/* --- file operations for libsndfile: sf_close does not report a failed write of the header --- */
+/* --- file operations for libsndfile --- */
 
 static sf_count_t sound_length(void *context)
 {
@@ -284,7 +283,8 @@ static sf_count_t sound_write(const void *from, sf_count_t n, void *context)
                : 0;
 }
 
-/* Returns the error of the first write of libsndfile that failed, or PNR_OK. */
+/* Returns the error of the first write of libsndfile that failed, or PNR_OK. sf_close may not
+ * report this error. */
 static int check_writes(const pnr_sink *sink, pnr_error *error)
 {
     return sink->failure.code == PNR_OK
@@ -303,8 +303,8 @@ static int open_sound(pnr_sink *sink, SF_INFO *sf, pnr_error *error)
         return pnr_error_set(
             error, PNR_EIO, "libsndfile cannot write '%.200s': %s Take another format: .wav, .rf64",
             sink->path, sf_strerror(NULL));
-    /* The PEAK chunk contains the time of day. With it two equal runs would give different
-     * files. */
+    /* The PEAK chunk contains the time of day. With this chunk, two equal runs would write
+     * different files. */
     sf_command(sink->sound, SFC_SET_ADD_PEAK_CHUNK, NULL, SF_FALSE);
     return PNR_OK;
 }

@@ -24,21 +24,21 @@ typedef struct pnr_sink_info {
 
 /*
  * Opens the output. path "-" is stdout, for raw samples only. If the path ends in .wav, .rf64,
- * .w64, .au or .flac, libsndfile writes it: source.format selects 8 bits, 16 bits or floats, and
- * without a format it is 16 bits. A complex format has two sound channels, I and Q. A real format
- * has one, or source.channels if source.layout is channels. Any other path is raw, in source.format
- * or, without it, in the format of the extension.
+ * .w64, .au or .flac, libsndfile writes a sound file: source.format selects 8 bits, 16 bits or
+ * floats; the default is 16 bits. A complex format has two sound channels, I and Q. A real format
+ * has one, or source.channels if source.layout is channels. Any other path is a raw file. Its
+ * format is source.format, or that of the extension if source.format is not set.
  *
  * echo.bits = b > 1: values are first rounded to multiples of 2^(1-b) and limited to
- * -1 .. 1 - 2^(1-b), as by an ADC of b bits. b = 1: a value becomes -1/2 or 1/2 by its sign, and
- * nothing counts as clipped. b = 0: the bits of the format.
+ * -1 .. 1 - 2^(1-b), as by an ADC of b bits. b = 1: values are replaced by -1/2 or 1/2, by their
+ * sign, and no sample counts as clipped. b = 0: there is no such rounding.
  *
  * A regular file is written in the folder of `path` under another name, and pnr_sink_close renames
  * it, see base/file.h. It replaces neither a text file nor a code file of the configuration.
  *
- * n_samples: the number of samples that will be written; 0: until stopped. The function refuses a
- * WAV file of more than 4 GiB and a regular file without an end. The opening of a FIFO waits until
- * a reader opens it. *stop (may be NULL) ends every wait.
+ * n_samples: the number of samples that will be written; 0: the output has no end. The function
+ * refuses a .wav or .au file of more than 4 GiB and a regular file without an end. If the path is a
+ * FIFO, it waits until a reader opens the FIFO. *stop (may be NULL) ends every wait.
  *
  * Returns PNR_OK; PNR_EUSAGE: stdout is a terminal, the file would have no end, or it is an input;
  * PNR_ECONFIG: the format is unknown or impossible in this file, or the existing file is not

@@ -18,11 +18,12 @@ typedef struct statistic {
     double n_looks; /* looks in a cell; also the mean power of a cell of noise */
     double before, after;
     double step;
-    double log_density[2 * HALF + 1]; /* log density of log z; NAN: not computed yet */
+    double log_density[2 * HALF + 1]; /* log of the density of log Z at the nodes; NAN: not computed
+                                       * yet */
 } statistic;
 
-/* Returns the log of the density of Z at z for GO and SO: the mean of one side is z, and the mean
- * of the other side is at most (GO) or at least (SO) z. */
+/* Returns the log of the density of log Z at Z = z, for GO and SO: the mean of one side is z, and
+ * the mean of the other side is at most (GO) or at least (SO) z. */
 static double log_density_of_sides(const statistic *s, double z)
 {
     const pnr_gamma_logs b = pnr_gamma_log(s->before * s->n_looks, s->before * z);
@@ -34,8 +35,8 @@ static double log_density_of_sides(const statistic *s, double z)
     return fmax(log_before, log_after) + log1p(exp(-fabs(log_before - log_after)));
 }
 
-/* Returns the log of the density of Z at z for OS: one of m cells is z, rank - 1 cells are below z,
- * and m - rank cells are above z. */
+/* Returns the log of the density of log Z at Z = z, for OS: one of m cells is z, rank - 1 cells are
+ * below z, and m - rank cells are above z. */
 static double log_density_of_rank(const statistic *s, double z)
 {
     const double m = s->before + s->after, rank = ceil(3 * m / 4);
@@ -56,11 +57,9 @@ static double log_density(const statistic *s, double z)
     return log_density_of_sides(s, z);
 }
 
-/*
- * Sets the step. K is the gamma shape of the sum of all cells. The integrand is at least 1 /
- * sqrt(K) wide in log z. The trapezoidal rule then has an error of |Gamma(K + 2 pi i / step) /
- * Gamma(K)| < 1e-12.
- */
+/* Sets the step. K is the gamma shape of the sum of all cells. The integrand is at least 1 /
+ * sqrt(K) wide in log z. The relative error of the trapezoidal rule is then |Gamma(K + 2 pi i /
+ * step) / Gamma(K)|, which is below 1e-12. */
 static void start_statistic(statistic *s, pnr_cfar_kind kind, size_t n_looks, size_t before,
                             size_t after)
 {
@@ -154,7 +153,7 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
 }
 
 /* Returns the number of training cells on one side of a cell. beyond: the number of cells between
- * this cell and the end of the line. */
+ * this cell and the end of the CFAR axis. */
 static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
 {
     const size_t fitting = beyond > cfar->guard ? (beyond - cfar->guard - 1) / cfar->stride + 1 : 0;
@@ -162,9 +161,9 @@ static size_t cells_within(const pnr_cfar *cfar, size_t beyond)
     return fitting < cfar->training ? fitting : cfar->training;
 }
 
-/* Fills the table for one number of looks. Computes the pairs (before, after) in their order along
- * the line of cells, so that each factor is the initial guess of the next factor. The second half
- * of the line mirrors the first half. */
+/* Fills the table for one number of looks. Computes the factors of the pairs (before, after) in
+ * their order along the CFAR axis, so that each factor is the initial guess of the next factor. The
+ * second half of the axis mirrors the first half. */
 static void fill_looks(const pnr_cfar *cfar, double pfa_cell, size_t n_looks, size_t n_cells,
                        double *factor)
 {
@@ -234,7 +233,7 @@ void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor)
 
 double pnr_cfar_loss_db(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size_t training)
 {
-    /* For known noise, the mean is taken over a very large number of cells. */
+    /* With this number of training cells on each side, the noise is known. */
     static const size_t endless = (size_t)1 << 20;
     const double snr = pnr_cfar_factor(kind, pfa_cell, n_looks, training, training) /
                            pnr_cfar_factor(kind, 0.5, n_looks, training, training) -

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Assigns each Doppler row to a rotation, in integers. If echoes move far in range during a look,
- * the rows also get a stretch of the time scale. */
+/* Assigns each Doppler row to a rotation, with integer arithmetic. If echoes move far in range
+ * during a look, also assigns a stretch of the time scale to the rows. */
 #include "setup/hypothesis.h"
 
 #include "config/keys.h"
@@ -11,13 +11,14 @@
 
 enum { MAX_ROWS = 1 << 20 };
 
-static const double edge_rows = 1e-6; /* rows; a frequency nearer than this to a row is that row */
+static const double edge_rows = 1e-6; /* rows; a frequency that is nearer than this to a row counts
+                                       * as this row */
 /* samples; largest difference of range walk between two rows of a hypothesis */
 static const double walk_samples = 0.5;
 static const double most_stretch = 0.1; /* engines refuse a stretch of at least this size */
 
-/* The rows first <= j <= last. In a Doppler dwell row j has the Doppler j / K bins. In other dwells
- * row j is rotation j. */
+/* The rows first <= j <= last. A bin is 1 / Tr. In a Doppler dwell the Doppler of row j is j / K
+ * bins. In other dwells row j is rotation j. */
 typedef struct grid {
     int64_t first, last;
     int64_t n_periods; /* K, the periods of a look */
@@ -71,7 +72,7 @@ static int lay_grid(const pnr_config *config, const pnr_radar *radar, grid *g, p
 /* Returns the rotation of row j, in quarter bins. */
 static int64_t rotation_of(const grid *g, int64_t j)
 {
-    /* increase of 4 j between two rotations */
+    /* 4 times the number of rows between two rotations */
     const int64_t step = g->n_periods * g->quarters;
 
     return g->is_doppler ? floor_div(8 * j + step, 2 * step) * g->quarters : j * g->quarters;
@@ -114,7 +115,8 @@ int pnr_hypotheses_create(const pnr_config *config, const pnr_radar *radar, pnr_
         return code;
 
     const double farthest_hz = (double)(-g.first > g.last ? -g.first : g.last) / g.rows_a_hertz;
-    const double row_walk = g.samples_a_hertz / g.rows_a_hertz; /* range walk between two rows */
+    const double row_walk = g.samples_a_hertz / g.rows_a_hertz; /* difference of range walk between
+                                                                 * two adjacent rows */
     const bool is_stretched = farthest_hz * g.samples_a_hertz >= walk_samples;
     const bool is_split = is_stretched && row_walk * (double)(g.last - g.first) > walk_samples;
     const int64_t most = is_split ? 1 + (int64_t)(walk_samples / row_walk) : MAX_ROWS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Doppler hypotheses: the rotations of the samples, the rows and the changes of the time scale that
- * cover a range of Doppler shifts. */
+ * cover an interval of Doppler shifts. */
 #ifndef PNR_HYPOTHESIS_H
 #define PNR_HYPOTHESIS_H
 
@@ -14,16 +14,16 @@
 /*
  * Makes the hypotheses. A look has K periods of N samples; a period takes Tr seconds. With
  * dwell.combine = doppler there is a row at every F = j / (K Tr) from doppler.min_hz to max_hz. If
- * min_hz and max_hz are 0, there are K rows, from -1 / (2 Tr) to below +1 / (2 Tr). If the range
- * contains no such F, the only row is the row nearest to the middle of the range. Each row belongs
- * to the nearest rotation of doppler.step. Between two equally near rotations it belongs to the
- * higher one. If a rotation other than 0 is needed, all rotations must be whole numbers of rows: K
- * is even for half bins, and a multiple of 4 for quarter bins. Other dwells have one row for each
- * rotation, from the last rotation at or below min_hz to the first at or above max_hz. If min_hz
- * and max_hz are 0, they have one row at 0.
+ * min_hz and max_hz are 0, there are K rows, from -1 / (2 Tr) to below +1 / (2 Tr). If there is no
+ * such F from min_hz to max_hz, the only row is the row nearest to (min_hz + max_hz) / 2. Rotations
+ * are multiples of doppler.step. Each row belongs to the nearest rotation; a row between two
+ * equally near rotations belongs to the higher one. If there is a rotation other than 0, each
+ * rotation must be a whole number of rows: K must be even for half bins, and a multiple of 4 for
+ * quarter bins. Other dwells have one row for each rotation, from the last rotation at or below
+ * min_hz to the first at or above max_hz. If min_hz and max_hz are 0, they have one row at 0.
  *
  * With a carrier, the code of an echo of Doppler F is stretched, and the echo walks F K N / carrier
- * samples during a look. If this walk is half a sample or more at an end of the range, every
+ * samples during a look. If this walk is half a sample or more at the lowest or highest row, every
  * hypothesis has the stretch of its middle row. The walks of its rows then differ by at most half a
  * sample. F is the Doppler frequency in the stretched look, and the Doppler of the echo is
  * F / (1 + stretch).

@@ -58,7 +58,7 @@ static void invert_toeplitz(const double complex *a, double error, size_t n, dou
 
             if (i == 0) {
                 *at = conj(a[j]) / error;
-            } else { /* the order of the additions is fixed */
+            } else { /* the product is written out, so that the order of the additions is fixed */
                 const double complex pq = a[i] * conj(a[j]), s = a[n - i], t = a[n - j];
 
                 *at = b[(i - 1) * n + j - 1] +

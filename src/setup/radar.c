@@ -19,7 +19,8 @@ enum {
 /* A lag within this distance of a whole sample counts as that sample, so that rounding does not
  * move an edge by a sample. */
 static const double edge_samples = 1e-6;
-static const double direct_path_samples = 10; /* used if radar.zero_search_m is 0 */
+static const double direct_path_samples = 10; /* half width of the search if radar.zero_search_m is
+                                               * 0 */
 
 static int64_t floor_div(i128 a, i128 b, i128 *rest)
 {
@@ -117,8 +118,8 @@ static int64_t nearest_divisor(int64_t k, int64_t p)
     return 0;
 }
 
-/* Returns the number of samples nearest to k for which the rate is a decimal number of 10 digits.
- * 0: there is none, or it differs from k by more than half of k. */
+/* Returns a number of samples in a period: the nearest one to k for which the rate is a decimal
+ * number of 10 digits. 0: there is none, or it differs from k by more than half of k. */
 static int64_t nearest_decimal(const rate_search *s, int64_t k)
 {
     pnr_rational x; /* the rate for one sample in a period */
@@ -254,7 +255,7 @@ static int derive_scales(const pnr_config *config, pnr_radar *out, pnr_error *er
     return PNR_OK;
 }
 
-/* Rounds a lag to a whole sample if it is within edge_samples of it. */
+/* Rounds a lag to the nearest whole sample if they differ by less than edge_samples. */
 static double snap_lag(double lag)
 {
     double whole = round(lag);
@@ -268,8 +269,8 @@ static double lag_of_delay(const pnr_radar *radar, const pnr_config *config, dou
            radar->epoch_fraction;
 }
 
-/* Computes the position of the windows, and of the gate in a window. The gate has `count` lags from
- * `low` on, counted from the start of the code. */
+/* Computes the first window, and the gate in a window. low: the first lag of the gate, counted from
+ * the start of the code. count: its number of lags. */
 static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
 {
     const size_t n = out->n_samples;
@@ -283,12 +284,14 @@ static void place_gate(pnr_radar *out, int64_t low, size_t count, bool is_whole)
         out->gate_first = out->gate_count == n ? 0 : wrap_index(low, n);
         out->n_lags = n;
     }
-    /* A start before sample 0 moves by whole periods, because the code repeats. */
+    /* The code repeats. If it starts before sample 0, the first window begins a number of periods
+     * later. */
     out->first_window = (wrap_index(out->epoch_sample, n) + wrap_index(out->first_lag, n)) % n;
 }
 
-/* Widens the gate to the direct path, at delay 0. Then moves both ends outwards by zero_search_s,
- * because the direct path may drift so far, and the wanted ranges with it. */
+/* With radar.zero = direct-path, extends the gate to the direct path, at delay 0. Then moves both
+ * ends outwards by zero_search_s, because the delays of the direct path and of all echoes may drift
+ * by this time. */
 static void find_zero(const pnr_config *config, pnr_radar *out, double *first_s, double *last_s)
 {
     const double rate_hz = pnr_rational_double(out->rate_hz), asked_m = config->radar.zero_search_m;
@@ -393,7 +396,7 @@ double pnr_radar_cells(const pnr_radar *radar, const pnr_config *config, size_t 
     const double scale = (double)oversample, first_lag = (double)radar->first_lag;
     const double low = ceil(snap_lag(lag_of_delay(radar, config, radar->min_delay_s) * scale));
     const double high = floor(snap_lag(lag_of_delay(radar, config, radar->max_delay_s) * scale));
-    const double n = fmax(high - low + 1, 1); /* a gate between two cells gets one cell */
+    const double n = fmax(high - low + 1, 1); /* a gate between two cells has one cell */
 
     *first_cell = wrap_index((int64_t)(low - first_lag * scale), n_cells);
     *n_gate = n < (double)n_cells ? (size_t)n : n_cells;

@@ -25,7 +25,7 @@ typedef struct pnr_radar {
     double wavelength_m;    /* speed / carrier; 0 without a carrier */
     int64_t epoch_sample;   /* the code starts at sample epoch_sample + epoch_fraction */
     double epoch_fraction;  /* in samples, from 0 to below 1 */
-    int64_t start_utc_ns;   /* time of sample 0, when has_start */
+    int64_t start_utc_ns;   /* time of sample 0; valid if has_start */
     bool has_start;
     bool is_linear;       /* true: lags are not cyclic, and delays are not wrapped */
     int64_t first_lag;    /* samples from the start of the code to lag 0; circular: 0 */

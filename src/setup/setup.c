@@ -21,8 +21,8 @@
 #include <string.h>
 
 enum { EXACT_LOOKS = 16, MAX_BATCH = 4096, MAX_WINDOWS = 1 << 24 };
-/* Limits of a submit. samples_a_submit: the upload of so many samples takes longer than the launch
- * of the kernels. power_a_submit: bytes of |c|^2. */
+/* Limits of a submit. samples_a_submit: the upload of this number of samples takes longer than the
+ * launch of the kernels. power_a_submit: bytes of |c|^2. */
 static const size_t samples_a_submit = (size_t)1 << 23, power_a_submit = (size_t)1 << 28;
 
 /* Returns the number of looks that the threshold assumes for `used` windows. Counts only whole
@@ -121,8 +121,8 @@ static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_ra
     return PNR_OK;
 }
 
-/* Refuses codes that need more memory than is available. The system would grant the memory and
- * later kill the program. */
+/* Refuses codes that need more memory than is available. Without this check, the system grants the
+ * memory and later kills the program. */
 static int check_memory(const pnr_config *config, const pnr_radar *radar, pnr_error *error)
 {
     /* Numbers of values for each sample of a code. KEPT: the samples and the spectrum of a
@@ -353,8 +353,7 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
         return pnr_refuse(
             error, "dwell.looks = %zu of dwell.periods = %zu: at most %d periods make one result",
             plan->n_looks, plan->n_periods, MAX_WINDOWS);
-    /* Each incoherent period is a look. A single incoherent period is an ordinary window, and its
-     * phase is kept. */
+    /* With dwell.combine = incoherent each period is a look. */
     if (config->dwell.combine == PNR_COMBINE_INCOHERENT) {
         plan->n_looks *= plan->n_periods;
         plan->n_periods = 1;
@@ -373,8 +372,8 @@ static int plan_dwell(pnr_setup *setup, const pnr_config *config, pnr_error *err
 }
 
 /* Returns the least distance, in lags or rows, at which the noise of two cells is not correlated.
- * Along lags it is a chip. Along rows it is the main lobe of the taper, or the main lobe of one
- * period if each row is a rotation. Returns 0 if there is no memory. */
+ * Along lags it is the length of a chip. Along rows it is the width of the main lobe of the taper,
+ * or of the main lobe of one period if each row is a rotation. Returns 0 if there is no memory. */
 static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
 {
     const pnr_plan *plan = &setup->plan;
@@ -386,10 +385,10 @@ static size_t cfar_stride(const pnr_setup *setup, const pnr_config *config)
                : (size_t)1 << config->doppler.step; /* rows in a bin */
 }
 
-/* Sets the guard, the number of training cells, and the factors for the false-alarm probability of
- * a cell. The noise of the tested cell and of the nearest training cell is not correlated. Along
- * lags detector.cfar_guard counts chips, so the main lobe of an echo is not in the training cells.
- * Along rows the guard is at least as wide as the main lobe of the taper. */
+/* Sets the guard, the number of training cells, and the factors for the false-alarm probability
+ * of a cell. The noise of the tested cell and of the nearest training cell is not correlated.
+ * Along lags detector.cfar_guard counts chips, so the main lobe of an echo is not in the
+ * training cells. */
 static int plan_cfar(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -506,7 +505,6 @@ static int plan_samples(pnr_setup *setup, const pnr_config *config, pnr_format f
     return PNR_OK;
 }
 
-/* Makes the least-squares filter of the gates. */
 static int plan_filter(pnr_setup *setup, const pnr_config *config, pnr_error *error)
 {
     pnr_plan *plan = &setup->plan;
@@ -610,9 +608,9 @@ size_t pnr_setup_ring_samples(const pnr_setup *setup, const pnr_config *config)
         return config->ring.bytes / pnr_plan_sample_bytes(plan);
     if (config->ring.seconds > 0)
         return (size_t)(config->ring.seconds * pnr_rational_double(setup->radar.rate_hz));
-    /* The ring has space for the submits in flight and one more, which the source fills.
-     * Published maps make submits smaller, but not the ring, because the ring bridges pauses of
-     * the system. */
+    /* The ring has space for the submits in flight and one more, which the source fills. Published
+     * maps reduce the size of the submits, but not of the ring, because the ring stores the samples
+     * that arrive during pauses of the system. */
     return (n_devices(setup) * config->engine.depth + 1) * batch_of(config, plan) *
                pnr_plan_dwell_samples(plan) +
            pnr_plan_view_samples(plan, 0);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A channel of Digital RF 2: a folder with the properties, and files of a fixed cadence whose names
- * follow from their samples. The samples of a file are kept in memory until it is complete; HDF5
- * makes an image of it there, and a rename gives it its name. So a full disk never meets HDF5, and
- * a killed program leaves whole files. */
+/* Writes a channel of Digital RF 2: a folder with a file of properties and files of samples. Each
+ * file of samples has the samples of a fixed interval of time. The name of the file is the time at
+ * which the interval starts. The samples are kept in memory until the interval has passed. HDF5
+ * makes an image of the file in memory. The image is written to a file with a temporary name, and
+ * the file is renamed. HDF5 therefore never writes to the disk, which may be full. A killed program
+ * leaves only complete files. */
 #include "recorder/digital-rf/image.h"
 #include "recorder/recording.h"
 #include "source/drf_layout.h"
@@ -23,9 +25,9 @@
 enum {
     FOLDER_S = 3600,
     FILE_MS = 1000,
-    MAX_FILE_BYTES = 1 << 29, /* of samples; an image has as many again */
-    MAX_ROWS = 1 << 16,       /* of the index of a file */
-    IMAGE_BYTES = 1 << 16     /* more than the samples and the index need in an image */
+    MAX_FILE_BYTES = 1 << 29, /* largest number of bytes of samples in a file */
+    MAX_ROWS = 1 << 16,       /* largest number of rows in the index of a file */
+    IMAGE_BYTES = 1 << 16     /* largest size of an image without its samples and its index */
 };
 
 static const char key[] = "recorder.samples";
@@ -39,31 +41,31 @@ static const char time_text[] =
     "occur during data recording are included in the data.";
 
 typedef struct channel {
-    const char *path; /* of the folder; borrowed */
+    const char *path; /* path of the folder, borrowed */
     pnr_drf_layout layout;
-    hid_t number, sample; /* types of a number, and of a sample of one channel */
-    size_t sample_bytes;  /* of all channels */
+    hid_t number, sample; /* HDF5 types of one value (I or Q), and of one sample of one channel */
+    size_t sample_bytes;  /* bytes of one sample of all channels */
 
     bool has_base;
-    uint64_t base;       /* number since 1970 of position 0 */
+    uint64_t base;       /* number of samples from 1970 to position 0 */
     int64_t begun_utc_s; /* when the run began, by the clock of this machine */
     char run[37];        /* a random UUID */
     uint64_t n_files, n_dropped;
-    pnr_error failure; /* of the latest file; its code is PNR_OK if that was written */
+    pnr_error failure; /* error of the latest file; its code is PNR_OK if the file was written */
 
-    /* the file that grows, in memory */
-    int64_t ms;    /* its time; -1: none */
-    bool is_taken; /* another file has its name: its samples are dropped */
-    uint64_t end;  /* sample after its last possible one, */
-    uint64_t next; /* and after its latest one */
-    size_t n_data; /* samples */
+    /* the file that is in memory */
+    int64_t ms;    /* start of its interval, ms since 1970; -1: no file */
+    bool is_taken; /* a file of this name exists: the samples are dropped */
+    uint64_t end;  /* first sample after the interval of the file, counted from 1970 */
+    uint64_t next; /* sample after the last sample in the file, counted from 1970 */
+    size_t n_data; /* number of samples in `data` */
     size_t room;   /* bytes of `data` */
-    char *data;    /* [n_data] samples; then the image */
+    char *data;    /* [n_data] samples; make_image replaces them by the image */
     size_t n_rows;
     pnr_drf_row *rows; /* [MAX_ROWS] */
 } channel;
 
-/* Adds what describes the channel: to the properties, and to the samples of each file. */
+/* Adds the attributes of the channel to the file of properties, or to the samples of a file. */
 static void add_properties(const channel *c, hid_t owner)
 {
     const pnr_drf_layout *layout = &c->layout;
@@ -99,7 +101,6 @@ static int explain(const char *path, pnr_error *error)
     return pnr_error_file(error, is_denied ? PNR_EPERMISSION : PNR_EIO, key, path, errno);
 }
 
-/* Creates a folder, unless it is there. */
 static int make_folder(const char *path, pnr_error *error)
 {
     struct stat status;
@@ -130,8 +131,8 @@ static int compare_image(const channel *c, size_t n_bytes, const char *path, pnr
         key, path);
 }
 
-/* Writes the properties of a new channel. A channel that is there goes on if its properties are the
- * same to the bit. */
+/* Writes the file of properties of a new channel. If the channel exists, its file must have the
+ * same bytes. */
 static int write_properties(channel *c, pnr_error *error)
 {
     const hid_t file = pnr_image_create(IMAGE_BYTES);
@@ -157,8 +158,8 @@ static int write_properties(channel *c, pnr_error *error)
 
 /* --- one file --- */
 
-/* Makes the folder of the file. Writes the path of the file there, with its temporary or its final
- * name. */
+/* Creates the folder of the file. Writes the path of the file to `out`, with its temporary or its
+ * final name. */
 static int name_file(const channel *c, bool is_partial, char out[PATH_MAX], pnr_error *error)
 {
     const int64_t folder_s = c->ms / 1000 / c->layout.folder_s * c->layout.folder_s;
@@ -194,7 +195,7 @@ static bool write_bytes(const channel *c, size_t n_bytes, const char *path)
     return close(fd) == 0 && is_good;
 }
 
-/* Writes the image under a temporary name, and then gives it its name. */
+/* Writes the image to a file with a temporary name, then renames the file. */
 static int write_image(const channel *c, size_t n_bytes, pnr_error *error)
 {
     char partial[PATH_MAX], final[PATH_MAX];
@@ -213,7 +214,8 @@ static int write_image(const channel *c, size_t n_bytes, pnr_error *error)
     return code;
 }
 
-/* Makes the image of the file over its samples. Returns its bytes; 0: HDF5 failed. */
+/* Makes the image of the file and copies it to c->data, over the samples. Returns the bytes of the
+ * image; 0: HDF5 failed. */
 static size_t make_image(channel *c)
 {
     const size_t n_columns = (size_t)c->layout.n_channels;
@@ -242,7 +244,7 @@ static size_t make_image(channel *c)
     return is_good ? n_bytes : 0;
 }
 
-/* Writes the file that grows, and forgets it in every case. */
+/* Writes the file to the disk. Clears it in memory, also after an error. */
 static void finish_file(channel *c)
 {
     const size_t n_data = c->n_data, n_bytes = n_data > 0 ? make_image(c) : 0;
@@ -258,8 +260,8 @@ static void finish_file(channel *c)
     c->n_data = c->n_rows = 0;
 }
 
-/* Begins the file of a sample since 1970. A file of its name is found at once, not when the samples
- * of the whole time have been kept in vain. */
+/* Begins the file that contains `sample`, counted from 1970. If a file of this name exists on the
+ * disk, the samples of the interval are dropped. */
 static void begin_file(channel *c, uint64_t sample)
 {
     const pnr_drf_layout *layout = &c->layout;
@@ -270,7 +272,7 @@ static void begin_file(channel *c, uint64_t sample)
 
     c->ms = (int64_t)ms / layout->file_ms * layout->file_ms;
     c->end = pnr_drf_first_sample(layout, c->ms + layout->file_ms);
-    c->next = UINT64_MAX; /* the first sample begins a row */
+    c->next = UINT64_MAX; /* the first sample begins a row of the index */
     c->is_taken = name_file(c, false, final, &unused) == PNR_OK && access(final, F_OK) == 0;
     if (c->is_taken) {
         errno = EEXIST;
@@ -280,7 +282,7 @@ static void begin_file(channel *c, uint64_t sample)
 
 /* --- the recording --- */
 
-/* Sets the file's cadence, and the rate in lowest terms. */
+/* Fills the layout. Computes the memory that a file needs. */
 static int fill_layout(channel *c, const pnr_config *config, const pnr_setup *setup,
                        pnr_format format, size_t n_channels, pnr_error *error)
 {
@@ -312,7 +314,6 @@ static int fill_layout(channel *c, const pnr_config *config, const pnr_setup *se
     return PNR_OK;
 }
 
-/* Makes the types of the samples. */
 static void make_types(channel *c, pnr_format format)
 {
     const pnr_number_form *form = pnr_number_form_of(format);
@@ -382,7 +383,7 @@ static void channel_destroy(void *state)
     free(c);
 }
 
-/* Makes the folder, with its properties. */
+/* Creates the folder and its file of properties. */
 static int channel_check(void *state, const char *path, pnr_error *error)
 {
     const int code = make_folder(path, error);
@@ -395,10 +396,11 @@ static int channel_open(void *state, const char *path, pnr_error *error)
     (void)state;
     (void)path;
     (void)error;
-    return PNR_OK; /* check has made it */
+    return PNR_OK; /* channel_check has created the folder */
 }
 
-/* Sets the number of position 0 once, so that a gap of the recording is one of the stream. */
+/* Computes c->base from the time of the first samples. Later times do not change it, so only a gap
+ * of the stream is a gap of the recording. */
 static void set_base(channel *c, uint64_t position, int64_t start_utc_ns)
 {
     const __int128 num = c->layout.rate_hz.num, den = c->layout.rate_hz.den;

@@ -123,7 +123,7 @@ static int database_open(const char *path, void **state, pnr_error *error)
 
 typedef struct row {
     sqlite3_stmt *to;
-    int column; /* last column bound, from 1 */
+    int column; /* number of the last bound column, from 1 */
 } row;
 
 static void bind_text(row *r, const char *text)
@@ -136,7 +136,7 @@ static void bind_count(row *r, uint64_t value)
     (void)sqlite3_bind_int64(r->to, ++r->column, (sqlite3_int64)value);
 }
 
-/* Binds a number. A NaN or an infinity becomes NULL. */
+/* Binds a number, or NULL for a NaN or an infinity. */
 static void bind_real(row *r, double value)
 {
     (void)sqlite3_bind_double(r->to, ++r->column, isfinite(value) ? value : (double)NAN);
