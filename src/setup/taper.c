@@ -36,8 +36,9 @@ static double chebyshev(size_t m, double x)
     return (x < 0 && m % 2 == 1 ? -1 : 1) * cosh(order * acosh(fabs(x)));
 }
 
-/* Fills the Dolph-Chebyshev taper. The spectrum of n weights about their middle is T_(n-1)(b cos(pi
- * m / n)) at bin m. b makes the main lobe sidelobe_db higher than the sidelobes. */
+/* Computes the Dolph-Chebyshev taper. Bin m of the spectrum of its n weights is T_(n-1)(b cos(pi m
+ * / n)), if the phase is 0 at the middle of the taper. With this b the main lobe is sidelobe_db dB
+ * above the sidelobes. */
 static int fill_dolph(double sidelobe_db, size_t n, double *weights)
 {
     const double b = cosh(acosh(pow(10, sidelobe_db / 20)) / (double)(n > 1 ? n - 1 : 1));
@@ -47,8 +48,7 @@ static int fill_dolph(double sidelobe_db, size_t n, double *weights)
         return PNR_ENOMEMORY;
     for (size_t m = 0; m < n; m++) {
         const double value = chebyshev(n - 1, b * cos(M_PI * (double)m / (double)n));
-        /* Rotates bin m by exp(-i pi m (n - 1) / n), because the middle of the taper is at (n - 1)
-         * / 2. */
+        /* The middle of the taper is at (n - 1) / 2. Rotates bin m by exp(-i pi m (n - 1) / n). */
         double turn[2];
 
         pnr_transform_root(m * (n - 1) % (2 * n), 2 * n, turn);

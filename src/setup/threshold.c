@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Computes thresholds from incomplete gamma and beta functions and from the correlation of cells.
- * Solves for them by bisection and false position. */
+ * Inverts these functions by bisection and by false position. */
 #include "setup/threshold.h"
 
 #include <float.h>
@@ -95,8 +95,8 @@ static double beta_fraction(double a, double b, double x)
     return h;
 }
 
-/* Returns x^a (1-x)^b / (a B(a, b)) times the continued fraction. With logarithms a small tail
- * keeps its digits. */
+/* Returns x^a (1-x)^b / (a B(a, b)) times the continued fraction. The logarithms prevent an
+ * underflow of the factors. */
 static double beta_tail(double a, double b, double x, double log_x, double log_1_x)
 {
     const double log_front =
@@ -128,10 +128,10 @@ static double beta_upper(double a, double b, double x)
 }
 
 /*
- * Returns P(both of two neighbouring cells > t). Each cell is the sum of K exponential looks of
- * unit mean. In each look the two cells have the squared correlation rho2. The pair is then a
- * mixture of independent gammas (Kibble 1941), with the probabilities NB of a negative binomial
- * distribution:
+ * Returns the probability that both of two neighbouring cells exceed t. The power of a cell is the
+ * sum of the powers of K looks, which are exponential variables of mean 1. In each look the squared
+ * correlation of the two cells is rho2. NB(j; K, rho2) is the probability of j in a negative
+ * binomial distribution. The result is (Kibble 1941)
  *     sum over j of NB(j; K, rho2) Q(K + j, t / (1 - rho2))^2
  */
 static double both_above(double t, double rho2, size_t n_looks)
@@ -169,9 +169,9 @@ double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_
     /* The difference in log_excess would lose its digits if rho2 were greater than 0.9999. */
     if (rho2 > 0.9999)
         rho2 = 0.9999;
-    /* Above the mean the number of upcrossings falls with t, and its logarithm is nearly straight.
-     * False position (the Illinois variant) therefore finds t. The interval is bisected while the
-     * number is too small for a double. */
+    /* Above the mean the number of upcrossings falls with t, and its logarithm is nearly linear in
+     * t. False position (the Illinois variant) therefore needs few steps. Where the number is too
+     * small for a double, the interval is bisected. */
     double low = k, high = k + 50 + 40 * sqrt(k), t = low, last = high;
     double above = log_excess(low, n_cells, rho2, n_looks, wanted), below;
 

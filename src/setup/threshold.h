@@ -16,18 +16,19 @@
 double pnr_threshold_cell_pfa(double pfa, double n_cells, double rho2, size_t n_looks);
 
 /*
- * Returns a ratio of the power of a cell to its mean. Noise exceeds this ratio with probability
- * pfa_cell. K is n_looks, and n is n_samples. The mean is computed from the same n samples of
- * each look, so the share of the cell in their energy is a Beta variable (K of K n complex
- * dimensions):
- *     threshold = n * quantile of Beta(K, K (n - 1)),
- * scaled so that the mean of P / floor is 1. For coherent dwells K = 1, and n counts all samples.
+ * Returns the threshold for the ratio of P, the power of a cell, to the floor. With noise alone
+ * P / floor exceeds it with probability pfa_cell. K is n_looks, and n is n_samples. The floor is
+ * computed from the same n samples of each look. The cell has K of the K n complex dimensions of
+ * these samples. So the ratio of its energy to the energy of the samples is a Beta variable, and
+ *     threshold = n * quantile of Beta(K, K (n - 1)).
+ * The factor n scales the mean of P / floor to 1. For coherent dwells K = 1, and n counts all
+ * samples of the dwell.
  */
 double pnr_threshold_ratio(double pfa_cell, size_t n_looks, double n_samples);
-/* Returns the ratio of pnr_threshold_ratio if the mean is computed from other noise, of K n complex
- * dimensions: n B / (1 - B), where B is the quantile of Beta(K, K n). A linear correlation reads
- * samples that its floor does not count. The ratio is right for lags of N or more. At smaller lags
- * there are fewer false alarms. */
+/* Returns the same threshold for a floor that is computed from other samples than the cell. The
+ * threshold is n B / (1 - B), where B is the quantile of Beta(K, K n). Use it for linear
+ * correlations: the power of a cell includes samples after the first N, and its floor does not. The
+ * threshold is exact for lags of N or more. At smaller lags there are fewer false alarms. */
 double pnr_threshold_ratio_apart(double pfa_cell, size_t n_looks, double n_samples);
 
 /* The regularised incomplete gamma function Q(a, x) and beta function I_x(a, b). The relative error

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads addresses, as rtl_tcp:HOST:PORT. */
+/* Parses network addresses, for example rtl_tcp:HOST:PORT. */
 #include "source/address.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the container that the first bytes of an input announce. */
+/* Identifies the container of an input from its first bytes. */
 #include "source/container.h"
 
 #include "source/sound_header.h"
@@ -8,11 +8,13 @@
 
 #define CONVERT_IT "convert it, as with: sox FILE FILE.wav"
 
-/* A container has one or two marks in its first bytes. A mark may contain the byte 0. */
+/* A container is identified by one or two signatures in its first bytes. A signature may contain
+ * the byte 0. */
 typedef struct magic {
     size_t at, n;
     const char *bytes;
-    size_t also_at; /* offset of the second mark, which has four bytes; 0: none */
+    size_t also_at; /* offset of the second signature, which has four bytes; 0: there is no second
+                     * signature */
     const char *also;
     pnr_container container;
 } magic;

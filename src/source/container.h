@@ -7,15 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PNR_CONTAINER_BYTES = 264 }; /* number of first bytes that identify every container */
+enum { PNR_CONTAINER_BYTES = 264 }; /* enough bytes, from the start of an input, to identify any
+                                     * container */
 
 typedef struct pnr_container {
     const char *name;    /* "WAV", "gzip" */
     const char *way_out; /* how the user gets raw samples: a sentence without full stop */
 } pnr_container;
 
-/* Finds the container that the first n bytes of an input announce. False: the input is no
- * container, or more bytes are needed. */
+/* Identifies the container from the first n bytes of an input. False: the input is no container, or
+ * more bytes are needed. */
 bool pnr_container_find(const void *bytes, size_t n, pnr_container *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks and computes the layout of Digital RF 2, in integer arithmetic. */
+/* Checks the layout of Digital RF 2, and computes sample numbers, in integer arithmetic. */
 #include "source/drf_layout.h"
 
 #include "base/clock.h"

@@ -40,11 +40,11 @@ int pnr_drf_layout_check(pnr_drf_layout *layout, pnr_error *error);
  * 1000). Sample numbers count from 1970. UINT64_MAX: beyond 64 bits. */
 uint64_t pnr_drf_first_sample(const pnr_drf_layout *layout, int64_t ms);
 
-/* Reads the name of a folder, as 2026-11-21T02-40-00. *s: seconds since 1970. False: the name has
- * another form. */
+/* Parses the name of a folder, for example 2026-11-21T02-40-00. *s: seconds since 1970. False: it
+ * is not the name of a folder. */
 bool pnr_drf_folder_name(const char *name, int64_t *s);
-/* Reads the name of a file, as rf@1795228800.250.h5. *ms: milliseconds since 1970. False: the name
- * has another form, as tmp.rf@1795228800.250.h5 of a file that is still being written. */
+/* Parses the name of a file, for example rf@1795228800.250.h5. *ms: milliseconds since 1970. False:
+ * it is not the name of a complete file. The name of an incomplete file begins with tmp. */
 bool pnr_drf_file_name(const char *name, int64_t *ms);
 
 /* A row of the index in a file. Row `local` of the data has sample number `sample`. Up to the next
@@ -55,16 +55,16 @@ typedef struct pnr_drf_row {
 } pnr_drf_row;
 
 /* Checks the index of a file that begins at ms and has n_data samples: `local` of the first row is
- * 0, `local` ascends and is below n_data, no samples overlap, and all samples are in the time of
- * the file. As writers round, the time has a tolerance of one sample. PNR_OK, or PNR_EDATA: error
- * has the row and its values. */
+ * 0, `local` ascends and is below n_data, no samples overlap, and all samples are in the interval
+ * [ms, ms + file_ms). The interval has a tolerance of one sample, because writers round. PNR_OK, or
+ * PNR_EDATA: error has the row and its values. */
 int pnr_drf_index_check(const pnr_drf_layout *layout, int64_t ms, const pnr_drf_row *rows,
                         size_t n_rows, uint64_t n_data, pnr_error *error);
 
 /* Finds missing samples in a continuous recording, whose files have a row for every sample. In a
  * missing sample all numbers have the fill value: NaN, or the smallest integer. Looks at n >= 1
- * samples of n_numbers each. *is_missing: the first sample is missing. Returns the length of the
- * run, from the first sample on, of samples that are all missing, or all present. */
+ * samples of n_numbers each. *is_missing: the first sample is missing. In this case returns the
+ * number of missing samples at the start of the data, else the number of present samples there. */
 size_t pnr_drf_run(const pnr_number_form *form, size_t n_numbers, const void *data, size_t n,
                    bool *is_missing);
 

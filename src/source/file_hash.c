@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* libsodium computes the hash; libzmq brings that library. The thread reads the file itself,
- * because samples in memory are converted and may be overwritten. The page cache has what it reads,
- * as long as it is near the thread that reads samples. */
+/* libsodium, on which libzmq depends, computes the hash. A separate thread reads the file again,
+ * because samples in memory are converted and may be overwritten. It reads from the page cache if
+ * it is not far behind the thread that reads samples. */
 #include "source/file_hash.h"
 
 #include "base/clock.h"
@@ -38,7 +38,8 @@ static char *write_hash(const unsigned char digest[crypto_hash_sha512_BYTES],
     return sodium_bin2hex(out, PNR_HASH_LEN, digest, crypto_hash_sha512_BYTES);
 }
 
-/* Hashes to the end of the part. PNR_OK, PNR_EIO; PNR_EAGAIN: it was told to quit. */
+/* Hashes n_bytes bytes of the file, from first_byte on. PNR_OK; PNR_EIO; PNR_EAGAIN: `quits` was
+ * set. */
 static int hash_part(pnr_file_hash *h)
 {
     crypto_hash_sha512_state state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-512 of a part of a file, computed in a thread of its own. A thread hashes about 0.7 GB/s, so
- * a recording is hashed while it is processed. */
+/* Computes the SHA-512 of a part of a file in a separate thread, at about 0.7 GB/s, while the
+ * recording is processed. */
 #ifndef PNR_FILE_HASH_H
 #define PNR_FILE_HASH_H
 
@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PNR_HASH_LEN = 129 }; /* of a hash as text: hexadecimal digits and the final zero */
+enum { PNR_HASH_LEN = 129 }; /* a hash as text: 128 hexadecimal digits and the final zero */
 
 typedef struct pnr_file_hash pnr_file_hash;
 
-/* Starts to hash n_bytes of an open file from first_byte on. The descriptor stays open until
- * destroy. PNR_OK; PNR_ENOMEMORY: no memory or no thread. */
+/* Starts to hash n_bytes of an open file from first_byte on. The caller closes the descriptor only
+ * after destroy. PNR_OK; PNR_ENOMEMORY: no memory or no thread. */
 int pnr_file_hash_create(int fd, uint64_t first_byte, uint64_t n_bytes, pnr_file_hash **out);
-/* Ends the thread, finished or not. */
+/* Ends the thread, even if the hash is not ready. */
 void pnr_file_hash_destroy(pnr_file_hash *hash);
 /* Waits for the hash, at most patience_ns. PNR_OK: out has it, in lower case; PNR_EAGAIN: it is not
  * ready; PNR_EIO: the file could not be read to the end. */

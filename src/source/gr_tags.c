@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads and writes the header of a message of GNU Radio: little-endian numbers around big-endian
- * PMTs. */
+/* Reads and writes the header of a message of GNU Radio. Numbers in its serialized values (PMTs)
+ * are big-endian; all others are little-endian. */
 #include "source/gr_tags.h"
 
 #include <assert.h>
@@ -103,7 +103,7 @@ static void skip_uniform_vector(cursor *c)
 }
 
 /* Skips one PMT with all its contents. Each PMT has at least one byte, so the number of bytes
- * bounds the number of PMTs. */
+ * limits the number of PMTs. */
 static void skip_pmt(cursor *c)
 {
     static const signed char fixed_bytes[N_PMTS] = {0,  0,  -1, 4,  8, 16, 0,

@@ -29,9 +29,9 @@ typedef struct pnr_gr_header {
 /* True if the bytes begin like such a header. */
 bool pnr_gr_is_header(const void *bytes, size_t n_bytes);
 
-/* Reads the header of a message of any origin, without recursion or allocation. Skips tags other
- * than rx_time and rx_rate. PNR_OK, or PNR_EDATA with the reason: there is no header, it is cut
- * short, a PMT (a serialized value of GNU Radio) has an unknown type, there are more than
+/* Reads the header of a message that may be invalid, without recursion or allocation. Skips tags
+ * other than rx_time and rx_rate. PNR_OK, or PNR_EDATA with the reason: there is no header, it is
+ * cut short, a PMT (a serialized value of GNU Radio) has an unknown type, there are more than
  * PNR_GR_MAX_TIMES times, an rx_time is invalid or out of order, or an rx_rate is not a number
  * above 0. */
 int pnr_gr_header_read(const void *bytes, size_t n_bytes, pnr_gr_header *out, pnr_error *error);
@@ -45,11 +45,11 @@ typedef struct pnr_gr_writer {
 
 enum { PNR_GR_MAX_KEY = 16, PNR_GR_LEAST_BYTES = 19, PNR_GR_TAG_BYTES = 64 };
 
-/* Begins a header in `bytes`. offset: absolute index of the first item. The capacity is at least
- * PNR_GR_LEAST_BYTES, and PNR_GR_TAG_BYTES for each tag. */
+/* Begins a header in `bytes`. offset: absolute index of the first item. The capacity must be at
+ * least PNR_GR_LEAST_BYTES + PNR_GR_TAG_BYTES * (number of tags). */
 void pnr_gr_write_begin(pnr_gr_writer *writer, void *bytes, size_t capacity, uint64_t offset);
 /* Each function adds a tag at the item with index `offset`. A key has at most PNR_GR_MAX_KEY
- * letters. The value is an integer, a number, or the time of the tag rx_time. */
+ * letters. pnr_gr_write_time adds the tag rx_time. */
 void pnr_gr_write_u64(pnr_gr_writer *writer, uint64_t offset, const char *key, uint64_t value);
 void pnr_gr_write_double(pnr_gr_writer *writer, uint64_t offset, const char *key, double value);
 void pnr_gr_write_time(pnr_gr_writer *writer, uint64_t offset, int64_t utc_ns);

@@ -19,20 +19,20 @@ typedef struct pnr_source_input {
     bool is_regular;
     bool is_folder;      /* the input is a folder, and fd is open on it */
     uint64_t first_byte; /* of a regular file: the file offset at the time of opening */
-    uint64_t n_bytes;    /* of a regular file, from first_byte to its end */
+    uint64_t n_bytes;    /* of a regular file: number of bytes from first_byte to the end */
     unsigned char head[PNR_CONTAINER_BYTES]; /* the first bytes of the input */
     size_t n_head;                           /* bytes in `head`; 0 for pipes */
     _Atomic uint64_t n_refused;              /* refused messages, see pnr_source_refuse */
     _Atomic uint64_t n_dropped;              /* datagrams that the kernel dropped */
-    uint64_t refused_log_ns; /* CLOCK_MONOTONIC of the latest line in the log; 0: no line yet */
+    uint64_t refused_log_ns; /* CLOCK_MONOTONIC when a refused message was last logged; 0: never */
     pnr_events *events;      /* queue for the events of a kind; NULL: events are not wanted */
 } pnr_source_input;
 
 typedef struct pnr_source_kind {
-    const char *title;  /* a name, as "a sound file", if the kind states its own rate and format;
-                         * the configuration must agree with both; else NULL */
-    const char *prefix; /* prefix of an address, as "rtl_tcp:"; NULL: the kind reads files and
-                         * pipes */
+    const char *title;  /* name of the kind for messages, for example "a sound file"; NULL: rate and
+                         * format of the kind are not compared with the configuration */
+    const char *prefix; /* prefix of an address, for example "rtl_tcp:"; NULL: the kind reads files
+                         * and pipes */
     /* If the kind needs an optional library: the name of the module source-<name>.so that has the
      * operations below. NULL: the operations are in this table. */
     const char *module;
@@ -40,28 +40,29 @@ typedef struct pnr_source_kind {
     bool transmits;      /* the kind also transmits if the key transmit.output is set */
     /* True if this kind reads this file, folder or pipe. NULL: it reads all files and pipes. */
     bool (*is_for)(const pnr_source_input *input, const pnr_config *config);
-    /* Creates *state and fills *info, without reading samples: format, n_channels, n_samples and
-     * n_lost (of the file, without runs of source.lost), rate_hz, has_start and start_utc_ns,
-     * n_trailing_bytes, loss_visibility, is_live, read_bytes, and the part of `text` before the
-     * count of samples. *info keeps its address until close, and read may still set
-     * n_trailing_bytes. *state may be set after an error, too. */
+    /* Creates *state. Fills these fields of *info: format, n_channels, n_samples and n_lost (of the
+     * file, without source.lost), rate_hz, has_start and start_utc_ns, n_trailing_bytes,
+     * loss_visibility, is_live, read_bytes, and `text` without the number of samples. Reads no
+     * samples. *info keeps its address until close, and read may still set n_trailing_bytes. *state
+     * may be set after an error, too. */
     int (*describe)(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
                     void **state, pnr_error *error);
     /* Begins the stream of *state. NULL: there is nothing to do. */
     int (*open)(void *state, pnr_error *error);
-    /* Moves to this position of a recording. The position does not count runs of source.lost, and
-     * is at most n_samples. Called after open and before the first read. NULL: the kind begins at
-     * position 0 only. */
+    /* Moves to this position of a recording. The position is at most n_samples, and does not count
+     * the samples of source.lost. Called after open and before the first read. NULL: the kind
+     * begins at position 0 only. */
     int (*seek)(void *state, uint64_t position, pnr_error *error);
-    /* Reads as pnr_source_read does, but without runs of source.lost. The caller has zeroed *block.
-     * After the end it always returns PNR_EEND. */
+    /* Reads as pnr_source_read does, but without the gaps of source.lost. The caller has zeroed
+     * *block. After the end it always returns PNR_EEND. */
     int (*read)(void *state, void *data, size_t max_samples, pnr_source_block *block,
                 pnr_error *error);
     void (*close)(void *state);
 } pnr_source_kind;
 
-/* A module, source-<name>.so, exports this struct by this name. The interface number PNR_SOURCE_ABI
- * changes with this file and with the configuration, which `describe` reads. */
+/* A module, source-<name>.so, exports a pnr_source_module with the name PNR_SOURCE_SYMBOL.
+ * PNR_SOURCE_ABI is the version of this interface. It contains the size of pnr_config, because
+ * `describe` reads the configuration. */
 #define PNR_SOURCE_SYMBOL "pnr_source_of_module"
 #define PNR_SOURCE_ABI (2 << 20 | (int)sizeof(pnr_config))
 typedef struct pnr_source_module {
@@ -81,14 +82,14 @@ extern const pnr_source_kind pnr_source_zmq_pull; /* zmq-pull:ENDPOINT: messages
 extern const pnr_source_kind pnr_source_udp;      /* udp:HOST:PORT: datagrams with a count */
 extern const pnr_source_kind pnr_source_vrt;      /* vrt:HOST:PORT: VITA-49 */
 extern const pnr_source_kind pnr_source_sigmf;
-extern const pnr_source_kind pnr_source_sound; /* WAV, RF64, W64, AIFF, AU, FLAC: regular files */
+extern const pnr_source_kind pnr_source_sound; /* regular files: WAV, RF64, W64, AIFF, AU, FLAC */
 
 /* Describes raw samples of this format, and creates a state of pnr_source_raw that reads input->fd.
  * Errors: those of `describe`. */
 int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_t n_channels,
                          pnr_source_info *info, void **state, pnr_error *error);
 
-/* Counts a refused message, and logs the reason, at most once a second. */
+/* Counts a refused message. Logs the reason, at most once a second. */
 void pnr_source_refuse(pnr_source_input *input, const char *reason);
 
 /* Returns source.format if it is set, else the format of the extension; PNR_FORMAT_NONE if both are

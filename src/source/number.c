@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Has the table of types of numbers, and converts numbers in place. */
+/* The table of number types, and the conversion of numbers in place. */
 #include "source/number.h"
 
 #include <stdint.h>

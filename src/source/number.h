@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts the numbers of a sample (I and Q, or a real value) from forms that only files have to
- * forms that memory has. */
+/* Converts the numbers of a sample (I and Q, or a real value). Their type in a file may be a type
+ * that no format in memory has. */
 #ifndef PNR_NUMBER_H
 #define PNR_NUMBER_H
 
@@ -25,14 +25,15 @@ typedef struct pnr_number_form {
     pnr_format complex_format, real_format; /* formats of samples in memory */
 } pnr_number_form;
 
-/* Finds the type with this name, which has `length` bytes. NULL: unknown. */
+/* Returns the type with this name. length: length of the name, which needs no final zero. NULL: the
+ * name is not known. */
 const pnr_number_form *pnr_number_form_find(const char *name, size_t length);
 
-/* Returns the type of the numbers in samples of this format. Never NULL for a format that memory
- * has. */
+/* Returns the type of the numbers in samples of this format. Never NULL for a format of samples in
+ * memory. */
 const pnr_number_form *pnr_number_form_of(pnr_format format);
 
-/* Converts n numbers in place from the form in the file to the form in memory. */
+/* Converts n numbers in place from their type in the file to their type in memory. */
 void pnr_number_convert(const pnr_number *number, void *data, size_t n);
 
 #endif

@@ -18,8 +18,10 @@ typedef struct pnr_plausible {
     unsigned flip;  /* 0x80 for unsigned integers, else 0 */
     bool is_float;
     size_t n;              /* number of values so far */
-    uint32_t high[2][256]; /* [lane][most significant byte + 128] of integers */
-    uint32_t low[2][256];  /* [lane][least significant byte + 128] of 16-bit integers */
+    uint32_t high[2][256]; /* [lane][byte + 128] number of integers with this most significant
+                            * byte */
+    uint32_t low[2][256];  /* [lane][byte + 128] number of 16-bit integers with this least
+                            * significant byte */
     size_t n_signs;        /* pairs of values in which lane 1 is only the sign of lane 0: 0, or -1
                             * if lane 0 is negative */
     bool was_negative;     /* the latest value of lane 0 is negative */
@@ -27,11 +29,12 @@ typedef struct pnr_plausible {
 } pnr_plausible;
 
 void pnr_plausible_begin(pnr_plausible *p, pnr_format format);
-/* Counts n values, in the order of memory. Returns NULL, but once, after PNR_PLAUSIBLE_VALUES
- * values, it may return a part of a sentence: the reason why the values probably have another
- * format. It detects a wider format or another byte order (integers that fill their range evenly),
- * signed values read as unsigned ones and the reverse, 8 bits read as 16, small 16-bit values read
- * as 8 bits, and other formats read as floats. Allocates nothing. */
+/* Counts n values, in the order of memory. The call that completes PNR_PLAUSIBLE_VALUES values
+ * returns the reason why the values probably have another format, as a part of a sentence; NULL:
+ * there is no such reason. All other calls return NULL. Possible reasons are a wider format or
+ * another byte order (integers that fill their range evenly), signed values read as unsigned ones,
+ * unsigned values read as signed ones, 8-bit values read as 16 bits, small 16-bit values read as 8
+ * bits, and other formats read as floats. Allocates nothing. */
 const char *pnr_plausible_add(pnr_plausible *p, const void *values, size_t n);
 
 #endif

@@ -29,7 +29,7 @@ typedef struct raw {
     unsigned char carry[]; /* [sample_bytes] an incomplete sample */
 } raw;
 
-/* True if read() returns at once: with bytes, at the end of the pipe, or with an error. */
+/* True if read() would not wait: there are bytes, the pipe has ended, or there is an error. */
 static bool is_ready(int fd)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -37,7 +37,7 @@ static bool is_ready(int fd)
     return poll(&wanted, 1, PATIENCE_MS) > 0;
 }
 
-/* Reads the first bytes of a pipe if source.format is not set, so that the refusal can name the
+/* Reads the first bytes of a pipe if source.format is not set. They show if the pipe carries a
  * container. No later read returns these bytes. */
 static size_t read_head(const pnr_source_input *input, unsigned char *head, size_t n_bytes)
 {
@@ -132,8 +132,9 @@ int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_
     return PNR_OK;
 }
 
-/* Unpacks the first n bytes from ci4 to ci8 in place (`convert` of a part). The ci8 integers are 16
- * times the ci4 integers. Begins with the last byte, so that no packed byte is overwritten. */
+/* Unpacks the first n bytes from ci4 to ci8 in place. This is the function `convert` of a
+ * pnr_reader_part. The ci8 integers are 16 times the ci4 integers. Begins with the last byte, so
+ * that no packed byte is overwritten. */
 static void unpack_nibbles(const void *context, void *data, size_t n)
 {
     unsigned char *bytes = data;
@@ -227,7 +228,6 @@ static int read_pipe(raw *r, unsigned char *bytes, size_t limit, pnr_source_bloc
     return n > 0 ? PNR_OK : PNR_EAGAIN; /* PNR_EAGAIN: only a part of one sample */
 }
 
-/* Reads up to `limit` samples of a file. */
 static int read_file(raw *r, void *data, size_t limit, pnr_source_block *block, pnr_error *error)
 {
     const pnr_reader_part part = {

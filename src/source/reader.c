@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads claim pieces of the part from a counter. The caller of a read claims pieces, too. It
- * then waits until all pieces are done. */
+/* A read is divided into pieces. All threads, and the caller, take the numbers of free pieces from
+ * one counter. The caller then waits until all pieces are read. */
 #include "source/reader.h"
 
 #include "base/error.h"
@@ -16,13 +16,13 @@
 
 enum {
     PIECE = 1 << 19, /* bytes of a piece in memory */
-    PIECES_EACH = 4, /* pieces for each thread in a read */
-    MOST = 8,        /* most threads if n_threads is 0 */
+    PIECES_EACH = 4, /* pieces for each thread in a read of pnr_reader_best_bytes */
+    MOST = 8,        /* limit of the number of threads if n_threads is 0 */
     SPINS = 4000     /* polls before a thread sleeps */
 };
 
-/* Piece numbers count over all reads. Pieces below `next` are claimed. Pieces from `next` to
- * `limit` - 1 are free; they belong to `part`. */
+/* The numbers of pieces continue from one read to the next. Pieces below `next` are claimed. Pieces
+ * from `next` to `limit` - 1 are free; they belong to `part`. */
 struct pnr_reader {
     size_t n_threads; /* including the caller */
     bool is_started;

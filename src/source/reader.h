@@ -14,7 +14,7 @@ typedef struct pnr_reader pnr_reader;
 typedef struct pnr_reader_part {
     int fd;
     uint64_t first_byte; /* offset in the file */
-    size_t n_bytes;      /* bytes of the file */
+    size_t n_bytes;      /* number of bytes to read */
     size_t growth;       /* bytes in memory for each byte of the file, >= 1 */
     void *data;          /* [n_bytes * growth] */
     /* Converts in place n_bytes bytes of the file, at the start of `data`, to n_bytes * growth
@@ -35,7 +35,7 @@ size_t pnr_reader_best_bytes(const pnr_reader *reader);
 
 /* Reads a part. Returns the number of bytes of the file that are read and converted, from
  * first_byte on. The number is less than n_bytes at the end of the file and before an error. 0: the
- * end of the file; negative: an errno, and nothing is read. */
+ * end of the file; -errno: an error, and nothing is read. */
 ssize_t pnr_reader_read(pnr_reader *reader, const pnr_reader_part *part);
 
 #endif

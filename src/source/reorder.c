@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A short queue of packets, sorted by their first sample. Each entry keeps its own buffer, also
- * while it is free. */
+/* A short queue of packets, sorted by their first sample. Each entry has its own buffer. */
 #include "source/reorder.h"
 
 #include "base/error.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue of packets that came too early, in the order of their samples. */
+/* A queue of packets that arrived before packets with earlier samples. It is sorted by sample
+ * numbers. */
 #ifndef PNR_REORDER_H
 #define PNR_REORDER_H
 
@@ -8,7 +9,7 @@
 
 typedef struct pnr_reorder pnr_reorder;
 
-/* Samples first .. first + n_samples - 1. */
+/* The samples with the numbers first .. first + n_samples - 1. */
 typedef struct pnr_reorder_packet {
     uint64_t first;
     size_t n_samples;

@@ -39,8 +39,8 @@ static void add_command(rtl_tcp *r, unsigned char what, uint32_t value)
     memcpy(r->commands[r->n_commands++] + 1, &big_endian, sizeof big_endian);
 }
 
-/* The server never answers, so this function checks the settings. The limits are those of the
- * receiver RTL2832U. */
+/* The server does not report a wrong setting, so this function checks the settings. The limits are
+ * those of the receiver RTL2832U. */
 static int choose_settings(rtl_tcp *r, const pnr_config *config, pnr_error *error)
 {
     const pnr_rational rate_hz = config->source.rate_hz;

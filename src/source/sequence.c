@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without time stamps, a packet may come at most MOST_BACK packets late. */
+/* Without time stamps, a packet may arrive at most MOST_BACK packets late. */
 enum { COUNT_BYTES = 8, COUNTS = 16, MOST_BACK = 4 };
 
 static const uint64_t vrt_begin = UINT64_C(1) << 62; /* number of the first sample if the stream has
@@ -123,7 +123,7 @@ static int check_context(const pnr_sequence *s, const pnr_vrt_packet *context, p
     return PNR_EAGAIN;
 }
 
-/* Returns the number of samples from the latest packet to this one, from the packet count alone. */
+/* Returns the number of samples from the latest packet to this one. Uses only the packet count. */
 static int64_t count_on(const pnr_sequence *s, const pnr_datagram *d)
 {
     int ahead = (int)((d->count - s->latest.count) % COUNTS);
@@ -133,11 +133,11 @@ static int64_t count_on(const pnr_sequence *s, const pnr_datagram *d)
     return ahead * (int64_t)(ahead < 0 ? d->n_samples : s->latest.n_samples);
 }
 
-/* Returns the number of samples from the latest packet to this one by their time stamps, which are
- * right to 10 ppm and one sample. If all packets have the same length, the packet count gives the
- * exact number. If this is the packet after the latest one, the length of the latest one is exact.
- * If the exact number does not agree with the time, the sender itself has lost samples, and the
- * time stamps give the number. */
+/* Returns the number of samples from the latest packet to this one. The time stamps give this
+ * number with an error of at most 10 ppm and one sample. The packet count gives the exact number if
+ * all packets have the same length, or if this packet follows the latest one. Returns the exact
+ * number if it agrees with the time stamps. If it does not agree, the sender itself has lost
+ * samples. Then, or without an exact number, returns the number from the time stamps. */
 static int64_t time_on(const pnr_sequence *s, const pnr_datagram *d)
 {
     const int64_t n = (int64_t)s->latest.n_samples;

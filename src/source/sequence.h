@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the position of a datagram in the stream of samples from its own count, or from the packet
- * count and the time stamps of VITA-49. */
+/* Computes the position of a datagram in the stream of samples. Uses the count in the datagram, or
+ * the packet count and the time stamps of VITA-49. */
 #ifndef PNR_SEQUENCE_H
 #define PNR_SEQUENCE_H
 
@@ -23,7 +23,7 @@ typedef struct pnr_datagram {
 
 typedef struct pnr_sequence {
     bool is_vrt;         /* false: plain counted datagrams */
-    bool counts_packets; /* plain: the count counts datagrams; false: it counts samples */
+    bool counts_packets; /* plain: datagrams are counted; false: samples are counted */
     bool uses_time;      /* VITA-49: the time stamps give the position; false: the packet count */
     bool has_stream;     /* VITA-49: only packets of `stream` are accepted */
     uint32_t stream;
@@ -45,10 +45,10 @@ int pnr_sequence_init(const pnr_config *config, bool is_vrt, pnr_format format, 
  * VITA-49 context, and pnr_sequence_place needs all its bytes. */
 size_t pnr_sequence_header_bytes(const pnr_sequence *sequence, const unsigned char *bytes);
 
-/* Reads a datagram of any origin and sets out->first, its position. The datagram has n_total bytes.
- * `bytes` has the first n_bytes of them: the header, or all. PNR_OK; PNR_EAGAIN: no samples (a
- * context that agrees, or another stream); PNR_EDATA: refused, with the reason; PNR_ECONFIG: a
- * context states another rate, frequency or format. */
+/* Reads a datagram that may be invalid, and sets out->first, its position. The datagram has n_total
+ * bytes. `bytes` has the first n_bytes of them: the header, or all. PNR_OK; PNR_EAGAIN: a context
+ * that agrees with the configuration, or a packet of another stream; PNR_EDATA: refused, with the
+ * reason; PNR_ECONFIG: a context states another rate, frequency or format. */
 int pnr_sequence_place(pnr_sequence *sequence, const unsigned char *bytes, size_t n_bytes,
                        size_t n_total, pnr_datagram *out, pnr_error *error);
 /* Accepts this datagram. Later datagrams are placed relative to it. */

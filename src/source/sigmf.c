@@ -26,7 +26,7 @@ static const uint64_t patience_ns = 50 * 1000 * 1000, tell_after_ns = PNR_NS_PER
 
 /* A part of an open file. */
 typedef struct part {
-    int fd; /* -1: none */
+    int fd; /* -1: not open */
     uint64_t first_byte, n_bytes;
 } part;
 
@@ -37,17 +37,16 @@ typedef struct sigmf {
     bool is_archive; /* both parts use the file descriptor of the input */
     pnr_sigmf_meta meta;
     char meta_hash[PNR_SIGMF_HASH_LEN]; /* hash of the metadata in a collection; "": none */
-    pnr_file_hash *hash; /* hash of the data; NULL: none is stated, or it is already compared */
-    uint64_t waited_ns;  /* time when all samples were read before the hash was ready; 0: not yet */
-    bool is_told;        /* the log says that the hash is waited for */
+    pnr_file_hash *hash;                /* hash of the data; NULL: the data are not hashed */
+    uint64_t waited_ns;  /* time when the wait for the hash began; 0: it has not begun */
+    bool is_told;        /* the log has the message about this wait */
     size_t sample_bytes; /* bytes of a sample of all channels */
     uint64_t n_samples;  /* number of samples in the data file */
     uint64_t at;         /* index of the next sample in the data file */
     uint64_t at_byte;    /* offset of the next sample in the open file */
     size_t next;         /* index of the next capture */
     pnr_reader *reader;
-    uint64_t gap; /* number of lost positions before the present capture that are not reported
-                   * yet */
+    uint64_t gap; /* number of lost samples that the next read reports as a gap */
 } sigmf;
 
 static bool has_end(const char *path, const char *end)
@@ -214,7 +213,7 @@ static int open_archive(sigmf *s, const pnr_source_input *input, pnr_error *erro
     return read_meta(s, error);
 }
 
-/* Returns the number of positions that are lost immediately before capture i. */
+/* Returns the number of samples that are lost immediately before capture i. */
 static uint64_t gap_before(const pnr_sigmf_meta *meta, size_t i)
 {
     const pnr_sigmf_capture *c = &meta->captures[i];
@@ -253,7 +252,8 @@ static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
                              " of them headers, one %s sample of all channels has %zu",
                              s->name, s->data.n_bytes, other_bytes, meta->datatype,
                              s->sample_bytes);
-    /* A recorder that was killed may have written a last capture without samples. */
+    /* The last capture may begin at the end of the data: a recorder that was killed may have
+     * written a capture without samples. */
     if (meta->n_captures > 0 && meta->captures[meta->n_captures - 1].first > s->n_samples)
         return pnr_error_set(error, PNR_EDATA,
                              "%.200s: captures[%zu] begins at sample %" PRIu64
@@ -263,7 +263,7 @@ static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
     return PNR_OK;
 }
 
-/* Computes the time of position 0 from the first capture that has a time. */
+/* Computes the time of sample 0 of the stream from the first capture that has a time. */
 static void fill_start(const sigmf *s, const pnr_config *config, pnr_source_info *info)
 {
     const pnr_sigmf_meta *meta = &s->meta;
@@ -364,7 +364,7 @@ static void stop_hash(sigmf *s)
     s->hash = NULL;
 }
 
-/* Tells once what is waited for after the last sample. */
+/* After the last sample, logs once that the hash is not ready. */
 static void tell_wait(sigmf *s)
 {
     const uint64_t now = pnr_clock_ns();
@@ -408,7 +408,7 @@ static int compare_hash(sigmf *s, pnr_error *error)
     return PNR_EEND;
 }
 
-/* Skips the headers of the captures that begin at the next sample. Returns the number of positions
+/* Skips the headers of the captures that begin at the next sample. Returns the number of samples
  * that are lost before them. */
 static uint64_t enter_captures(sigmf *s)
 {
@@ -439,7 +439,7 @@ static int sigmf_seek(void *state, uint64_t position, pnr_error *error)
     sigmf *s = state;
 
     (void)error;
-    stop_hash(s); /* it is of the whole recording */
+    stop_hash(s); /* the hash is for the whole data file */
     while (position > 0) {
         const uint64_t gap = enter_captures(s);
 

@@ -114,14 +114,15 @@ static int read_hash(const json_t *global, pnr_sigmf_meta *out, pnr_error *error
     return PNR_OK;
 }
 
-/* True if `name` is a file in the same folder, without a path. */
+/* True if `name` is the name of a file without a path. */
 static bool is_plain_name(const char *name)
 {
     return name != NULL && name[0] != '\0' && strchr(name, '/') == NULL &&
            strcmp(name, "..") != 0 && strcmp(name, ".") != 0 && strlen(name) < PNR_SIGMF_NAME_LEN;
 }
 
-/* Refuses a path that leads out of the folder of the metadata. */
+/* Refuses a core:dataset with a path, because the data file must be in the folder of the
+ * metadata. */
 static int read_dataset(const json_t *global, pnr_sigmf_meta *out, pnr_error *error)
 {
     const json_t *value = json_object_get(global, "core:dataset");
@@ -302,8 +303,8 @@ int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pn
     return code;
 }
 
-/* Returns the name or the hash of a stream, which is an object, or a pair as in SigMF 1.0. NULL:
- * the stream has none. */
+/* Returns the name or the hash of an entry of core:streams. The entry is an object, or a pair as in
+ * SigMF 1.0. NULL: the entry has none. */
 static const char *text_of_stream(const json_t *stream, const char *member, size_t place)
 {
     return json_string_value(json_is_array(stream) ? json_array_get(stream, place)

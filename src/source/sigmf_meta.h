@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum { PNR_SIGMF_META_BYTES = 1 << 24, PNR_SIGMF_MAX_CHANNELS = 256, PNR_SIGMF_NAME_LEN = 256 };
-/* One byte more than a hash has, so that a longer text is seen. */
+/* One byte more than the text of a hash. So a longer text is detected. */
 enum { PNR_SIGMF_HASH_LEN = PNR_HASH_LEN + 1 };
 
 typedef struct pnr_sigmf_capture {
@@ -27,14 +27,15 @@ typedef struct pnr_sigmf_capture {
 } pnr_sigmf_capture;
 
 typedef struct pnr_sigmf_meta {
-    char datatype[16]; /* core:datatype, as "ri16_be" */
+    char datatype[16]; /* core:datatype, for example "ri16_be" */
     pnr_format format; /* format in memory */
     pnr_number number;
     size_t n_channels;                /* 1 .. PNR_SIGMF_MAX_CHANNELS */
     pnr_rational rate_hz;             /* {0, 0}: not stated */
-    char dataset[PNR_SIGMF_NAME_LEN]; /* name of the data file in the same folder; "": as the
-                                       * metadata, with another extension */
-    char sha512[PNR_SIGMF_HASH_LEN];  /* hash of the data file, any text; "": not stated */
+    char dataset[PNR_SIGMF_NAME_LEN]; /* name of the data file in the same folder; "": the name of
+                                       * the metadata with the extension .sigmf-data */
+    char sha512[PNR_SIGMF_HASH_LEN];  /* text of core:sha512, which may be no hash; "": not
+                                       * stated */
     uint64_t trailing_bytes;          /* bytes after the samples in the data file */
     pnr_sigmf_capture *captures; /* [n_captures], in ascending order of `first`; from one capture to
                                   * the next, global_index grows at least as much as `first` */
@@ -48,15 +49,17 @@ typedef struct pnr_sigmf_meta {
 int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error);
 /* Finds a recording in the JSON of a collection: the recording with the name `wanted`, or the only
  * recording if `wanted` is "". name: the file name of its metadata in the folder of the collection,
- * without .sigmf-meta. hash: the hash of that file, any text; "": not stated. PNR_OK; PNR_EDATA, as
- * above; PNR_ECONFIG: there are several recordings, or none has this name; the error lists them. */
+ * without .sigmf-meta. hash: the text of the hash of that file, which may be no hash; "": not
+ * stated. PNR_OK; PNR_EDATA, as above; PNR_ECONFIG: there are several recordings, or none has this
+ * name; the error lists them. */
 int pnr_sigmf_collection_find(const char *text, size_t length, const char *wanted,
                               char name[PNR_SIGMF_NAME_LEN], char hash[PNR_SIGMF_HASH_LEN],
                               pnr_error *error);
 void pnr_sigmf_meta_clear(pnr_sigmf_meta *meta);
 
-/* Writes the SigMF type of samples whose file has the same format as memory: "ci16_le" for
- * PNR_FORMAT_CI16. format: a format in memory, so never PNR_FORMAT_CI4. Returns out. */
+/* Writes the core:datatype of samples that a file stores as they are in memory, for example
+ * "ci16_le" for PNR_FORMAT_CI16. format: a format of samples in memory, so never PNR_FORMAT_CI4.
+ * Returns out. */
 char *pnr_sigmf_datatype(pnr_format format, char out[16]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads sound files with libsndfile, after a check of the header against the size of the file. If
- * the samples have the same form in the file as in memory, several threads read them without
+/* Compares the header of a sound file with the size of the file. Reads the samples with libsndfile.
+ * If their format in the file is their format in memory, several threads read them without
  * libsndfile. */
 #include "source/kind.h"
 #include "source/reader.h"
@@ -104,8 +104,8 @@ static bool is_integer(const pnr_sound_header *header)
     return header->bits <= 16 && !header->is_float;
 }
 
-/* Fills *info. Layout iq makes complex channels from pairs of channels. Layout channels keeps all
- * channels real. */
+/* Fills *info. With source.layout = iq, a pair of channels is one complex channel. With
+ * source.layout = channels, all channels are real. */
 static int fill_info(const pnr_source_input *input, const pnr_config *config,
                      const pnr_sound_header *header, pnr_source_info *info, pnr_error *error)
 {
@@ -212,7 +212,7 @@ static int sound_open(void *state, pnr_error *error)
     return check_frames(s, &found, error);
 }
 
-/* Reads up to n_frames frames of plain samples. Returns their number, or a negative errno. */
+/* Reads up to n_frames frames without libsndfile. Returns their number, or a negative errno. */
 static sf_count_t read_plain(const sound *s, void *data, size_t n_frames)
 {
     const size_t frame_bytes = s->header.n_channels * s->header.bits / 8;

@@ -78,7 +78,8 @@ static int check_rate_and_channels(const view *v, uint64_t rate_hz, uint64_t n_c
     return PNR_OK;
 }
 
-/* Counts the whole frames in n_bytes of samples. All these bytes are in the file. */
+/* Counts the whole frames in n_bytes of samples. The caller has checked that all these bytes are in
+ * the file. */
 static int count_frames(const view *v, uint64_t n_bytes, uint64_t offset, pnr_sound_header *out)
 {
     unsigned frame_bytes = out->n_channels * out->bits / 8;
@@ -119,8 +120,8 @@ static size_t header_bytes(const layout *l)
     return l->id_bytes + l->size_bytes;
 }
 
-/* Reads the chunk header at `offset`. The view contains this header. False: there is no chunk
- * header. */
+/* Reads the chunk header at `offset`. The caller has checked that `data` contains it. False: there
+ * is no chunk header. */
 static bool read_chunk(const layout *l, const unsigned char *data, uint64_t offset, chunk *out)
 {
     const unsigned char *p = data + offset;
@@ -146,7 +147,7 @@ static bool has_id(const layout *l, const chunk *c, const char *id)
     return memcmp(c->id, padded, 4) == 0 && (!l->tail || memcmp(c->id + 4, l->tail, 12) == 0);
 }
 
-/* Returns the offset of the chunk after c. UINT64_MAX: no file is large enough for c. */
+/* Returns the offset of the chunk after c. UINT64_MAX: this offset does not fit in 64 bits. */
 static uint64_t next_offset(const layout *l, const chunk *c)
 {
     uint64_t padding = c->n_bytes % l->align ? l->align - c->n_bytes % l->align : 0;
@@ -421,7 +422,7 @@ static int read_w64(const view *v, pnr_sound_header *out)
     return read_chunks(v, (chunks){&w64_layout, 40, little_endian(v->data + 16, 8), 0}, out);
 }
 
-/* Linear encodings of the AU header. The other encodings, A-law and mu-law, distort the samples. */
+/* Linear encodings of the AU header. All others, for example A-law and mu-law, are refused. */
 static const struct au_encoding {
     unsigned number;
     unsigned bits;

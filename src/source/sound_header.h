@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* At most this number of bytes may precede the samples. At most this number of bytes may follow the
- * samples. */
+/* At most this number of bytes may precede the samples. The same limit is valid for the bytes after
+ * the samples. */
 enum { PNR_SOUND_HEAD_BYTES = 1 << 20 };
 enum { PNR_SOUND_MAX_CHANNELS = 1024 };
 
@@ -23,23 +23,23 @@ typedef struct pnr_sound_header {
     bool is_float;
     uint32_t rate_hz;          /* > 0 */
     unsigned n_trailing_bytes; /* bytes after the last whole frame */
-    /* Offset of the samples if their form in the file is the same as in memory (WAV, RF64 or W64
+    /* Offset of the samples if their format in the file is their format in memory (WAV, RF64 or W64
      * with 16-bit integers or 32-bit floats); else 0. */
     uint64_t plain_offset;
     uint64_t rest_offset; /* offset of the bytes after the samples (tags, cues) */
     uint64_t rest_bytes;  /* number of these bytes */
 } pnr_sound_header;
 
-/* Returns the name of the kind of file that the first bytes announce. NULL: no known kind, or fewer
- * than 4 bytes. */
+/* Identifies the kind of a sound file from its first bytes, and returns the name of this kind.
+ * NULL: no known kind, or fewer than 4 bytes. */
 const char *pnr_sound_header_kind(const void *bytes, size_t n_bytes);
 
 /* Reads and checks a header. bytes: the first n_bytes of the file (the whole file, or
  * PNR_SOUND_HEAD_BYTES). file_bytes: size of the file. PNR_OK, or PNR_EDATA with the reason.
  * Examples: the file is none of the six kinds, or is cut short; its data size is 0, is 0xffffffff
- * (the recording is not finished), or has wrapped past 4 GiB; its samples are neither integers nor
- * floats. If two sizes disagree, the reason has both. The header of FLAC has no size in bytes to
- * compare. */
+ * in WAV (the recording is not finished), or has wrapped past 4 GiB; its samples are neither
+ * integers nor floats. If two sizes disagree, the reason has both. The header of FLAC has no size
+ * in bytes to compare. */
 int pnr_sound_header_read(const void *bytes, size_t n_bytes, uint64_t file_bytes,
                           pnr_sound_header *out, pnr_error *error);
 

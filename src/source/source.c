@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the input, chooses the kind of source that reads it, checks it against the configuration,
- * and inserts the lost runs. */
+/* Opens the input, and chooses the kind of source that reads it. Compares rate, format and channels
+ * of the input with the configuration. Reports the samples of source.lost as gaps. */
 #include "source/source.h"
 
 #include "base/log.h"
@@ -57,17 +57,17 @@ struct pnr_source {
     void *state;
     pnr_source_info info;
     uint64_t position;   /* number of samples that were read or lost so far */
-    const pnr_run *lost; /* [n_lost] lost runs of the configuration */
+    const pnr_run *lost; /* [n_lost] intervals of lost samples, from source.lost */
     size_t n_lost, next_lost;
     pnr_plausible statistics;
-    const char *doubt;      /* a warning about the format that is not logged yet; NULL: none */
-    uint64_t least_samples; /* `n_samples` of pnr_source_pad: the least length of the stream */
-    uint64_t end;           /* position after the last one to read; UINT64_MAX: the end of the
+    const char *doubt;      /* warning about the format, if it is not logged yet; else NULL */
+    uint64_t least_samples; /* the stream has at least this number of samples, see pnr_source_pad */
+    uint64_t end;           /* position after the last sample to read; UINT64_MAX: the end of the
                              * input */
 };
 
-/* Returns the number of positions that the lost runs add to n_samples recorded samples. *n_beyond:
- * the number of runs that begin after the end of the recording and are ignored. */
+/* Returns the number of samples that source.lost adds to n_samples recorded samples. *n_beyond: the
+ * number of its intervals that begin after the end of the recording. They are ignored. */
 static uint64_t count_lost(const pnr_source *source, uint64_t n_samples, size_t *n_beyond)
 {
     uint64_t lost = 0;
@@ -79,7 +79,8 @@ static uint64_t count_lost(const pnr_source *source, uint64_t n_samples, size_t 
     return lost;
 }
 
-/* Adds the lost runs to info->n_samples, and the number of samples to info->text. */
+/* Adds the samples of source.lost to info->n_samples. Appends the number of samples to
+ * info->text. */
 static int account_for_lost(pnr_source *source, pnr_error *error)
 {
     pnr_source_info *info = &source->info;
@@ -197,8 +198,8 @@ static int check_against_config(const pnr_source *source, const pnr_config *conf
     return PNR_OK;
 }
 
-/* Returns the first kind that reads addresses with the prefix of `name`. NULL: `name` is no address
- * but a file or a pipe. */
+/* Returns the first kind that reads addresses with the prefix of `name`. NULL: `name` is the name
+ * of a file or a pipe. */
 static const pnr_source_kind *find_kind_of_address(const char *name)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -351,7 +352,7 @@ int pnr_source_open(const pnr_config *config, pnr_source **out, pnr_error *error
     return code;
 }
 
-/* Copies the values that an input states into the configuration. */
+/* Copies to the configuration the values that the input states. */
 static void take_stated(const pnr_source_info *info, pnr_config *config)
 {
     if (info->rate_hz.den != 0)
@@ -371,8 +372,8 @@ int pnr_source_complete(pnr_config *config, pnr_error *error)
     if (config->source.rate_hz.den != 0 && config->source.format != PNR_FORMAT_NONE &&
         config->source.start_time[0] != '\0')
         return PNR_OK;
-    /* Regular files and folders can be opened twice. An address can be described without a
-     * connection. */
+    /* Opens the input only if this loses no samples. A regular file or a folder can be opened
+     * again. An address needs no connection here. */
     const bool is_address = find_kind_of_address(config->source.input) != NULL;
     if (!is_address && stat(config->source.input, &status) != 0)
         return config->source.rate_hz.den == 0 && config->source.input[0] != '\0' &&
@@ -432,7 +433,7 @@ void pnr_source_pad(pnr_source *source, uint64_t n_samples)
         source->info.n_samples = n_samples;
 }
 
-/* Moves past the lost runs before `position`. Returns the number of lost positions before
+/* Skips the intervals of source.lost before `position`. Returns the number of lost samples before
  * `position`. */
 static uint64_t skip_lost(pnr_source *source, uint64_t position)
 {

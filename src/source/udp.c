@@ -27,14 +27,14 @@ enum {
     QUIET_POLLS = 20,       /* after this many polls without a datagram, a missing datagram counts
                              * as lost */
     MAX_NAP_NS = 1000000,   /* longest wait to fill the memory of a read */
-    MAX_WAITS = 8,          /* most waits in one read */
-    BATCH = 64,             /* most datagrams of one system call */
-    MAX_DATAGRAM = 1 << 16, /* most bytes of a datagram */
+    MAX_WAITS = 8,          /* limit of the number of waits in one read */
+    BATCH = 64,             /* limit of the number of datagrams of one system call */
+    MAX_DATAGRAM = 1 << 16, /* limit of the length of a datagram, in bytes */
     FIRST_PAYLOAD = 1024,   /* bytes of samples that are expected in the first datagram */
-    MAX_ASTRAY = 256,       /* after this many datagrams in a row without new samples, a silent
-                             * sender counts as restarted */
+    MAX_ASTRAY = 256,       /* after this number of consecutive datagrams without new samples, a
+                             * silent sender counts as restarted */
     MAX_GAP_S = 24 * 3600,  /* a longer gap means a wrong count or time */
-    N_GAPS = 64,            /* number of gaps in the list */
+    N_GAPS = 64,
     N_PARTS = 3,
     CONTROL_BYTES = 64
 };
@@ -56,7 +56,7 @@ typedef struct udp {
     pnr_address address;
     pnr_sequence sequence;
     pnr_udp_sender sender;
-    pnr_reorder *early; /* datagrams that came too early */
+    pnr_reorder *early; /* datagrams that arrived before datagrams with earlier samples */
     size_t sample_bytes, value_bytes;
     double rate_hz;
 
@@ -73,8 +73,8 @@ typedef struct udp {
     bool has_begun;
     uint64_t next;     /* number of the next sample to return */
     bool is_behind;    /* the kernel may have more datagrams */
-    unsigned n_astray; /* datagrams in a row whose samples were not new, or a day ahead */
-    unsigned n_quiet;  /* polls in a row without a datagram */
+    unsigned n_astray; /* consecutive datagrams without new samples, or with samples a day ahead */
+    unsigned n_quiet;  /* consecutive polls without a datagram */
     bool has_time;     /* the sender has stated a time */
     uint64_t time_of;  /* number of the sample at utc_ns */
     int64_t utc_ns;
@@ -169,7 +169,7 @@ static void count_stale(udp *u, const pnr_datagram *d)
     *(is_late ? &u->n_late : &u->n_twice) += 1;
 }
 
-/* Returns PNR_EAGAIN; or PNR_EDATA after too many datagrams in a row without new samples, if the
+/* Returns PNR_EAGAIN; or PNR_EDATA after too many consecutive datagrams without new samples, if the
  * sender of the stream is silent. */
 static int count_astray(udp *u, const pnr_datagram *d, pnr_error *error)
 {
@@ -203,9 +203,9 @@ static int judge_datagram(udp *u, const pnr_datagram *d, pnr_error *error)
     return count_astray(u, d, error);
 }
 
-/* True if the datagram has the next samples of the stream, and its samples can remain in the
- * memory of the read, or move to an earlier place there without overwriting another datagram of
- * the batch. */
+/* True if the samples of the datagram are the next samples of the stream, and do not need more
+ * space than one slot. They are then moved to their place in the memory of the read. This
+ * overwrites no other datagram of the batch. */
 static bool is_in_turn(const udp *u, const pnr_datagram *d, bool is_in_parts)
 {
     return is_in_parts && d->first == u->next && pnr_reorder_count(u->early) == 0 &&
@@ -306,7 +306,8 @@ static bool prepare_slot(udp *u, size_t i)
     return true;
 }
 
-/* Reads the number of datagrams that the kernel has dropped so far, modulo 2^32. */
+/* Adds to u->n_dropped the datagrams that the kernel has dropped since the last call. The kernel
+ * counts them modulo 2^32. */
 static void count_dropped(udp *u, struct msghdr *message)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
@@ -392,9 +393,9 @@ static uint64_t declare_lost(udp *u)
     return gap;
 }
 
-/* Waits if the kernel has no datagram. If the memory is empty, waits for the first datagram. Else
- * waits until the missing samples should have arrived, because larger reads need fewer system
- * calls. False: the read ends. */
+/* Waits if the kernel has no datagram. If this read has no samples yet, waits for the first
+ * datagram. Else waits until the samples for the rest of the memory should have arrived, because
+ * larger reads need fewer system calls. False: the read ends. */
 static bool wait_for_more(udp *u, int *n_waits)
 {
     struct pollfd wanted = {.fd = u->input->fd, .events = POLLIN};

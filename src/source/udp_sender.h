@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The sender of a stream of datagrams. Anybody may send to a UDP port. While the sender of the
- * stream goes on, datagrams of other senders are refused. */
+ * stream is active, datagrams of other senders are refused. */
 #ifndef PNR_UDP_SENDER_H
 #define PNR_UDP_SENDER_H
 
@@ -15,12 +15,12 @@ typedef struct pnr_udp_sender {
     struct sockaddr_storage address;
     socklen_t length;  /* length of the address; 0: no sender is known yet */
     uint64_t heard_ns; /* CLOCK_MONOTONIC of its latest datagram with new samples */
-    uint64_t empty_ns; /* CLOCK_MONOTONIC of the last time when all datagrams of the kernel were
-                        * read */
+    uint64_t empty_ns; /* CLOCK_MONOTONIC of the last read that emptied the buffer of the kernel */
 } pnr_udp_sender;
 
-/* True if the sender has stopped, restarted or moved: for a second, all datagrams of the kernel
- * were read, and none had new samples. Time in which this program did not read does not count. */
+/* True if a read has emptied the buffer of the kernel more than a second after the latest datagram
+ * with new samples. The sender has then stopped, restarted or moved. A pause of this program does
+ * not count. */
 bool pnr_udp_sender_is_silent(const pnr_udp_sender *sender);
 /* True if a datagram from this address may belong to the stream: the address is the sender's, the
  * sender is silent, or no sender is known yet. */

@@ -215,8 +215,8 @@ int64_t pnr_vrt_elapsed(const pnr_vrt_time *from, const pnr_vrt_time *to, pnr_ra
 {
     const __int128 most = (__int128)1 << 62, num = rate_hz.num, den = rate_hz.den;
     const __int128 seconds = (__int128)to->seconds - from->seconds;
-    __int128 n = (int64_t)(to->fraction - from->fraction); /* right also if a sample count wraps to
-                                                            * 0 */
+    __int128 n = (int64_t)(to->fraction - from->fraction); /* also correct if a sample count wraps
+                                                            * to 0 */
 
     if (to->fraction_kind == PNR_VRT_PICOSECONDS)
         n = nearest_quotient((seconds * (__int128)ps_per_s + n) * num, den * (__int128)ps_per_s);

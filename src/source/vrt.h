@@ -60,18 +60,18 @@ size_t pnr_vrt_header_bytes(const unsigned char *bytes);
 /* True if these 4 bytes begin a packet of signal data. */
 bool pnr_vrt_is_data(const unsigned char *bytes);
 
-/* Reads the header of a packet of any origin, which fills a datagram of n_total bytes. `bytes` has
- * the first n_bytes of the datagram: at least the header, and all of a context. Allocates nothing.
- * PNR_OK, or PNR_EDATA with the reason: the packet is cut short, its length is not the length of
- * the datagram, its type is neither signal data nor context, it has spectra instead of samples, or
- * its rate is no number above 0. */
+/* Reads the header of a packet that may be invalid. The packet is a datagram of n_total bytes.
+ * `bytes` has the first n_bytes of the datagram: at least the header, and all of a context.
+ * Allocates nothing. PNR_OK, or PNR_EDATA with the reason: the packet is cut short, its length is
+ * not the length of the datagram, its type is neither signal data nor context, it has spectra
+ * instead of samples, or its rate is no number above 0. */
 int pnr_vrt_read(const unsigned char *bytes, size_t n_bytes, size_t n_total, pnr_vrt_packet *out,
                  pnr_error *error);
 
-/* True if time stamps of this form differ from sample to sample. */
+/* True if time stamps with these kinds of seconds and fractions differ from sample to sample. */
 bool pnr_vrt_time_is_exact(const pnr_vrt_time *time);
-/* Returns the number of samples between two times of the same form, computed exactly and rounded to
- * the nearest integer; limited to +-2^62. */
+/* Returns the number of samples between two times with the same kinds of seconds and fractions. The
+ * number is rounded to the nearest integer, and limited to +-2^62. */
 int64_t pnr_vrt_elapsed(const pnr_vrt_time *from, const pnr_vrt_time *to, pnr_rational rate_hz);
 /* Sets *utc_ns; GPS time is 18 s ahead of UTC. False: the seconds are neither UTC nor GPS, the
  * fraction is missing, or it is more than a second. */

@@ -18,12 +18,14 @@
 enum {
     PATIENCE_MS = 50,
     MAX_MESSAGE_BYTES = 1 << 24,
-    MOST_WAITING = 16, /* most messages of a sender in the queue of libzmq: 256 MiB */
-    MAX_ASTRAY = 16, /* after this many refused offsets in a row, the sender counts as restarted */
-    MAX_FURTHER = 8, /* parts after the items */
+    MOST_WAITING = 16,     /* high-water mark of libzmq, in messages; each has at most
+                        * MAX_MESSAGE_BYTES */
+    MAX_ASTRAY = 16,       /* after this number of consecutive refused offsets, the sender counts as
+                      * restarted */
+    MAX_FURTHER = 8,       /* limit of the number of parts after the items of a message */
     MAX_GAP_S = 24 * 3600, /* a longer gap means a wrong offset or time */
     KEEPALIVE_S = 5,       /* time between the probes of a silent connection */
-    KEEPALIVE_PROBES = 2   /* it ends after so many probes without an answer */
+    KEEPALIVE_PROBES = 2   /* the connection ends after this number of probes without an answer */
 };
 static const char sub_prefix[] = "zmq-sub:", pull_prefix[] = "zmq-pull:", bind_word[] = "bind:";
 
@@ -35,9 +37,9 @@ typedef struct stream {
     const char *key; /* source.zmq_key; "": any key */
     pnr_rational rate_hz;
     size_t item_bytes;
-    pnr_zmq_sender sender; /* only if is_bound */
+    pnr_zmq_sender sender; /* used only if is_bound */
 
-    zmq_msg_t message; /* the present message */
+    zmq_msg_t message;
     const unsigned char *items;
     size_t n_items; /* items of the message that are not read yet */
     pnr_gr_header header;
@@ -46,10 +48,10 @@ typedef struct stream {
     bool has_begun;
     uint64_t offset;   /* GNU Radio's number of the next item */
     uint64_t position; /* position of the next item in the stream */
-    uint64_t gap;      /* number of positions lost before the next item */
+    uint64_t gap;      /* number of samples lost before the next item */
     unsigned n_astray;
 
-    bool has_clock; /* a tag rx_time has given clock_utc_ns, the time of clock_position */
+    bool has_clock; /* clock_utc_ns is the time of clock_position, from a tag rx_time */
     uint64_t clock_position;
     int64_t clock_utc_ns;
 } stream;
@@ -64,7 +66,7 @@ static bool receive_part(stream *s, zmq_msg_t *part)
     return zmq_msg_recv(part, s->socket, ZMQ_DONTWAIT) >= 0;
 }
 
-/* Receives the parts after the items, and drops each at once. Returns their number. */
+/* Receives and drops the parts after the items. Returns their number. */
 static size_t drop_further_parts(stream *s)
 {
     bool more = zmq_msg_more(&s->message);
@@ -181,8 +183,9 @@ static int open_message(stream *s, pnr_error *error)
 
 /* --- the stream --- */
 
-/* Compares the tags rx_time of the next item with the clock. The first time sets the clock. If a
- * later time is ahead of the clock, the receiver has lost the samples of the difference. */
+/* Compares the tags rx_time of the next item with the clock of the stream. The first tag sets this
+ * clock. If the time of a later tag is ahead of the clock, the receiver has lost the samples
+ * between the two times. */
 static void take_times(stream *s)
 {
     const __int128 ns_per_s = PNR_NS_PER_S, num = s->rate_hz.num, den = s->rate_hz.den;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells connections apart by the descriptor that libzmq reports for each message (ZMQ_SRCFD). */
+/* Identifies a connection by the descriptor that libzmq reports for each message (ZMQ_SRCFD). */
 #include "source/zmq_sender.h"
 
 #include <poll.h>
@@ -30,6 +30,6 @@ void pnr_zmq_sender_hear(pnr_zmq_sender *s, const zmq_msg_t *message)
 {
     const int fd = zmq_msg_get(message, ZMQ_SRCFD);
 
-    /* A sender that connects again often gets the descriptor of its last connection. */
+    /* After a reconnection the sender often has the same descriptor, with another inode. */
     *s = (pnr_zmq_sender){.is_known = true, .fd = fd, .inode = inode_of(fd)};
 }

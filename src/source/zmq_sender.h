@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sender of a stream at a bound source of ZeroMQ, to which any program may connect. While the
- * connection of the sender exists, messages of other connections are refused. */
+/* The sender of a stream to a bound ZeroMQ socket. Any program may connect to this socket. While
+ * the connection of the sender exists, messages of other connections are refused. */
 #ifndef PNR_ZMQ_SENDER_H
 #define PNR_ZMQ_SENDER_H
 
@@ -12,7 +12,8 @@
 typedef struct pnr_zmq_sender {
     bool is_known;
     int fd;      /* descriptor of its connection, which libzmq owns */
-    ino_t inode; /* of this descriptor, which another connection may get later */
+    ino_t inode; /* inode of this descriptor, because a later connection may have the same
+                  * descriptor */
 } pnr_zmq_sender;
 
 /* True if the message may belong to the stream: it comes over the connection of the sender, this

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A stream. Its writes wait in poll, and the stop flag ends this wait. */
+/* A stream. Its writes wait in poll, at most grace_s after the stop flag is set. */
 #include "terminal/output.h"
 
 #include "base/clock.h"
@@ -17,8 +17,8 @@ static bool is_stopped(const pnr_output *output)
     return output->stop != NULL && __atomic_load_n(output->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* Waits until PIPE_BUF bytes can be written without blocking. Returns false grace_s after
- * *stop is set. */
+/* Waits until PIPE_BUF bytes can be written without blocking. Returns false if *stop has been set
+ * for grace_s seconds. */
 static bool wait_for_reader(const pnr_output *output)
 {
     struct pollfd fd = {.fd = output->fd, .events = POLLOUT};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A buffered stream for results. If its reader has stopped, it delays the end of the program by at
- * most grace_s. */
+/* A buffered stream for results. A reader that has stopped delays the end of the program by at most
+ * grace_s. */
 #ifndef PNR_OUTPUT_H
 #define PNR_OUTPUT_H
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* One line on the terminal of standard error: the share of a recording that has been processed. */
 #include "terminal/progress.h"
 
 #include "base/log.h"

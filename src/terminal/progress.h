@@ -23,7 +23,8 @@ void pnr_progress_watch(void *context, const pnr_progress *progress);
 void pnr_progress_hide(pnr_progress_line *line);
 void pnr_progress_show(pnr_progress_line *line);
 
-/* Writes the text of the line, as "42 %, 12.3 Msamples/s, 1 min 05 s left, 1234 echoes". */
+/* Writes the text of the line, for example "42 %, 12.3 Msamples/s, 1 min 05 s left, 1234
+ * echoes". */
 void pnr_progress_format(const pnr_progress *progress, char out[PNR_PROGRESS_LEN]);
 
 #endif

@@ -13,7 +13,7 @@ struct pnr_wave {
     pnr_setup *setup;        /* contains only the codes and the radar */
     double complex *samples; /* [N] one period of the code */
     double peak;
-    pnr_rational tune; /* cycles per sample; {0, 0}: not tuned */
+    pnr_rational tune; /* frequency of the carrier, in cycles per sample; {0, 0}: no carrier */
     bool is_inverted;
 };
 

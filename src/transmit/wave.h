@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The waveform of the transmitter: the first code, repeated without end and tuned as the stream
- * is. */
+/* The waveform of the transmitter: the first code, repeated without end, at the frequency
+ * source.tune_hz. */
 #ifndef PNR_WAVE_H
 #define PNR_WAVE_H
 
@@ -14,16 +14,16 @@
 
 /*
  * Sample n is a[n mod N] exp(+2 pi i tune_hz n / rate), where a are the samples of the code. If
- * source.spectrum is inverted, the sample is the conjugate of this value. The real part is BPSK on
- * a carrier. For real samples on a carrier, a has only the frequencies between 0 and half of the
- * rate, as in the receiver, so that no frequency is folded back. The phase of the carrier is exact
- * for every n.
+ * source.spectrum is inverted, the sample is the conjugate of this value. If all chips are +1 or
+ * -1, the real part is BPSK on a carrier. For real samples on a carrier, a has only the frequencies
+ * between 0 and half of the rate, as in the receiver, so that no frequency is aliased. The phase of
+ * the carrier is exact for every n.
  */
 typedef struct pnr_wave pnr_wave;
 
-/* Makes the waveform. is_real: the samples are real, and only the real part is transmitted. Returns
- * PNR_OK, PNR_ECONFIG (the reasons of radar.h and code.h) or PNR_ENOMEMORY. Borrows nothing. The
- * caller owns *out. */
+/* Creates the waveform. is_real: the samples are real, and only the real part is transmitted.
+ * PNR_OK; PNR_ECONFIG: an error of radar.h or code.h; PNR_ENOMEMORY. Borrows nothing. The caller
+ * owns *out. */
 int pnr_wave_create(const pnr_config *config, bool is_real, pnr_wave **out, pnr_error *error);
 void pnr_wave_destroy(pnr_wave *wave);
 

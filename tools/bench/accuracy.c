@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench accuracy: compares the errors of delay, amplitude, phase, SNR and Doppler over many dwells
- * with the Cramer-Rao bound. */
+/* bench accuracy: measures the errors of delay, amplitude, phase, SNR and Doppler over many dwells,
+ * and prints them with the Cramer-Rao bounds. */
 #include "tools/bench/bench.h"
 
 #include "base/complex.h"
@@ -65,14 +65,14 @@ typedef struct scene {
     double (*noise)[2];   /* [n_samples] */
     double complex *echo; /* [n_samples] */
     double *phase;        /* [batch] */
-    double lag, bins;     /* delay `lag` in samples and Doppler `bins` in 1 / Tr (Tr: the period),
-                           * the same for all echoes of a submit */
+    double lag, bins;     /* delay in samples, and Doppler in 1 / period; both are the same for all
+                           * echoes of a submit */
     uint64_t position;    /* number of noise samples used so far */
     uint64_t state;       /* state of the generator of delays, Doppler and phases */
 } scene;
 
-/* Sums over the n dwells whose strongest echo has the right delay within one sample. n_missed
- * counts the other dwells. */
+/* Sums over the n dwells in which the delay error of the strongest echo is below one sample.
+ * n_missed counts the other dwells. */
 typedef struct tally {
     double n, n_missed;
     double bias, square;

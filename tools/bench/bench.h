@@ -17,15 +17,15 @@ enum { BENCH_MAX_LOG2_SIZE = 24, BENCH_MAX_SIZES = 64 };
 /* The options of the command line. An option that is not given keeps the default of the part. */
 typedef struct bench {
     const pnr_config *config;
-    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* periods to measure, in samples; n_sizes 0: the
+    size_t sizes[BENCH_MAX_SIZES], n_sizes; /* lengths of the period, in samples; n_sizes 0: the
                                              * default sizes of the part */
-    size_t runs;                            /* number of counted runs */
-    double seconds;                         /* duration of a run: one for each size (publish: one
-                                             * for each pack size) */
-    double pace;   /* stream, soak: share of the greatest rate; 0: as fast as the ring accepts
-                    * samples */
+    size_t runs;                            /* number of measured runs */
+    double seconds;                         /* duration of a run; each size (publish: each pack
+                                             * size) has one run */
+    double pace;   /* stream, soak: rate of the live run / measured ceiling; 0: stream has no live
+                    * run */
     size_t points; /* methods: approximate number of samples in a submit; 0: the part chooses */
-    size_t check;  /* methods: number of random samples to check, at least */
+    size_t check;  /* methods: least number of random samples to check */
     bool verbose;  /* methods: also list the kernels */
     bool csv;
     bool *lost;           /* becomes true if a part loses samples, windows or results */
@@ -73,15 +73,15 @@ int bench_publish(const bench *b, pnr_error *error);
 int bench_accuracy(const bench *b, pnr_error *error);
 int bench_serve(const bench *b, pnr_error *error);
 
-/* --- tables: cells in reading order --- */
+/* --- tables: cells are added row by row --- */
 typedef struct bench_table bench_table;
 
 /* columns: the names, with units, separated by spaces. A column whose name ends in ':' has texts.
  * Other columns have numbers. PNR_OK, PNR_ENOMEMORY. */
 int bench_table_create(const char *title, const char *columns, bench_table **out, pnr_error *error);
 void bench_table_destroy(bench_table *table);
-/* Adds the next cells. The format has "%g", "%zu" and "%s", separated by spaces. NaN makes an empty
- * cell ("-", in CSV nothing). */
+/* Adds the next cells. The format has "%g", "%zu" and "%s", separated by spaces. NaN is printed as
+ * an empty cell ("-", in CSV nothing). */
 void bench_table_add(bench_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 size_t bench_table_rows(const bench_table *table);
@@ -91,8 +91,8 @@ typedef enum { BENCH_X_LOG2, BENCH_X_LOG10, BENCH_X_LINEAR } bench_x_scale;
 
 enum { BENCH_MAX_CURVES = 8 };
 
-/* A picture has one curve for each member of `curves`. If `series` is set, each value in the column
- * `series` has curves of its own. */
+/* A picture has one curve for each member of `curves`. If `series` names a column, each value in
+ * that column has its own curves. */
 typedef struct bench_picture {
     const char *title;
     const char *x; /* name of the column for x; NULL: the first column */
@@ -102,7 +102,7 @@ typedef struct bench_picture {
         bool is_line;               /* a line without points, for computed values */
     } curves[BENCH_MAX_CURVES + 1]; /* a curve without a column ends the list */
     const char *series;       /* column with the values of the series; NULL: there is one series */
-    const char *series_label; /* text before the value of the series, as "batch " */
+    const char *series_label; /* text before the value of the series, for example "batch " */
     const char *only_column;  /* draws only rows with only_text in this column of texts; NULL: all
                                * rows */
     const char *only_text;

@@ -18,8 +18,8 @@
 enum { CPU, CUDA, N_ENGINES };
 static const char *const engine_names[N_ENGINES] = {"cpu", "cuda"};
 
-/* The ways to time in bench seed: the modes of pnr_measure_mode, and RESIDENT with resident
- * samples. */
+/* The ways in which bench seed times a correlation: the modes of pnr_measure_mode, and RESIDENT. In
+ * RESIDENT the samples are in the memory where the engine computes. */
 enum { RESIDENT = PNR_MEASURE_PINNED + 1, N_WAYS };
 
 static const pnr_timing unknown = {.median_ns = NAN, .p99_ns = NAN};
@@ -63,7 +63,7 @@ static int time_resident(const bench_subject *s, size_t n_runs, pnr_timing *out,
 }
 
 /* Times one engine in one way. If the engine does not support the plan, logs the reason and sets
- * NAN. */
+ * the times to NAN. */
 static int time_way(const bench *b, const char *engine, size_t n_samples, size_t batch, int way,
                     pnr_timing *out, pnr_error *error)
 {
@@ -88,7 +88,7 @@ static int time_way(const bench *b, const char *engine, size_t n_samples, size_t
 
 /* --- seed --- */
 
-/* The memoir's estimate of one correlation on its GTX 470, Tables 16 and 17. */
+/* The time of one correlation on a GTX 470, as the memoir estimates it in Tables 16 and 17. */
 static const struct {
     size_t n_samples;
     double ms;

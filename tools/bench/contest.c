@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares methods of one engine on the same resident samples. Enters the methods, checks their
- * results, and times the methods in turns. */
 #include "tools/bench/contest.h"
 
 #include "base/clock.h"
@@ -102,8 +100,8 @@ static int check_set(contest *c, size_t set, pnr_error *error)
 }
 
 /* Times the entries in rounds. In a round each entry runs each set once. The rounds end when each
- * entry has at least `runs` times. Discards the rounds of the first 100 ms, while clock rates still
- * rise. */
+ * entry has at least `runs` measured times. Discards the rounds of the first 100 ms, while clock
+ * rates still rise. */
 static int time_entries(contest *c, pnr_error *error)
 {
     const uint64_t start_ns = pnr_clock_ns();

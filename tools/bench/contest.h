@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares methods of one engine on the same resident samples. Checks every result, then times all
- * methods in turns. */
+/* Compares methods of one engine on the same samples, which are in the memory where the engine
+ * computes. Checks every result, then times all methods in turns. */
 #ifndef PNR_TOOLS_BENCH_CONTEST_H
 #define PNR_TOOLS_BENCH_CONTEST_H
 
@@ -15,7 +15,8 @@ typedef struct contest_entry {
     resident *resident;
     pnr_result result; /* result of the set that was checked last */
     double *ns;        /* [n_times] measured times */
-    double deviation;  /* greatest deviation so far; set by `judge` */
+    double deviation;  /* greatest deviation so far from the result of the first entry; `judge` sets
+                        * it */
 } contest_entry;
 
 /* The caller sets subject, runs and judge, zeroes the rest, and always calls contest_end. */
@@ -32,10 +33,11 @@ typedef struct contest {
     size_t n_checked; /* number of checked dwells of each method */
 } contest;
 
-/* Enters each of the n methods that supports the plan. Logs why the other methods do not. Then
- * checks every entered method on n_submits sets of new samples, times these methods, and fills `ns`
- * of each entry. A signal ends the contest early. Errors are those of the engine's create.
- * PNR_EENGINE: the strongest candidate of a dwell is not its echo, or samples are missing. */
+/* Adds an entry for each of the n methods that supports the plan. Logs why the other methods of
+ * this engine do not support the plan. Then checks every entry on n_submits sets of new samples,
+ * times all entries, and fills `ns` of each entry. A signal ends the contest early. Errors are
+ * those of the engine's create. PNR_EENGINE: the strongest candidate of a dwell is not its echo, or
+ * samples are missing. */
 int contest_run(contest *c, const char *const *methods, size_t n, size_t n_submits,
                 pnr_error *error);
 void contest_end(contest *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records samples with a sound card, which may transmit the code at the same time. One thread reads
- * frames and writes the same number of frames, so both directions stay in step. */
+/* Records samples with a sound card. The card may transmit the code at the same time. One thread
+ * reads frames, and then writes the same number of frames. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "source/alsa/device.h"
@@ -16,9 +16,9 @@
 
 enum {
     PATIENCE_MS = 50,
-    MOST_STOPS = 16, /* most stops in a row without a frame between them */
-    /* After a stop, the transmitter is silent for 1/SILENT_SHARE of its buffer (an eighth of a
-     * second). In this time the position of its first frame becomes known. */
+    MOST_STOPS = 16, /* limit of the number of stops since the last frame */
+    /* After a restart the transmitter is silent for 1/SILENT_SHARE of its buffer (an eighth of a
+     * second). During this time the thread computes the position of the first captured frame. */
     SILENT_SHARE = 4
 };
 
@@ -43,10 +43,10 @@ typedef struct card {
     /* The card captured the frame before stamp_position at the time stamp_ns of CLOCK_BOOTTIME,
      * which also runs while the machine sleeps. */
     uint64_t stamp_position;
-    int64_t stamp_ns; /* 0: no frame has come yet */
+    int64_t stamp_ns; /* 0: no frame was captured yet */
     int64_t slept_ns; /* CLOCK_BOOTTIME minus CLOCK_MONOTONIC */
 
-    int write_error;  /* an error of ALSA when the transmitter wrote; the card must then start
+    int write_error;  /* ALSA's error from the last write to the transmitter: the card must start
                        * again; 0: no error */
     unsigned n_stops; /* number of stops since the last frame */
 } card;
@@ -64,8 +64,8 @@ static int start_card(card *c, uint64_t n_silent)
     snd_pcm_t *playback = c->player != NULL ? pnr_alsa_player_device(c->player)->pcm : NULL;
     int code;
 
-    /* Both directions must stop before one of them is prepared, because linked directions stop
-     * together. */
+    /* A stop of one linked direction also stops the other. So both directions stop before either of
+     * them is prepared. */
     (void)snd_pcm_drop(capture);
     if (playback != NULL)
         (void)snd_pcm_drop(playback);
@@ -86,9 +86,9 @@ static int64_t clock_ns(clockid_t clock)
     return (int64_t)now.tv_sec * PNR_NS_PER_S + now.tv_nsec;
 }
 
-/* Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC, the time that the machine has slept. If both clocks
- * agree with the previous value, returns this value again, so a pause between the readings of the
- * clocks adds no error. */
+/* Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC, the time that the machine has slept. One clock is
+ * read after the other, so the readings give an interval for the difference. If the previous value
+ * is in this interval, returns the previous value. */
 static int64_t measure_sleep(card *c)
 {
     const int64_t before = (int64_t)pnr_clock_ns(), boot = clock_ns(CLOCK_BOOTTIME),
@@ -197,8 +197,8 @@ static int begin_stream(card *c, pnr_error *error)
                        : pnr_alsa_device_failed(&c->capture, "it does not start", number, error);
 }
 
-/* Starts the card again after it stopped. The transmitter is silent until the position of its first
- * frame is known. Returns PNR_EAGAIN, or PNR_EIO. */
+/* Starts the card again after it stopped. The transmitter is silent until the position of the first
+ * captured frame is known. Returns PNR_EAGAIN, or PNR_EIO. */
 static int restart_card(card *c, int number, pnr_error *error)
 {
     if (number != -EPIPE && number != -ESTRPIPE)

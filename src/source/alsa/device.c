@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* PERIOD_US: time between two interrupts of the card; BUFFER_US: the longest stall of a thread
- * without a loss */
+/* PERIOD_US: time between two interrupts of the card. BUFFER_US: length of its buffer; if the
+ * thread stalls for a longer time, samples are lost. */
 enum { PERIOD_US = 10000, BUFFER_US = 500000 };
 
 enum { OFFER_LEN = 160 };
 
-/* ALSA's own messages explain less than the errors of this file. They are logged only with
- * PNR_LOG=debug. */
+/* ALSA's own messages explain less than the errors of this file. This function logs ALSA's messages
+ * only with PNR_LOG=debug. */
 static void log_alsa(const char *file, int line, const char *function, int number,
                      const char *format, ...)
 {
@@ -99,8 +99,8 @@ static const char *offered_rates(const pnr_alsa_device *device, snd_pcm_hw_param
 
 /* --- parameters --- */
 
-/* Sets the first format of the list that the device supports. If `only` is given, sets this format
- * or fails. */
+/* Sets the first of the formats in pnr_alsa_formats that the device supports. If `only` is given,
+ * sets this format or fails. */
 static int set_format(pnr_alsa_device *device, snd_pcm_hw_params_t *params,
                       const pnr_alsa_values *only, pnr_error *error)
 {
@@ -180,7 +180,7 @@ static int set_hardware(pnr_alsa_device *device, snd_pcm_stream_t stream, unsign
     return PNR_OK;
 }
 
-/* The card starts only at snd_pcm_start. It wakes the thread after every period. */
+/* The card starts only at snd_pcm_start. It wakes the thread at each interrupt. */
 static int set_software(pnr_alsa_device *device, pnr_error *error)
 {
     snd_pcm_t *pcm = device->pcm;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One direction of a sound card. It is opened with exactly the wanted rate and number of channels,
- * or refused with the reason. */
+/* One direction of a sound card. */
 #ifndef PNR_ALSA_DEVICE_H
 #define PNR_ALSA_DEVICE_H
 
@@ -18,7 +17,7 @@ typedef struct pnr_alsa_device {
     const pnr_alsa_values *values;
     size_t n_channels;
     size_t frame_bytes;               /* bytes of a frame, which is one value of each channel */
-    snd_pcm_uframes_t period, buffer; /* in frames */
+    snd_pcm_uframes_t period, buffer; /* ALSA's period and buffer length, in frames */
 } pnr_alsa_device;
 
 /* Opens device->name. The caller has set name, key and address. stream: the direction. Sets the

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1024 }; /* most frames that are computed at a time */
+enum { CHUNK = 1024 }; /* limit of the number of frames that are computed at a time */
 
 struct pnr_alsa_player {
     pnr_alsa_device device;
@@ -17,7 +17,7 @@ struct pnr_alsa_player {
     double (*iq)[2];      /* [CHUNK] */
     double *frames;       /* [CHUNK][n_channels] */
     unsigned char *bytes; /* [CHUNK][n_channels] values in the format of the device */
-    uint64_t origin;      /* number of the sample in the stream that is frame 0 */
+    uint64_t origin;      /* sample index of frame 0 */
     uint64_t n_silent;    /* number of silent frames at the start */
     uint64_t n_written;   /* number of frames written so far */
 };

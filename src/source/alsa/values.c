@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Returns x, with full scale 1, as an integer with this number of bits. */
+/* Converts x, whose full scale is 1, to the nearest integer of `bits` bits. Limits the integer to
+ * its range. */
 static int32_t quantize(double x, int bits)
 {
     const double scale = ldexp(1, bits - 1);

@@ -12,11 +12,10 @@ typedef struct pnr_alsa_values {
     snd_pcm_format_t format;
     const char *name; /* name of the format in arecord */
     size_t bytes;     /* bytes of one value */
-    /* Converts to floats. This is exact, except for samples of 32 bits: they are rounded to 24
+    /* Converts to floats. The conversion is exact, except that 32-bit integers are rounded to 24
      * bits. */
     void (*read)(const unsigned char *from, size_t n_values, float *to);
-    /* Rounds to the nearest value. A value outside the range becomes the nearest end of the
-     * range. */
+    /* Rounds each value to the nearest number of the format. Limits values beyond full scale. */
     void (*write)(const double *from, size_t n_values, unsigned char *to);
 } pnr_alsa_values;
 

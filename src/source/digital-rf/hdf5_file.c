@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the HDF5 files of Digital RF. Refuses links, and external and virtual data, because they
- * read other files. Refuses giant chunks, because they need more memory than the size of the file
- * justifies. */
+/* Reads the HDF5 files of Digital RF. Refuses links, external data and virtual data, because they
+ * may refer to other files. Refuses chunks of more than MAX_CHUNK_BYTES, because a small file can
+ * define a chunk that does not fit into memory. */
 #include "source/digital-rf/hdf5_file.h"
 
 #include <inttypes.h>
@@ -11,7 +11,8 @@
 
 enum { MAX_ROWS = 1 << 22, MAX_CHUNK_BYTES = 1 << 30 };
 
-/* Prefixes the error with the path, and returns its code. */
+/* Sets *error to the inner error, with the path before its text. Returns the status of the
+ * error. */
 static int name_file(const char *path, const pnr_error *inner, pnr_error *error)
 {
     return pnr_error_set(error, inner->code, "%.200s: %.280s", path, inner->text);
@@ -142,7 +143,7 @@ static uint64_t chunk_bytes_of(hid_t data)
 
         bytes = rank > 0 ? H5Tget_size(type) : UINT64_MAX;
         for (int i = 0; i < rank && bytes <= MAX_CHUNK_BYTES; i++)
-            bytes *= chunk[i]; /* a dimension of a chunk has 32 bits */
+            bytes *= chunk[i]; /* no overflow: bytes <= 2^30, chunk[i] < 2^32 */
     }
     H5Tclose(type);
     H5Pclose(list);
@@ -209,7 +210,7 @@ static int read_index(pnr_drf_file *out, pnr_error *error)
     return is_read ? PNR_OK : pnr_error_set(error, PNR_EDATA, "rf_data_index cannot be read");
 }
 
-/* Finds the form of the numbers of an HDF5 type. NULL: the type is not supported. */
+/* Returns the number type of an HDF5 type. NULL: the type is not supported. */
 static const pnr_number_form *find_form(hid_t type)
 {
     const size_t bytes = H5Tget_size(type);
@@ -224,7 +225,8 @@ static const pnr_number_form *find_form(hid_t type)
     return pnr_number_form_find(name, strlen(name));
 }
 
-/* Finds the form of the two members (r, i) of a complex sample. NULL: the type is not supported. */
+/* Returns the number type of a complex sample, which has the members r and i. NULL: the type is not
+ * supported. */
 static const pnr_number_form *find_complex_form(hid_t type)
 {
     const pnr_number_form *forms[2] = {NULL, NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the HDF5 files of a Digital RF recording: properties, index and samples. Checks everything
- * before it is used. */
+/* Reads the HDF5 files of a Digital RF recording: properties, index and samples. Checks all
+ * properties and the index. */
 #ifndef PNR_DRF_HDF5_FILE_H
 #define PNR_DRF_HDF5_FILE_H
 

@@ -29,13 +29,13 @@ typedef struct recording {
     pnr_source_input *input;
     pnr_drf_layout layout;
     bool follows; /* at the end, the source waits for more files */
-    char *path;   /* path of the present file; the memory is enough for the longest name */
+    char *path;   /* path of the open file; the memory is enough for the longest name */
     size_t path_room;
 
     times folders, files; /* times since 1970: of folders in s, of files in ms */
     int64_t folder_s, file_ms;
     pnr_drf_file file;
-    const pnr_number_form *form; /* form of the numbers in all files */
+    const pnr_number_form *form; /* type of the numbers in all files */
     size_t sample_bytes;         /* bytes of a sample of all channels */
     size_t row;                  /* row of the file's index that is read next */
     uint64_t local;              /* row of the file's data that is read next */
@@ -45,7 +45,7 @@ typedef struct recording {
     unsigned char *stage; /* [STAGE_BYTES] samples as in the file */
     size_t staged_at, n_staged;
     uint64_t staged_sample; /* number of the next sample in the stage */
-    size_t n_present;       /* samples in the stage that a read may return now */
+    size_t n_present;       /* samples in the stage before the next missing sample */
     uint64_t read_end;      /* number of the sample after the last one that was read from a file */
     uint64_t position;      /* number of the next sample to return */
     uint64_t first;         /* number of the first sample of the stream */
@@ -116,8 +116,8 @@ static int find_next_file(recording *r, pnr_error *error)
     int code;
 
     while (r->files.next == r->files.n) {
-        /* The folders are listed first: if a later folder exists, the present folder is
-         * complete. */
+        /* Lists the folders before the files of folder_s. If there is a later folder, no more files
+         * are added to folder_s, and the list of its files is complete. */
         if (r->folders.next == r->folders.n &&
             (code = list_times(&r->folders, r->input->name, pnr_drf_folder_name, r->folder_s,
                                error)) != PNR_OK)
@@ -141,8 +141,8 @@ static int find_next_file(recording *r, pnr_error *error)
 
 /* --- samples --- */
 
-/* Opens the file r->path. Its samples must have the same form as the samples of the files before,
- * and must follow them in time. */
+/* Opens the file r->path. Its samples must have the same number type as the samples of the earlier
+ * files, and must follow them in time. */
 static int open_file(recording *r, pnr_error *error)
 {
     const int code = pnr_drf_file_open(r->path, &r->layout, r->file_ms, &r->file, error);
@@ -220,8 +220,8 @@ static void drop_staged(recording *r, size_t n)
     r->n_staged -= n;
 }
 
-/* Sets n_present, >= 1: the number of samples in the stage before the next missing sample. Drops
- * missing samples at the start of the stage. PNR_EEND: the recording has ended. */
+/* Sets n_present to the number of samples in the stage before the next missing sample, 1 or more.
+ * Drops missing samples at the start of the stage. PNR_EEND: the recording has ended. */
 static int find_present(recording *r, pnr_error *error)
 {
     const size_t n_numbers = r->sample_bytes / r->form->number.bytes;
@@ -278,8 +278,8 @@ static uint64_t find_end(recording *r)
     return last->sample + n;
 }
 
-/* Finds the present end of the recording in its last file. *end: number of the sample after the
- * last one. */
+/* Finds the end of the samples that are already recorded. Opens only the last file. *end: number of
+ * the sample after the last one. */
 static int measure(recording *r, uint64_t *end, pnr_error *error)
 {
     times *folders = &r->folders, *files = &r->files;
@@ -300,7 +300,8 @@ static int measure(recording *r, uint64_t *end, pnr_error *error)
     return PNR_OK;
 }
 
-/* Closes the file and forgets all names, so that find_next_file returns the first file again. */
+/* Closes the file and empties the lists of names, so that find_next_file returns the first file
+ * again. */
 static void rewind_files(recording *r)
 {
     pnr_drf_file_close(&r->file);
@@ -310,7 +311,7 @@ static void rewind_files(recording *r)
     r->read_end = 0;
 }
 
-/* Reads the properties, and opens the first file, which has the type of the samples. */
+/* Reads the properties, and opens the first file, which states the type of the samples. */
 static int open_recording(recording *r, pnr_error *error)
 {
     static const char *const names[] = {"drf_properties.h5", "metadata.h5"};

@@ -19,8 +19,9 @@ enum {
     PATIENCE_US = 50000,
     FIRST_PATIENCE_S = 5,   /* longest wait for the first samples */
     SILENCE_S = 5,          /* time without samples after which a warning is logged */
-    READ_SAMPLES = 1 << 16, /* most samples of one read */
-    MAX_ERRORS = 16,        /* most errors in a row */
+    READ_SAMPLES = 1 << 16, /* limit of the number of samples of one read */
+    MAX_ERRORS = 16,        /* after this number of consecutive errors the source returns an
+                             * error */
     MAX_GAP_S = 24 * 3600,  /* a longer gap means a wrong time */
     STATUS_MS = 100         /* time between two reads of the stream's status */
 };
@@ -52,7 +53,7 @@ typedef struct receiver {
     size_t n_held;       /* number of samples in `held` */
     int64_t held_ns;     /* time of the first sample in `held` */
     uint64_t position;   /* position of the next sample in the stream */
-    unsigned n_errors;   /* number of errors in a row */
+    unsigned n_errors;   /* number of consecutive errors */
     uint64_t sampled_ns; /* CLOCK_MONOTONIC of the latest samples */
     uint64_t status_ns;  /* CLOCK_MONOTONIC of the latest read of the status */
 } receiver;
@@ -71,7 +72,7 @@ static void log_driver(const SoapySDRLogLevel level, const char *message)
             message);
 }
 
-/* Sets each gain of a list, as "LNA=20,VGA=10". */
+/* Sets each gain of a list, for example "LNA=20,VGA=10". */
 static int set_gains(receiver *r, const char *gains, pnr_error *error)
 {
     SoapySDRKwargs values = SoapySDRKwargs_fromString(gains);
@@ -107,7 +108,8 @@ static int choose_gain(receiver *r, pnr_error *error)
                                               : PNR_OK;
 }
 
-/* Checks the actual rate of the receiver, because all ranges and times depend on it. */
+/* Sets the rate, and checks the actual rate of the receiver, because all ranges and times depend on
+ * it. */
 static int choose_rate(receiver *r, pnr_error *error)
 {
     if (SoapySDRDevice_setSampleRate(r->device, SOAPY_SDR_RX, r->channel, r->rate_hz) != 0)
@@ -323,7 +325,7 @@ static void look_at_status(receiver *r)
         note_overflow(r);
 }
 
-/* Handles the code of a read without samples. */
+/* Handles the status of a read that returned no samples. */
 static int handle_code(receiver *r, int code, pnr_error *error)
 {
     if (code == 0 || code == SOAPY_SDR_TIMEOUT) {
@@ -348,8 +350,9 @@ static int handle_code(receiver *r, int code, pnr_error *error)
     return PNR_EAGAIN;
 }
 
-/* Compares the time stamp of n new samples with the time that the earlier samples give. Returns the
- * number of positions lost before the new samples. */
+/* Compares the time stamp of n new samples with the time that is expected after the earlier
+ * samples. Returns the number of samples that are lost before the new samples. Returns 0 if the
+ * time steps back, or is more than MAX_GAP_S ahead. */
 static uint64_t follow_time(receiver *r, int64_t time_ns, size_t n)
 {
     const double late_ns = r->has_clock ? (double)(time_ns - r->base_ns) - r->next_ns : 0;
