@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The smallest program with a radar inside: samples on standard input, echoes on standard output.
+/* A small program that uses libpnradar. It reads samples from standard input, and prints echoes.
  *
  *     cc embed.c $(pkg-config --cflags --libs libpnradar) -o embed
  *     ./embed my.conf <my.ci16

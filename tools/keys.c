@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints all keys: as config/pnradar.conf, as the list of the manual for `make docs`, or as words
- * for the completion of shells. */
+/* Prints all keys: as config/pnradar.conf, as a list for the manual (`make docs`), or as words for
+ * shell completion. */
 #include "config/keys.h"
 #include "correlator/engines.h"
 
@@ -24,7 +24,8 @@ static void print_words(const pnr_key *key, FILE *stream)
     }
 }
 
-/* Prints a line for each key, as "engine.wait sleep spin". A numbered section has number 1. */
+/* Prints a line for each key, as "engine.wait sleep spin". A numbered section is printed once, with
+ * number 1. */
 static void print_completion(FILE *stream)
 {
     char title[PNR_SECTION_LEN];

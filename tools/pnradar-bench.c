@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-bench: measures the stages, the methods and the whole stream on this machine, and
+/* pnradar-bench: measures the stages, the methods and the whole pipeline on this machine, and
  * compares the CPU with the GPU. */
 #include "cli.h"
 #include "picture/gnuplot.h"

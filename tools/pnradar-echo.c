@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-echo: writes the synthetic echoes of a configured scene, and their truth. */
+/* pnradar-echo: writes the synthetic echoes of a configured scene, and a file with their true
+ * values (--truth). */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -17,17 +18,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK = 8192 };                         /* most samples that are computed at a time */
+enum { CHUNK = 8192 };                         /* default length of a chunk in samples */
 static const double send_every_s = 0.01;       /* longest chunk with source.pace = real-time */
 static const uint64_t progress_ns = 500000000; /* time between two progress lines */
 
-/* The first line of the truth. The program may replace a file that begins with this line. */
+/* The first line of the truth file. The program may replace a file that begins with this line. */
 static const char truth_header[] =
     "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
 static const char truth_what[] = "cannot write --truth"; /* first words of messages about the truth
                                                           * file */
 
-/* The state of the program. */
 typedef struct work {
     const pnr_config *config;
     const char *truth_path, *output; /* paths of the command line; truth_path NULL: no --truth */
@@ -36,16 +36,18 @@ typedef struct work {
     pnr_wave *wave;   /* NULL without --transmit */
     pnr_sink *sink;
     FILE *truth;             /* NULL: the truth is not written */
-    pnr_new_file truth_file; /* the file of the truth; unused without a file */
+    pnr_new_file truth_file; /* the truth file; not used if `truth` is NULL or stdout */
     size_t n_channels;
     size_t chunk;         /* length of a chunk in samples */
     double gain;          /* gain of the transmit waveform; 1 for echoes */
     double (*channel)[2]; /* [chunk] samples of one channel */
     double (*samples)[2]; /* [chunk][n_channels] */
-    uint64_t end;         /* position after the last sample; UINT64_MAX: until stopped */
-    uint64_t position;    /* position of the next sample: samples written or lost so far */
+    uint64_t end;         /* sample index after the last sample; UINT64_MAX: the stream has no
+                           * end */
+    uint64_t position;    /* sample index of the next sample: number of samples written or lost so
+                           * far */
     uint64_t n_lost;
-    uint64_t n_truths; /* number of periods whose truth is written */
+    uint64_t n_truths; /* number of periods whose true values are written */
     uint64_t start_ns; /* time of sample 0 by CLOCK_MONOTONIC */
     uint64_t progress_ns;
     bool shows_progress;
@@ -70,9 +72,10 @@ static int plan_length(work *w, pnr_error *error)
     return PNR_OK;
 }
 
-/* Returns the gain, at most 1, with which the transmit waveform fits the format. The largest
- * value of an integer format is slightly less than 1. A sample at an end of the range counts as
- * clipped. */
+/* Returns the gain, at most 1, that prevents clipping of the transmit waveform. The greatest
+ * value of an integer format is less than 1. A sample with the least or the greatest value of
+ * the format counts as clipped. So the gain limits the peak to 1 minus two steps of the format,
+ * and to 0.999. */
 static double transmit_gain(const work *w, pnr_format format)
 {
     const pnr_format_info *info = pnr_format_get(format);
@@ -110,8 +113,8 @@ static int open_truth(work *w, pnr_error *error)
     return PNR_OK;
 }
 
-/* Chooses the length of a chunk, and allocates memory for one chunk. In real time a chunk is short,
- * so its samples are sent when they are due. */
+/* Chooses the length of a chunk, and allocates memory for one chunk. In real time a chunk lasts at
+ * most send_every_s, because its first sample is sent only when its last sample is due. */
 static int allocate_chunk(work *w, pnr_error *error)
 {
     const pnr_config *config = w->config;
@@ -205,7 +208,7 @@ static int send_chunk(work *w, size_t count, pnr_error *error)
         }
     }
     if (w->config->source.pace == PNR_PACE_REAL_TIME) {
-        /* Waits until the time when a receiver has the last sample of the chunk. */
+        /* Waits until a receiver would have received the last sample of the chunk. */
         uint64_t due =
             (uint64_t)pnr_rational_time_ns(w->config->source.rate_hz, w->position + count);
         if (!pnr_clock_sleep_until(w->start_ns + due, &pnr_stop))
@@ -226,7 +229,7 @@ static void print_truth(const work *w, uint64_t period, uint64_t sample, size_t 
     fputc('\n', w->truth);
 }
 
-/* Writes the truth of each period whose last sample is written. */
+/* Writes the true values of each period after its last sample is written. */
 static int tell_truth(work *w, pnr_error *error)
 {
     const pnr_radar *radar = pnr_scene_radar(w->scene);
@@ -294,7 +297,7 @@ static bool ends_well(const work *w, int rc)
     return rc == PNR_OK || (rc == PNR_EEND && (pnr_stop || w->end == UINT64_MAX));
 }
 
-/* Closes the file of the truth. If `keep` is true the file gets its name, else it is discarded. */
+/* Closes the truth file. If `keep` is true, the file gets its final name; else it is deleted. */
 static int close_truth(work *w, bool keep, pnr_error *error)
 {
     const bool is_file = w->truth && w->truth != stdout;
@@ -307,7 +310,8 @@ static int close_truth(work *w, bool keep, pnr_error *error)
     return PNR_OK;
 }
 
-/* Closes the files. rc: the code with which the stream ended. Returns the code of the program. */
+/* Closes the files. rc: PNR_OK, PNR_EEND, or the error of an earlier step. Returns PNR_OK or an
+ * error. */
 static int finish(work *w, int rc, pnr_error *error)
 {
     const pnr_sink_info info = w->sink ? *pnr_sink_get_info(w->sink) : (pnr_sink_info){0};
@@ -335,7 +339,7 @@ static int finish(work *w, int rc, pnr_error *error)
                 info.n_written, info.n_clipped, w->n_lost);
         rc = PNR_OK;
     } else if (rc == PNR_EEND) {
-        /* the reader closed the pipe before it had all samples */
+        /* the reader closed the pipe before it received all samples */
         error->code = rc = PNR_EIO;
     }
     pnr_scene_destroy(w->scene);

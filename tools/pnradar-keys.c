@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pnradar-keys: makes CURVE keys for a publisher or a subscriber. */
+/* pnradar-keys: creates CURVE keys for a publisher or a subscriber. */
 #include "cli.h"
 #include "publisher/keys.h"
 

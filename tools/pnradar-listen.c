@@ -23,14 +23,13 @@
 
 enum {
     POLL_MS = 100,
-    HIGH_WATER = 100000, /* most messages that wait while stdout is slow */
+    HIGH_WATER = 100000, /* greatest number of messages that wait while stdout is slow */
     BAD_SHOWN = 10,      /* number of bad messages that are reported */
     MAX_OTHERS = 8
 };
-/* The topics for results. The messages of other streams on these topics show the names of these
- * streams. */
+/* The topics for results. status/ and end/ match all streams, so the program also receives the
+ * names of other streams. */
 static const char *const result_topics[] = {"range", "status/", "end/", NULL};
-/* The topics for --events. */
 static const char *const event_topics[] = {"event", "status/", "end/", NULL};
 static const char monitor_name[] = "inproc://results";
 static const double silence_s = 3; /* after this silence the program warns once */
@@ -60,7 +59,7 @@ typedef struct listener {
     char others[MAX_OTHERS][PNR_TEXT_LEN]; /* [n_others] names of other streams */
     size_t n_others;
 
-    /* Displays of the results other than the table. NULL: not wanted. */
+    /* Optional displays of the results. NULL: not wanted. */
     pnr_picture *picture;
     listen_live *live;
     listen_profiles *profiles; /* profiles for picture and live */
@@ -94,8 +93,8 @@ static void warn_user(const listener *l, const char *text)
         pnr_log(PNR_LOG_WARN, "%s", text);
 }
 
-/* If the code is PNR_EDATA (a message cannot be read), counts and reports the message and returns
- * PNR_OK. Returns any other code. */
+/* If `code` is PNR_EDATA (a message cannot be read), counts and reports the message and returns
+ * PNR_OK. Else returns `code`. */
 static int pass_bad(listener *l, int code, const pnr_error *error)
 {
     char text[sizeof error->text + 32];
@@ -114,7 +113,7 @@ static bool is_full(const listener *l)
     return l->count > 0 && l->counts.received >= l->count;
 }
 
-/* Counts and shows one result. raw: the received message; NULL: the result came in a pack. */
+/* Counts and shows one result. raw: the received message; NULL: the result was in a pack. */
 static int take_result(listener *l, const char *raw, size_t length, pnr_error *error)
 {
     pnr_report_truth truth[PNR_MAX_CANDIDATES];
@@ -234,8 +233,8 @@ static bool has_all(const listener *l)
     return is_full(l) || (!l->follow && listen_count_is_over(&l->counts));
 }
 
-/* The caller has all results. True if all profiles have arrived, too, or after a silence of
- * patience_s. */
+/* Called after all results have arrived. True if all profiles have also arrived, or after a silence
+ * of patience_s. */
 static bool has_profiles(const listener *l)
 {
     const char *run = l->counts.runs[0].run; /* a picture has only one stream */
@@ -371,7 +370,8 @@ static int take_next(listener *l, pnr_error *error)
     return code != PNR_EAGAIN ? code : result;
 }
 
-/* Waits until a message or an event can be read. False: POLL_MS have passed. */
+/* Waits until a message can be read, or an event of the connection to the publisher. False: POLL_MS
+ * have passed. */
 static bool wait_for_more(listener *l)
 {
     zmq_pollitem_t items[2] = {{.events = ZMQ_POLLIN}, {.events = ZMQ_POLLIN}};

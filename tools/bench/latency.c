@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench latency: measures the time from the last sample in the ring to the message at a subscriber,
- * stage by stage. */
+/* bench latency: measures the time from the commit of a window's last sample to the arrival of the
+ * message at a subscriber. Also measures the time of each stage. */
 #include "tools/bench/bench.h"
 #include "tools/bench/planted.h"
 #include "tools/bench/run.h"
@@ -17,15 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The default time between two windows is default_every_s. For long windows it is longer: the
- * default rate is at most default_samples_per_s. */
+/* The default time between two windows is default_every_s, or the time of a window at
+ * default_samples_per_s if that is longer. */
 static const double default_every_s = 100e-6, default_samples_per_s = (double)(1 << 20) / 200e-6;
 enum { DWELLS = 64, WARM_WINDOWS = 1000, BUCKETS_AN_OCTAVE = 4 };
-enum { CHUNKS = 16 /* in each window, unless source.chunk is set */, HIGH_WATER = 100000 };
-static const uint64_t late_ns = 5000; /* a window that is committed more than this after its due
-                                       * time counts as late */
-static const uint64_t start_ns = 20 * 1000 * 1000; /* time from the filled ring to the first
-                                                    * sample */
+enum { CHUNKS = 16 /* chunks in a window, if source.chunk is not set */, HIGH_WATER = 100000 };
+static const uint64_t late_ns = 5000; /* a window counts as late if its commit is more than this
+                                       * time after its due time */
+static const uint64_t start_ns = 20 * 1000 * 1000; /* pause after the ring is filled, before window
+                                                    * 0 begins */
 
 static const char columns[] =
     "N echoes every_us engine: wait: way: windows p50_us p99_us p999_us max_us lost missed "
@@ -45,7 +45,8 @@ static const bench_picture picture = {
     .x_scale = BENCH_X_LOG10,
 };
 
-/* The moments of one result, by CLOCK_MONOTONIC. 0: the result has not reached this moment. */
+/* The points in time of one result, by CLOCK_MONOTONIC, in ns. 0: the result has not reached this
+ * point. */
 enum {
     READY,     /* the last sample is committed to the ring */
     SUBMITTED, /* the window is passed to the engine */
@@ -56,7 +57,7 @@ enum {
     N_MOMENTS
 };
 
-/* The time from one moment to another. */
+/* The time from one of these points to another. */
 static const struct stage {
     const char *name, *what;
     int from, to;
@@ -74,17 +75,17 @@ typedef struct tables {
     bench_table *latency, *stages, *histogram;
 } tables;
 
-/* A run of the whole program with windows at a constant pace. */
+/* A run of the pipeline. The time between two windows is constant. */
 typedef struct latency_run {
     pnr_config config;
     bench_subject subject;
     planted echoes;
     uint64_t every_ns;
-    size_t n_chunks;                /* number of chunks in a window */
+    size_t n_chunks;
     uint64_t (*windows)[N_MOMENTS]; /* [n_windows] times of each result; index: seq */
     size_t n_windows;
     bench_outcome outcome;
-    pnr_histogram late_ns; /* delay of the commit of a window's last chunk */
+    pnr_histogram late_ns; /* time from the due time of a window's last chunk to its commit */
     uint64_t n_late;       /* number of windows that were late by more than the constant late_ns */
 } latency_run;
 
@@ -101,7 +102,8 @@ static uint64_t watch_until(uint64_t due_ns, const volatile int *stop)
     return now_ns;
 }
 
-/* Commits each chunk of each window at the time when a receiver would deliver its last sample. */
+/* Commits each chunk of each window at the time when a receiver would deliver the last sample of
+ * the chunk. */
 static void feed_windows(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                          size_t capacity, const volatile int *stop)
 {
@@ -176,7 +178,9 @@ static int pace_windows(latency_run *run, double seconds, pnr_error *error)
     run->windows = malloc(run->n_windows * sizeof *run->windows);
     if (run->windows == NULL)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu results", run->n_windows);
-    memset(run->windows, 0, run->n_windows * sizeof *run->windows); /* touches all pages now */
+    memset(run->windows, 0, run->n_windows * sizeof *run->windows); /* writes all pages now, so that
+                                                                     * no page fault occurs during
+                                                                     * the run */
     if (run->config.engine.deadline == 0)
         run->config.engine.deadline = (double)run->every_ns * 1e-9;
     return bench_run(&run->config, run->subject.setup,
@@ -185,9 +189,10 @@ static int pace_windows(latency_run *run, double seconds, pnr_error *error)
 
 /* --- the tables --- */
 
-/* Collects the durations of one stage, in ns, for all received windows except the first ones.
- * Returns the number of durations. A message may reach the subscriber before the publisher returns,
- * so a duration may be negative. */
+/* Stores the durations of one stage in `out`, in ns, for all windows whose message has arrived.
+ * Omits the first tenth of the windows, but at most WARM_WINDOWS windows. Returns the number of
+ * durations. A message may reach the subscriber before the publisher returns, so a duration may be
+ * negative. */
 static size_t gather_stage(const latency_run *run, const struct stage *stage, double *out)
 {
     const size_t tenth = run->n_windows / 10;
@@ -210,8 +215,8 @@ static void add_quantiles(bench_table *table, double *ns, size_t n)
         bench_table_add(table, "%g", n > 0 ? pnr_quantile(ns, n, shares[i]) * 1e-3 : NAN);
 }
 
-/* Adds a histogram of ns to the table. ns: sorted. The end of each bucket is a constant factor
- * times the end of the previous bucket. Empty buckets are omitted. */
+/* Adds the histogram of n durations to the table. ns: the durations, sorted. Each octave has
+ * BUCKETS_AN_OCTAVE buckets. Empty buckets are omitted. */
 static void add_histogram(bench_table *table, size_t n_samples, const double *ns, size_t n)
 {
     size_t i = 0;
@@ -228,8 +233,8 @@ static void add_histogram(bench_table *table, size_t n_samples, const double *ns
     }
 }
 
-/* Adds rows with the times of one whole window without the pipeline, as the engine measures
- * them. */
+/* Adds the times of the upload, of the kernels and of the return of the results, for one window.
+ * The engine measures these times without the pipeline. */
 static int add_alone(const bench_subject *subject, size_t runs, bench_table *table,
                      pnr_error *error)
 {
@@ -294,7 +299,8 @@ static int add_rows(const latency_run *run, const tables *t, pnr_error *error)
     return PNR_OK;
 }
 
-/* Chooses the pace and the endpoint if the command line does not. */
+/* Configures the run. Chooses the time between two windows and the endpoint if the command line
+ * does not set them. */
 static int configure_run(const bench *b, size_t n_samples, latency_run *run, pnr_error *error)
 {
     const size_t n_dwell = n_samples * b->config->dwell.periods;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench maps: times a range-Doppler dwell and a search of codes and Doppler hypotheses on resident
- * samples, and checks every result. */
+/* bench maps: measures the time of range-Doppler dwells, and of searches over codes and Doppler.
+ * The samples are already in the memory of the engine. Checks every result. */
 #include "tools/bench/bench.h"
 #include "tools/bench/contest.h"
 
@@ -43,7 +43,7 @@ static const char columns[] =
     "map: N periods codes rows batch method: median_us dwell_us GBps floor_us "
     "floor_pct samples_us Gcells_s checked";
 
-/* Makes the configuration of a case. Several codes are GPS codes. */
+/* Creates the configuration of a case. A case with several codes uses GPS codes. */
 static int configure_map(const bench *b, const struct map_case *own, pnr_config *config,
                          pnr_error *error)
 {
@@ -100,8 +100,9 @@ static int measure_case(const bench *b, const struct map_case *own, bench_table 
 
     const pnr_resident_ops *device = resident_device(subject.ops);
 
-    if (device == NULL && own->batch > HOST_BATCH) /* a host computes one dwell after another, so a
-                                                    * larger batch shows nothing new */
+    if (device == NULL && own->batch > HOST_BATCH) /* a host computes one dwell after another, so
+                                                    * the batch does not change the time of a
+                                                    * dwell */
         goto done;
     rc = contest_run(&c, is_auto ? all : &chosen, is_auto ? 2 : 1, RESIDENT_SETS, error);
     for (size_t i = 0; i < c.n_entries && rc == PNR_OK && !pnr_stop; i++)

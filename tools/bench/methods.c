@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench methods: times every method at every length on resident samples, and checks every
- * result. */
+/* bench methods: measures the time of every method at every length. The samples are already in the
+ * memory of the engine. Checks every result. */
 #include "tools/bench/bench.h"
 #include "tools/bench/contest.h"
 
@@ -61,7 +61,7 @@ static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 }
 
 /* True if the ratio of the two floors is 0.95 within rounding. Then only rounding decides whether a
- * method lowers the floor to the mean without the echo, and the two methods may differ. See
+ * method lowers the floor to the mean power without the echo, and the two methods may differ. See
  * plan.h. */
 static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_dwell *want)
 {
@@ -70,10 +70,10 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
     return fabs(low - 0.95 * high) <= deviation_limit * floor_unit(plan, want);
 }
 
-/* Returns the greatest deviation of the values of a dwell from the values of the first method, each
- * in its unit. Let u = eps sqrt(log2 N + 1). The unit of a correlation value is u sqrt(E E_a U),
- * with the energy E of the samples, the energy E_a of the code, and the number U of used windows.
- * The unit of a sum of powers is u times this sum. */
+/* Compares the values of a dwell with the values of the first method. Divides each deviation by the
+ * unit of its value, and returns the greatest quotient. Let u = eps sqrt(log2 N + 1). The unit of a
+ * correlation value is u sqrt(E E_a U), with the energy E of the samples, the energy E_a of the
+ * code, and the number U of used windows. The unit of a sum of powers is u times this sum. */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
 {
@@ -122,7 +122,8 @@ static double floor_bytes(const pnr_plan *plan, const pnr_engine_choice *choice)
         const char *name;
         size_t most_in_one; /* greatest n_transform that one kernel can process */
         size_t most;
-        double between; /* number of changes from one kernel to the next */
+        double between; /* number of times that complex values are written by one kernel and read by
+                         * the next */
     } rules[] = {{"fused", 1 << 14, 1 << 22, 2}, {"walsh", 1 << 13, 1 << 22, 1}};
     const double bytes = (double)pnr_plan_sample_bytes(plan);
     const double values = (double)choice->n_transform / (double)plan->n_samples;
@@ -192,7 +193,8 @@ static void add_kernels(const contest *c, const contest_entry *e, const load *l)
 
 /* --- contests --- */
 
-/* Returns the number of submits that check b->check samples. Each set is checked at least once. */
+/* Returns the number of submits needed to check b->check samples. If a submit has one dwell, the
+ * number is at most CHECKS_ALONE. Each set is checked at least once. */
 static size_t count_checks(const bench *b, const pnr_plan *plan)
 {
     const size_t samples = plan->batch * pnr_plan_dwell_samples(plan);
@@ -230,9 +232,9 @@ static int hold_contest(const bench *b, contest *c, const load *l, bench_table *
     return PNR_OK;
 }
 
-/* Measures one load. batch 0: the number of dwells that fit in b->points samples, or, if b->points
- * is 0, in HOST_POINTS or DEVICE_POINTS samples. For this number, the length of a window is rounded
- * up to a power of two. */
+/* Measures one load. batch 0: computes the batch from a number of samples: b->points, or, if this
+ * is 0, HOST_POINTS or DEVICE_POINTS. This computation rounds the length of a window up to a power
+ * of two. */
 static int measure_load(const bench *b, const load *l, size_t n_samples, size_t batch,
                         bench_table *table, pnr_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plants echoes at random places in the samples of dwells. */
+/* Adds echoes with random delays to the samples of dwells. */
 #include "tools/bench/planted.h"
 
 #include "base/format.h"
@@ -12,18 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETS = 16 /* number of scenes */, CHUNK = 4096, MOST_SAMPLES = 1 << 22 };
+enum { SETS = 16 /* greatest number of scenes */, CHUNK = 4096, MOST_SAMPLES = 1 << 22 };
 static const double weakest_db = 20;       /* SNR of the weakest echo in one look, in dB */
-static const double leak_db = 10;          /* level of the leak above the strongest echo, in dB */
+static const double leak_db = 10;          /* level of the direct path (leak) above the strongest
+                                            * echo, in dB */
 static const double most_noise_rms = 1e-3; /* full scale = 1 */
 static const double most_amplitude = 0.4;  /* amplitude of the strongest echo, full scale = 1 */
-static const double gap_chips = 2;         /* least distance of two echoes, in chips */
-/* least number of chips for each echo; with fewer, draw_lag might find no place */
+static const double gap_chips = 2;         /* least distance of the lags of two echoes, in chips */
+/* least number of chips for each echo; with fewer chips draw_lag may find no free lag */
 static const double room_chips = 8;
-static const double doppler_share = 0.8; /* targets use this share of the searched Doppler */
+static const double doppler_share = 0.8; /* greatest Doppler of a target / greatest Doppler of the
+                                          * search */
 static const double spread_db = 40;      /* span_db of planted_begin, in dB */
 
-/* The data for making one scene. */
+/* The data from which one scene is created. */
 typedef struct making {
     planted *to;
     pnr_config config; /* configuration with the targets and the noise of the scene */
@@ -64,8 +66,8 @@ static double look_gain(const pnr_plan *plan)
     return sqrt((double)plan->n_samples * (double)plan->n_periods);
 }
 
-/* Moves the targets to new places. In a scene with a leak and several echoes the first target is
- * the leak. */
+/* Draws new ranges, velocities and phases for the targets. In a scene with a leak and several
+ * echoes the first target is the leak. */
 static void place_targets(making *m)
 {
     const planted *p = m->to;
@@ -96,7 +98,8 @@ static void place_targets(making *m)
     }
 }
 
-/* Writes the samples of dwell d. Stores the truth of each echo at the centre of the dwell. */
+/* Writes the samples of dwell d. Stores the true values that each echo has at the centre of the
+ * dwell. */
 static void fill_dwell(const making *m, const pnr_scene *scene, size_t d)
 {
     const planted *p = m->to;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Dwells with echoes at random places, and the true values of these echoes. stream, scene, latency,
- * soak and publish use their samples. */
+/* Dwells with echoes at random delays, and the true values of these echoes. bench stream, scene,
+ * latency, soak and publish use these dwells. */
 #ifndef PNR_TOOLS_BENCH_PLANTED_H
 #define PNR_TOOLS_BENCH_PLANTED_H
 
@@ -22,10 +22,10 @@ typedef struct planted_echo {
     double delay_samples, velocity_mps, amplitude;
 } planted_echo;
 
-/* The echoes to plant, and the samples with these echoes. A zeroed struct has no memory. */
+/* The echoes to plant, and the samples with these echoes. A zeroed struct owns no memory. */
 typedef struct planted {
-    size_t n_echoes; /* 1 .. PLANTED_MAX; planted_fill lowers it to one echo for each 8 chips of the
-                      * code */
+    size_t n_echoes; /* 1 .. PLANTED_MAX; planted_fill limits it to one echo for every 8 chips of
+                      * the code */
     /* level of the strongest echo above the weakest, in dB; the weakest has an SNR of 20 dB in a
      * look */
     double span_db;
@@ -34,8 +34,7 @@ typedef struct planted {
                  * others */
 
     const pnr_engine_ops *ops; /* engine that owns the memory `samples` */
-    void *samples;             /* [n_dwells] dwells, and the samples after them that a view also
-                                * reads */
+    void *samples;             /* [pnr_plan_view_samples] samples of n_dwells dwells */
     planted_echo *truths;      /* [n_dwells][n_echoes] */
     size_t n_dwells;
 } planted;
@@ -43,11 +42,12 @@ typedef struct planted {
 /* Returns the echoes for a benchmark that has no scenes of its own. In config, sets the format to
  * ci16 and detector.max_echoes to at least n_echoes. */
 planted planted_begin(size_t n_echoes, pnr_config *config);
-/* Fills the samples of n_dwells consecutive dwells, which begin at stream position 0. The dwells
- * are divided into 16 scenes with different places of the echoes. The scenes use the codes of
- * config in turn. Their noise has an rms of 1e-3 of full scale, or less if the strongest echo would
- * clip, and the bandwidth echo.noise_bandwidth_hz. setup: the setup of config. The caller clears
- * *p, also after an error. Errors: PNR_ENOMEMORY, and those of pnr_scene_create. */
+/* Fills the samples of n_dwells consecutive dwells, which begin at sample index 0. Divides the
+ * dwells into at most 16 scenes, and draws new delays of the echoes for each scene. The echoes use
+ * the codes of config in turn. The rms of the noise is 1e-3 of full scale, or less, so that the
+ * amplitude of the strongest echo is at most 0.4 of full scale. The bandwidth of the noise is
+ * echo.noise_bandwidth_hz. setup: the setup of config. The caller clears *p, also after an error.
+ * Errors: PNR_ENOMEMORY, and those of pnr_scene_create. */
 int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
                  const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error);
 /* Returns `wanted`, but at most the number of dwells that fits in 2^22 samples, and at least 1. */

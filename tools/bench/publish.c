@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench publish: measures the time of a result after the engine, and the rate of results at a
- * subscriber. */
+/* bench publish: measures the time to detect the echoes of a result and the time to publish a
+ * result, and the rate of results at a subscriber. */
 #include "tools/bench/bench.h"
 #include "tools/bench/planted.h"
 #include "tools/bench/run.h"
@@ -35,7 +35,8 @@ static const bench_picture picture = {
     .series_label = "N = ",
 };
 
-/* Results of an engine. The benchmark detects and publishes them repeatedly. */
+/* Results of an engine. The benchmark repeatedly detects the echoes of these results, and publishes
+ * the results. */
 typedef struct work {
     pnr_config config;
     pnr_setup *setup;
@@ -45,7 +46,7 @@ typedef struct work {
     pnr_candidate *candidates; /* [DWELLS * COPIES][max_candidates] */
     pnr_report report;
     size_t n_echoes;
-    uint64_t n; /* number of results so far; gives the position of the next result */
+    uint64_t n; /* number of results so far; the sample index of the next result follows from it */
 } work;
 
 /* Correlates one submit. Stores COPIES copies of its results. */
@@ -122,8 +123,8 @@ static void detect_next(work *w)
     pnr_detector_detect(w->detector, &observed, &w->report.detection);
 }
 
-/* Measures the time to detect one result and the time to publish one result without a subscriber.
- * Both times are medians over blocks of results, in ns. */
+/* Measures, without a subscriber, the time to detect the echoes of a result and the time to publish
+ * a result. Each time is a median over n_blocks blocks of results, in ns for one result. */
 static int time_alone(work *w, size_t n_blocks, double *detect_ns, double *publish_ns,
                       pnr_error *error)
 {
@@ -150,8 +151,8 @@ static int time_alone(work *w, size_t n_blocks, double *detect_ns, double *publi
     return PNR_OK;
 }
 
-/* Detects and publishes for `seconds`, as the pipeline does. Repeats a publication that was
- * refused. Returns the number of results. */
+/* Detects echoes and publishes results for `seconds`, as the pipeline does. If the publisher
+ * refuses a result, publishes it again. Returns the number of results. */
 static uint64_t publish_all(work *w, double seconds)
 {
     const uint64_t start_ns = pnr_clock_ns();

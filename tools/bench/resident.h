@@ -18,8 +18,8 @@ typedef struct resident resident;
 
 /* Returns the operations of the engine's device. NULL: the engine computes in host memory. */
 const pnr_resident_ops *resident_device(const pnr_engine_ops *ops);
-/* Returns the rate of a copy in device memory, in bytes a second, where read and written bytes both
- * count. NAN: no device. */
+/* Returns the copy bandwidth of the device memory: read and written bytes a second. NAN: no
+ * device. */
 double resident_copy_rate(const pnr_resident_ops *device, size_t index);
 
 /* n_sets: number of sets, 1..RESIDENT_SETS; resident_time needs RESIDENT_SETS. The memory that plan

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <zmq.h>
 
-/* A virtual machine may stop for 45 ms, as measured once in five minutes. A live ring has space for
- * more than twice this time. */
+/* A measurement showed that a virtual machine stops for 45 ms once in five minutes. The ring of a
+ * live feed holds the samples of more than twice this time. */
 static const double hiccup_s = 0.1;
 static const double patience_s = 5.0;
 enum { RING_SAMPLES = 1 << 22 /* samples of the smallest ring */, LIVE_SUBMITS = 32, POLL_MS = 50 };
@@ -167,9 +167,9 @@ void bench_subscriber_finish(bench_subscriber *s, double patience, bench_receive
 /* --- the run --- */
 
 /* Returns the size of the ring in bytes. If ring.bytes is at least one dwell, returns ring.bytes
- * rounded down to whole dwells. Else returns more than the dwells in flight need. For a live feed
- * it returns even more, because a full ring drops samples. With whole dwells, samples that are
- * committed repeatedly continue without a seam. */
+ * rounded down to whole dwells. Else returns the space of all submits in flight and of two more. A
+ * live feed gets more space, because it drops samples when the ring is full. The ring holds whole
+ * dwells, so the code continues without a phase jump when the samples are committed again. */
 static size_t ring_bytes(const pnr_config *config, const pnr_setup *setup, double rate_hz)
 {
     const pnr_plan *plan = &setup->plan;
@@ -207,7 +207,7 @@ int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
     fed.ring.bytes = ring_bytes(config, setup, rate_hz);
     if (rate_hz > 0) {
         fed.source.pace = PNR_PACE_REAL_TIME;
-        /* without a deadline, the deadline is the time that fills the ring */
+        /* default of the deadline: the time in which the feed fills the ring */
         if (fed.engine.deadline == 0)
             fed.engine.deadline =
                 (double)fed.ring.bytes / (rate_hz * (double)pnr_plan_sample_bytes(&setup->plan));

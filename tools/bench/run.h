@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers that the subscriber counts. */
 typedef struct bench_received {
     uint64_t results;
     uint64_t bytes;   /* bytes of the received messages */
@@ -51,8 +50,8 @@ typedef struct bench_outcome {
     bench_received received;
 } bench_outcome;
 
-/* Runs the pipeline until its feed ends. rate_hz: samples a second of a live feed; it drops samples
- * when the ring is full. 0: the feed waits for space in the ring. publisher.endpoint must be set.
+/* Runs the pipeline until its feed ends. rate_hz: sampling rate of a live feed, which drops samples
+ * when the ring is full; 0: the feed waits for space in the ring. publisher.endpoint must be set.
  * Errors are those of the pipeline. */
 int bench_run(const pnr_config *config, const pnr_setup *setup, double rate_hz,
               const bench_run_hooks *hooks, bench_outcome *out, pnr_error *error);

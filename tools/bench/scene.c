@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench scene: measures realistic dwells with several echoes and a leak. Prints the time of each
- * part of a result, the rate of the whole program, the number of echoes found, and their errors. */
+/* bench scene: measures realistic dwells with several echoes and a leak. Prints the times of
+ * engine, detection and publishing for one result, the rate of the whole pipeline, the percentage
+ * of found echoes, and the errors of these echoes. */
 #include "tools/bench/bench.h"
 #include "tools/bench/stream.h"
 
@@ -31,8 +32,8 @@ enum { PACK = 256, LONG_DWELL = 1 << 16 /* samples; results of shorter dwells ar
 
 static const struct scene_case {
     const char *name, *text; /* text: the configuration */
-    const char *key;         /* configuration key for the number of a code; NULL: the scene has one
-                              * code */
+    const char *key;         /* configuration key that selects a code, such as prn; NULL: the scene
+                              * has one code */
     size_t n_codes;
     double span_db;        /* level of the strongest echo above the weakest, in dB */
     double max_doppler_hz; /* greatest Doppler of the search; 0: no search */
@@ -51,7 +52,7 @@ static const struct scene_case {
 };
 
 /* The variants of the samples. Real samples have a carrier at a quarter of the sampling rate.
- * Coloured noise has 5/8 of the band. */
+ * Coloured noise fills 5/8 of the band of the samples. */
 static const struct variant {
     const char *form, *noise, *text;
     double bandwidth; /* bandwidth of the noise / sampling rate; 0: white noise */
@@ -116,9 +117,9 @@ static int configure(const bench *b, const struct variant *form, work *w, pnr_er
 
 /* --- the measurement --- */
 
-/* Matches an echo with the nearest planted echo of its code that is within one chip and one
- * Doppler row and has no match yet. Adds the errors to the tally. Counts an echo without a match
- * as false. */
+/* Matches an echo with the nearest planted echo of the same code. A match is within one chip and
+ * one Doppler row. Each planted echo has at most one match. Adds the errors to the tally. Counts an
+ * echo without a match as false. */
 static void judge_echo(work *w, const pnr_echo *echo, planted_echo *truths)
 {
     const pnr_setup *setup = w->stream.engine.setup;
@@ -150,7 +151,8 @@ static void judge_echo(work *w, const pnr_echo *echo, planted_echo *truths)
     w->tally.amplitude += pow((echo->amplitude - match->amplitude) / echo->amplitude_sigma, 2);
 }
 
-/* Times detection and publishing of a submit, and judges its echoes. */
+/* Measures the times of detection and publishing for the results of a submit. Compares the detected
+ * echoes with the planted echoes. */
 static void detect_all(work *w, const pnr_result *result)
 {
     const pnr_plan *plan = &w->stream.engine.setup->plan;
@@ -173,8 +175,8 @@ static void detect_all(work *w, const pnr_result *result)
     }
 }
 
-/* Times the engine, one submit after another. Then detects the echoes in the results of the last
- * submit. */
+/* Measures the time of the engine for one submit after another. Then detects the echoes in the
+ * results of the last submit. */
 static int time_parts(const bench *b, work *w, pnr_error *error)
 {
     const pnr_plan *plan = &w->stream.engine.setup->plan;
@@ -269,7 +271,8 @@ static int measure_scene(const bench *b, const struct scene_case *own, const str
     return rc;
 }
 
-/* True if --only does not exclude this case and variant. */
+/* True if the name of this case and variant contains the text of --only, or if --only is not
+ * given. */
 static bool is_chosen(const bench *b, size_t i, size_t v)
 {
     char name[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench serve: measures one correlation for each line on stdin, so that another program can take
- * turns with this one. */
+/* bench serve: measures the time of one submit for each line on stdin, so that a script can run
+ * this program and another one in turns. */
 #include "tools/bench/bench.h"
 
 #include "tools/common/measure.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes the code as float64 [N][2], then the samples in their format in memory. */
+/* Writes the code as float64 [N][2], then the samples in the format of the plan. */
 static int dump_samples(const char *path, const pnr_setup *setup, const pnr_measure *measure,
                         pnr_error *error)
 {
@@ -30,8 +30,8 @@ static int dump_samples(const char *path, const pnr_setup *setup, const pnr_meas
     return PNR_OK;
 }
 
-/* Runs one correlation for each line of the input. Prints "<ns> <lag of dwell 0> <lag of dwell 1>
- * ..." for each correlation. */
+/* Runs one submit for each line of the input. Prints "<ns> <lag of dwell 0> <lag of dwell 1> ..."
+ * for each submit. */
 static int serve_lines(pnr_measure *measure, size_t batch, pnr_error *error)
 {
     size_t *lags = calloc(batch, sizeof *lags);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench soak: runs the whole pipeline for a long time at a share of its greatest rate, and reports
- * losses, memory and drift. */
+/* bench soak: runs the whole pipeline for a long time at a share of its greatest rate. Reports
+ * losses, memory, and the drift of the latency. */
 #include "tools/bench/resident.h"
 #include "tools/bench/stream.h"
 
@@ -41,9 +41,11 @@ static const bench_picture picture = {.title = "Latency over the run",
 /* Sums over the results of one interval. */
 typedef struct interval {
     pnr_histogram latency_ns;
-    uint64_t lost; /* number of samples lost before or in the results of the interval */
+    uint64_t lost; /* number of lost samples, in the dwells of the interval and in the gaps before
+                    * these dwells */
     uint64_t start_ns, end_ns;
-    double p99_us, rss, device; /* the monitor sets these at the end; rss and device in bytes */
+    double p99_us, rss, device; /* the monitor sets these members when the interval has ended; rss
+                                 * and device in bytes */
 } interval;
 
 typedef struct watch {
@@ -51,13 +53,13 @@ typedef struct watch {
     double seconds, interval_s;
     bench_table *table;
     uint64_t start_ns;                 /* time of the first result */
-    interval intervals[MAX_INTERVALS]; /* the publishing thread adds to interval n_ended */
-    _Atomic size_t n_ended;            /* the monitor reads the intervals below n_ended */
+    interval intervals[MAX_INTERVALS]; /* the publishing thread writes intervals[n_ended] */
+    _Atomic size_t n_ended;            /* the monitor reads intervals[i], i < n_ended */
     _Atomic bool stop;
 } watch;
 
-/* Adds one result to the present interval. Runs in the publishing thread. Time counts from the
- * first result, so it does not include the creation of the engine. */
+/* Adds one result to the present interval. Runs in the publishing thread. The first interval begins
+ * at the first result, so it does not include the creation of the engine. */
 static void add_result(void *context, const pnr_report *report)
 {
     watch *w = context;
@@ -121,8 +123,8 @@ static void add_row(const watch *w, interval *s)
             (unsigned long long)s->lost, s->p99_us, s->rss / MiB);
 }
 
-/* Adds a row for each interval that has ended. Runs in a separate thread, because it prints, reads
- * files and calls the driver. */
+/* Adds a row for each interval that has ended. Runs in a separate thread, so that output, file
+ * reads and driver calls do not delay the publishing thread. */
 static void *monitor(void *argument)
 {
     watch *w = argument;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench stream: measures the whole pipeline up to a subscriber, first from samples in the ring,
- * then from a file. Compares the rate with the rate of the links to the devices (the ceiling). */
+/* bench stream: measures the rate of the whole pipeline up to a subscriber, first with samples in
+ * the ring, then with samples from a file. Compares this rate with the ceiling: the rate of the
+ * links to the devices. */
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"
@@ -26,8 +27,8 @@
  * packed array takes less time. */
 static const double many_results_per_s = 1e5;
 enum { PACK = 256, LINK_BYTES = 64 << 20, SUBMITS_BEHIND = 16, MIN_BATCHES = 8 };
-static const double most_file_seconds = 1.0; /* length of the file at the rate of the ring; the file
-                                              * source is slower */
+static const double most_file_seconds = 1.0; /* greatest duration of the samples in the file, at the
+                                              * rate measured with the ring */
 static const double most_file_bytes = 2e9;
 static const double space_share = 0.5; /* share of the free space that the file may fill */
 static const uint64_t patience_ns = 20000000;
@@ -55,14 +56,14 @@ typedef struct path {
     /* the acquisition thread writes start_ns */
     _Atomic uint64_t start_ns; /* time of the first commit */
 
-    clockid_t processing; /* clock of the processor time of the processing thread */
+    clockid_t processing; /* CPU time clock of the processing thread */
 
     /* the publishing thread writes the members below */
     pnr_histogram latency_ns;
     uint64_t stride;      /* samples between two readings of the clock: one submit */
-    uint64_t next_sample; /* position of the next reading of the clock */
+    uint64_t next_sample; /* sample index at which the clock is read next */
     uint64_t first_ns, last_ns;
-    uint64_t first_sample, last_sample;   /* positions at first_ns and last_ns */
+    uint64_t first_sample, last_sample;   /* sample indices at first_ns and last_ns */
     uint64_t first_busy_ns, last_busy_ns; /* processor time at first_ns and last_ns */
     pnr_pipeline_tap also; /* another function that is called for each result; may be NULL */
     void *also_context;
@@ -152,7 +153,8 @@ int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipe
               .rate_hz = rate_hz,
               .stride = plan->batch * pnr_plan_dwell_samples(plan),
               .processing = CLOCK_THREAD_CPUTIME_ID};
-    /* All results of a submit arrive together, so the subscriber may be several submits late. */
+    /* All results of a submit are published at once. The queue has space for the results of
+     * SUBMITS_BEHIND submits, for a subscriber that is slower for a moment. */
     const bench_run_hooks hooks = {.feed = feed_ring,
                                    .tap = time_result,
                                    .context = &p,
@@ -290,7 +292,8 @@ static void add_row(bench_table *table, const stream_subject *s, const char *way
                     file_samples_per_s * 1e-6, file_samples_per_s * s->sample_bytes * 1e-9);
 }
 
-/* Sets publisher.pack if a few submits show that there are too many results a second for JSON. */
+/* Measures the rate of a few submits. If there are too many results a second for JSON, sets
+ * publisher.pack. */
 static int choose_pack(stream_subject *s, pnr_error *error)
 {
     const pnr_plan *plan = &s->engine.setup->plan;

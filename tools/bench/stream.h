@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of bench stream that bench soak and bench scene also use. They prepare one size and
- * run the whole pipeline. */
+/* The functions of bench stream that bench soak and bench scene also use. They prepare the engine
+ * and the samples for one code length, and run the whole pipeline. */
 #ifndef PNR_TOOLS_BENCH_STREAM_H
 #define PNR_TOOLS_BENCH_STREAM_H
 
@@ -16,10 +16,11 @@ typedef struct stream_result {
     double seconds;
     double latency_p50_us, latency_p99_us; /* time from the commit of the last sample to the
                                             * published message */
-    double busy; /* share of the time in which the processing thread ran; 1 when it never sleeps */
+    double busy; /* processor time of the processing thread / elapsed time; 1: the thread never
+                  * sleeps */
 } stream_result;
 
-/* One size: its engine, and the data that its runs share. */
+/* The data that several runs of the pipeline share. */
 typedef struct stream_subject {
     pnr_config config;
     bench_subject engine;
@@ -31,8 +32,8 @@ typedef struct stream_subject {
 /* Fills sample_bytes and link_bytes_per_s from the prepared engine. */
 void stream_measure_link(stream_subject *s);
 
-/* Prepares one size and its samples, and chooses publisher.pack if there are many results a second.
- * The caller releases *s, also after an error. */
+/* Prepares the engine and the samples for periods of n_samples samples. Chooses publisher.pack if
+ * there are many results a second. The caller releases *s, also after an error. */
 int stream_prepare(const bench *b, size_t n_samples, stream_subject *s, pnr_error *error);
 
 void stream_release(stream_subject *s);

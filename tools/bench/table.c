@@ -15,7 +15,7 @@ enum { CELL_LEN = 64, NAME_LEN = 32, MAX_COLUMNS = 32 };
 
 typedef struct cell {
     double number;
-    char text[CELL_LEN]; /* value of the cell in a column of texts */
+    char text[CELL_LEN]; /* the value, if the column has texts */
 } cell;
 
 typedef struct heading {
@@ -140,7 +140,7 @@ static const char *format_cell(const bench_table *table, size_t row, size_t colu
     return out;
 }
 
-/* Returns the length of the longest text of a column, including its head. */
+/* Returns the width of a column: the length of its longest text or of its heading. */
 static int measure_column(const bench_table *table, size_t column)
 {
     size_t width = strlen(table->columns[column].name);
@@ -159,7 +159,7 @@ static void print_table(const bench_table *table, bool csv)
     char text[CELL_LEN];
 
     printf(csv ? "# %s\n" : "\n%s\n", table->title);
-    for (size_t row = 0; row <= bench_table_rows(table); row++) { /* row 0 is the head */
+    for (size_t row = 0; row <= bench_table_rows(table); row++) { /* row 0: the headings */
         for (size_t column = 0; column < table->n_columns; column++) {
             const heading *head = &table->columns[column];
             int width = csv ? 0 : measure_column(table, column);
@@ -168,7 +168,7 @@ static void print_table(const bench_table *table, bool csv)
                 snprintf(text, sizeof text, "%s", head->name);
             else if (*format_cell(table, row - 1, column, csv ? 9 : 4, text) == '\0' && !csv)
                 snprintf(text, sizeof text, "-");
-            if (head->is_text) /* texts are aligned left; the last column is not padded */
+            if (head->is_text) /* texts are aligned left; a text in the last column is not padded */
                 width = column + 1 < table->n_columns ? -width : 0;
             printf("%s%*s", column == 0 ? "" : csv ? "," : "  ", width, text);
         }
@@ -186,7 +186,7 @@ static size_t find_column(const bench_table *table, const char *name)
     return SIZE_MAX;
 }
 
-/* The ends of an axis. */
+/* The least and the greatest value on an axis. */
 typedef struct extent {
     double low, high;
 } extent;
@@ -247,8 +247,8 @@ static bool is_repeated(const bench_table *table, size_t row, size_t column)
     return false;
 }
 
-/* Sets the range of an axis with a single value, because gnuplot prints a warning without this
- * range. */
+/* Sets the range of an axis if all its values are equal. Without a range gnuplot prints a
+ * warning. */
 static void print_extent(FILE *to, char name, const extent *e, bool is_linear)
 {
     if (e->low == e->high)
@@ -256,8 +256,8 @@ static void print_extent(FILE *to, char name, const extent *e, bool is_linear)
                 is_linear ? e->high + 1 : e->high * 2);
 }
 
-/* Writes all data blocks to `to`. Writes to `plot` the command that draws the blocks that have a
- * point. Returns the number of these blocks. */
+/* Writes all data blocks to `to`, and the plot command to `plot`. The command draws every block
+ * with at least one point. Returns the number of drawn blocks. */
 static size_t print_curves(FILE *to, FILE *plot, const bench_table *table,
                            const bench_picture *picture)
 {

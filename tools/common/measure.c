@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times whole correlations of an engine, on samples whose result is known. */
+/* Measures the time of an engine, on samples with a known echo. */
 #include "tools/common/measure.h"
 
 #include "base/clock.h"
@@ -30,7 +30,7 @@ struct pnr_measure {
     const pnr_setup *setup;
     pnr_measure_mode mode;
     pnr_trial trial; /* closed between the runs of PNR_MEASURE_ANEW */
-    void *memory;    /* memory of ops->alloc for PNR_MEASURE_PINNED, else of the C library */
+    void *memory;    /* allocated by ops->alloc for PNR_MEASURE_PINNED, else by the C library */
     size_t bytes;
 };
 
@@ -86,7 +86,7 @@ pnr_observed pnr_trial_observed(const pnr_plan *plan, const pnr_result *result, 
                                   : NULL};
 }
 
-/* Returns the samples of a chip, rate / chip rate, if this is a whole number; else 1. */
+/* Returns the number of samples in a chip, rate / chip rate, if this is a whole number; else 1. */
 static size_t chip_samples_of(const pnr_config *config)
 {
     pnr_rational q;
@@ -165,8 +165,8 @@ void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples)
     const size_t n = plan->n_samples, lag = pnr_measure_lag(setup);
     const size_t sample_bytes = pnr_format_get(plan->format)->bytes;
     const size_t stride = sample_bytes * plan->n_channels;
-    /* If plan.tune is 0, the samples repeat after a tile without a seam. Else all samples are
-     * computed. */
+    /* If plan.tune is 0, computes one tile, which has whole periods, and copies it to all later
+     * samples. Else computes all samples. */
     const size_t tile = n * ((TILE_SAMPLES + n - 1) / n);
     const size_t computed = plan->tune.num != 0 || n_samples < tile ? n_samples : tile;
     unsigned char *to = memory;
@@ -209,14 +209,14 @@ void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *la
         const double bins = pnr_plan_bins(plan, lag % pnr_plan_rows(plan));
         const double turns = pnr_random_uniform(&state);
 
-        /* A real format keeps only I. The phase is 0 or pi, so I is the echo or its negative. */
+        /* A real format has only I. The phase is 0 or pi, so I is the echo or its negative. */
         if (w % plan->n_periods == 0)
             phase = 2.0 * M_PI * (is_complex ? turns : floor(2.0 * turns) / 2.0);
         for (size_t i = 0; i < n; i++) {
             const double *a = plan->references[code + (i >= lag ? i - lag : i + n - lag)];
             const double moved =
-                bins * (double)(w % plan->n_periods * n + i) / (double)n; /* phase by the Doppler,
-                                                                           * in turns */
+                bins * (double)(w % plan->n_periods * n + i) / (double)n; /* Doppler phase, in
+                                                                           * turns */
             const double angle = phase + 2.0 * M_PI * (moved - floor(moved));
             const double re = echo_amplitude * cos(angle), im = echo_amplitude * sin(angle);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times whole correlations of an engine, on samples whose result is known. */
+/* Measures the time of an engine, on samples with a known echo. */
 #ifndef PNR_MEASURE_H
 #define PNR_MEASURE_H
 
@@ -17,8 +17,7 @@ typedef struct pnr_trial {
     const pnr_engine_ops *ops;
     const pnr_plan *plan;
     pnr_engine *engine; /* NULL: closed */
-    void *zeros;        /* array of zeros, for the lost samples and the ready times of all
-                         * windows */
+    void *zeros;        /* zeros, for `lost` and `ready_ns` of pnr_windows */
     uint64_t tag;
 } pnr_trial;
 
@@ -38,14 +37,15 @@ pnr_observed pnr_trial_observed(const pnr_plan *plan, const pnr_result *result, 
 /* An engine with one batch of samples. */
 typedef struct pnr_measure pnr_measure;
 
-/* The time of one submit, from the call of submit to the collected result. */
+/* The time of one submit, from the call of submit to the collected result. In mode PNR_MEASURE_ANEW
+ * it includes the creation and the destruction of the engine. */
 typedef struct pnr_measurement {
     uint64_t total_ns;
     uint64_t stage_ns[PNR_STAGE_COUNT]; /* 0 if plan.measure is false */
 } pnr_measurement;
 
-/* Statistics of many submits of plan.batch dwells, in ns for one submit, without the first
- * submit. */
+/* Statistics of the times of many submits, in ns. Each submit has plan.batch dwells. The first
+ * submit is not included. */
 typedef struct pnr_timing {
     double median_ns, p99_ns;
     double stage_median_ns[PNR_STAGE_COUNT], stage_p99_ns[PNR_STAGE_COUNT];
@@ -62,7 +62,7 @@ typedef enum {
 } pnr_measure_mode;
 
 /*
- * Makes a configuration for N = n_samples from `base`. The code is an m-sequence if N = 2^k - 1
+ * Derives a configuration for N = n_samples from `base`. The code is an m-sequence if N = 2^k - 1
  * (k = 2..24), or if N = q (2^k - 1), where `base` has a whole number q of samples a chip. Else it
  * is a random-phase code. The gate is the whole period. The tuned frequency is 0. If `base` has no
  * format, the format is ci16. If `base` has no rate, the rate is 1 MHz. *out borrows the arrays of
@@ -73,7 +73,7 @@ void pnr_measure_configure(const pnr_config *base, size_t n_samples, pnr_config 
 /*
  * Fills memory, [n_samples][n_channels] in the plan's format, with white noise and with the code
  * delayed by pnr_measure_lag. Noise and code each have an rms of 0.2 of full scale, so the SNR of a
- * sample is 0 dB. memory[0] is stream position 0. The same plan gives the same samples.
+ * sample is 0 dB. memory[0] has sample index 0. The same plan gives the same samples.
  */
 void pnr_measure_fill(const pnr_setup *setup, void *memory, size_t n_samples);
 /* Returns the lag of this echo, in samples: the first lag of the gate plus one third of the
@@ -84,8 +84,8 @@ size_t pnr_measure_lag(const pnr_setup *setup);
  * Fills memory, [batch][windows * N][n_channels] in the plan's format, with noise and with one echo
  * in each dwell. Noise and echo each have an rms of 0.2 of full scale. The echo of dwell d has lag
  * lags[d], code lags[d] mod n_codes, and the frequency of row lags[d] mod n_rows. In each look the
- * echo begins with a random phase (in a real format with a random sign). All channels are alike.
- * The tuned frequency is 0. The same plan, seed and lags give the same samples.
+ * echo begins with a random phase (in a real format with a random sign). All channels have the same
+ * samples. The tuned frequency is 0. The same plan, seed and lags give the same samples.
  */
 void pnr_measure_scatter(const pnr_plan *plan, uint64_t seed, const uint32_t *lags, void *memory);
 
@@ -99,11 +99,11 @@ void pnr_measure_destroy(pnr_measure *measure);
  * candidate; may be NULL. PNR_EENGINE: a dwell has no echo at the right lag, so the time is not
  * valid. */
 int pnr_measure_run(pnr_measure *measure, pnr_measurement *out, size_t *lags, pnr_error *error);
-/* Returns the samples of the batch, [pnr_plan_view_samples][n_channels], which the measure owns. */
+/* Returns the samples of the batch, [pnr_plan_view_samples][n_channels]. *measure owns them. */
 const void *pnr_measure_samples(const pnr_measure *measure, size_t *bytes);
 
-/* Creates a measure, discards one run, times n_runs runs (at least PNR_MEASURE_MIN_RUNS), and
- * destroys the measure. */
+/* Creates a pnr_measure, discards one run, times n_runs runs (at least PNR_MEASURE_MIN_RUNS), and
+ * destroys the pnr_measure. */
 int pnr_measure_time(const pnr_engine_ops *ops, const pnr_setup *setup, pnr_measure_mode mode,
                      size_t n_runs, pnr_timing *out, pnr_error *error);
 

@@ -58,7 +58,7 @@ static int use_curve(void *socket, const pnr_subscriber_source *source, pnr_erro
 }
 
 /* Returns the size of the largest part that a message of these topics may have. libzmq disconnects
- * a publisher that sends a larger part, before the part takes memory. */
+ * a publisher that sends a larger part, before it allocates memory for this part. */
 static int64_t most_bytes(const char *const *topics)
 {
     for (; *topics != NULL; topics++)

@@ -44,21 +44,22 @@ typedef enum {
     PNR_CONTACT_SECURITY, /* only one of publisher and subscriber has keys */
     PNR_CONTACT_FAILED    /* the handshake failed, for example with another publisher's key */
 } pnr_contact;
-/* Returns the next event of a watch. PNR_CONTACT_NONE: there is no further event, or no watch
- * (NULL). */
+/* Returns the next event of the monitor. PNR_CONTACT_NONE: there is no further event, or monitor is
+ * NULL. */
 pnr_contact pnr_subscriber_contact(void *monitor);
-/* True if the socket has reached the publisher. This ends the watch. */
+/* True if the socket has reached the publisher. Then also closes the monitor, and sets *monitor to
+ * NULL. */
 bool pnr_subscriber_reached(void *socket, void **monitor);
 void pnr_subscriber_unwatch(void *socket, void **monitor); /* call before pnr_subscriber_destroy */
 void pnr_subscriber_destroy(void *socket);                 /* may be NULL */
-/* Returns the reason why no program can be reached at an endpoint, as "Connection refused". Takes
- * at most a second, and the time of a name server. NULL: a program can be reached, or the reason is
- * not known. */
+/* Returns the reason why no program can be reached at an endpoint, as "Connection refused".
+ * Resolves the host name, then waits at most one second for the connection. NULL: a program can be
+ * reached, or the reason is not known. */
 const char *pnr_subscriber_refusal(const char *endpoint);
 
 typedef struct pnr_subscriber_message {
     zmq_msg_t parts[PNR_SUBSCRIBER_PARTS];
-    int n_parts; /* number of received parts, even beyond PNR_SUBSCRIBER_PARTS */
+    int n_parts; /* number of received parts; may be greater than PNR_SUBSCRIBER_PARTS */
 } pnr_subscriber_message;
 
 /* Receives a message without waiting. PNR_EAGAIN: no message has arrived. The caller releases a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts for each stream the received results, the lost results (gaps in seq), and the restarts.
- * Decides if the stream is complete. */
+/* Counts the received and the lost results (gaps in seq) of each stream. Reports restarts. Decides
+ * if the stream is complete. */
 #include "tools/listen/count.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts for each stream the received results, the lost results (gaps in seq), and the restarts.
- * Decides if the stream is complete. */
+/* Counts the received and the lost results (gaps in seq) of each stream. Reports restarts. Decides
+ * if the stream is complete. */
 #ifndef LISTEN_COUNT_H
 #define LISTEN_COUNT_H
 
@@ -32,19 +32,20 @@ typedef struct listen_counts {
     bool are_events;   /* the program counts events instead of results */
 } listen_counts;
 
-/* Returns the run of a message; NULL: there are too many streams. A new run id closes the previous
- * run, and writes its summary and the restart to `log`. */
+/* Returns the run of a message; NULL: there are too many streams. If the stream has a new run id,
+ * writes the restart and the summary of the previous run to `log`. */
 listen_run *listen_count_run(listen_counts *counts, const char *stream, const char *run, FILE *log);
 /* Counts one result. False: the result arrived twice or late, and does not count. */
 bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);
-/* Stores the end message. Results published after the last received one count as lost. */
+/* Stores the end message. Counts the results after the last received result as lost. */
 void listen_count_end(const listen_counts *counts, listen_run *run, const pnr_end_summary *end);
 
 /* True if every stream has ended and will not continue. False if there is no stream. A run that
  * lost its GPU will continue, because a supervisor restarts it. */
 bool listen_count_is_over(const listen_counts *counts);
-bool listen_count_faulty(const listen_counts *counts); /* true: results were lost, so --strict
-                                                        * fails */
+/* True if samples or results were lost, an account does not close, or an earlier run has no end
+ * message. --strict then fails. */
+bool listen_count_faulty(const listen_counts *counts);
 void listen_count_print(const listen_counts *counts, FILE *stream);
 
 #endif

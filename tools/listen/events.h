@@ -7,8 +7,8 @@
 #include "publisher/message.h"
 #include "publisher/report.h"
 
-/* Prints one event: as a line of text, as a row of CSV (the first row after a header), or as the
- * message itself. raw: the message, which has `length` bytes. PNR_OK; PNR_EDATA: the message has
+/* Prints one event: as a line of text, as a row of CSV, or as the received message. The header of
+ * CSV precedes the first row. raw: the message, `length` bytes. PNR_OK; PNR_EDATA: the message has
  * control characters; PNR_EIO: the stream accepts no more text. */
 int listen_event_print(pnr_printer *printer, const pnr_event_summary *event, const char *raw,
                        size_t length, pnr_error *error);

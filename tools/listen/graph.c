@@ -9,8 +9,8 @@
 
 enum {
     LEVELS = LISTEN_HEAT_LEVELS,
-    AXIS_EVERY = 3,     /* least distance of two labels of the axis, in rows */
-    UNIT_COLUMNS = 4,   /* width of the unit at the lower left, with a space */
+    AXIS_EVERY = 3,     /* approximate least distance of two labels of the axis, in rows */
+    UNIT_COLUMNS = 4,   /* width of the text of the unit at the lower left, with a space */
     KILO_FROM = 100000, /* from this value (Hz or m/s) on, the axis is in kHz or km/s */
     BOTTOM_DB = -5      /* lowest level of a profile's scale; 0 is the noise floor */
 };
@@ -73,8 +73,8 @@ static float power_at(const listen_graph *g, const listen_place *at, int x, int 
 
 /* --- a map --- */
 
-/* Returns the level of a power. A place on the screen shows the greatest power of several cells, so
- * noise is a few dB above the floor. These dB belong to level 0. */
+/* Returns the level of a power. One character shows the greatest power of several cells, so noise
+ * alone is a few dB above the floor. Level 0 includes such noise. */
 static int level_of(double db, int top_db)
 {
     const double level = floor(db / top_db * LEVELS);
@@ -95,7 +95,7 @@ static void draw_scale(listen_screen *screen, const listen_place *at, int top_db
     listen_screen_text(screen, x, at->scale, LISTEN_PLAIN, "%s", top);
 }
 
-/* Returns the row of a Doppler; -1: outside the map. */
+/* Returns the screen row of a Doppler; -1: outside the map. */
 static int doppler_row(const listen_graph *g, const listen_place *at, double doppler_hz)
 {
     const double bin = (doppler_hz - g->doppler.first_hz) / g->doppler.step_hz + 0.5;
@@ -104,7 +104,8 @@ static int doppler_row(const listen_graph *g, const listen_place *at, double dop
     return up >= 0 && up < at->rows ? at->bottom - (int)up : -1;
 }
 
-/* Writes round values at the left edge, at least AXIS_EVERY rows apart. */
+/* Writes round values of the velocity or of the Doppler at the left edge. Two values are at least
+ * about AXIS_EVERY rows apart. */
 static void draw_doppler_axis(const listen_graph *g, listen_screen *screen, const listen_place *at)
 {
     const bool is_velocity = isfinite(g->info.mps_per_hz);
@@ -147,7 +148,7 @@ static void draw_map(const listen_graph *g, listen_screen *screen, const listen_
 
 /* --- a profile --- */
 
-/* Returns the height of a power in eighths of a row from the bottom. */
+/* Returns the height of a power above the bottom, in eighths of a row. */
 static int height_of(const listen_graph *g, const listen_place *at, double db)
 {
     const double share = (db - BOTTOM_DB) / (g->top_db - BOTTOM_DB);
@@ -204,7 +205,7 @@ static void draw_power_axis(const listen_graph *g, listen_screen *screen, const 
     }
 }
 
-/* Draws the lines, then the bars, then the names of the lines. */
+/* Draws the names of the lines last, so that no bar hides them. */
 static void draw_profile(const listen_graph *g, listen_screen *screen, const listen_place *at)
 {
     const level floor_level = {0, "─", '-', LISTEN_CYAN, "noise floor"};
@@ -224,8 +225,8 @@ static void draw_profile(const listen_graph *g, listen_screen *screen, const lis
 
 /* --- profiles and maps --- */
 
-/* Returns the column of a range. -1: outside the profile. A cell is one range step wide; its range
- * is its middle. */
+/* Returns the column of a range. -1: outside the profile. A cell is one range step wide. Its range
+ * is at the middle of the cell. */
 static int column_of(const listen_graph *g, const listen_place *at, double range_m)
 {
     const double first_m = pnr_map_range_m(&g->info.row, -0.5);
@@ -235,8 +236,8 @@ static int column_of(const listen_graph *g, const listen_place *at, double range
     return x >= 0 && x < at->columns ? (int)x : -1;
 }
 
-/* Returns the first column of a label below column x. The whole label is on the screen, to the
- * right of the unit. */
+/* Returns the first column of a label. The label is centred at column x, but is shifted if it would
+ * cross the right edge or cover the unit. */
 static int place_label(const listen_place *at, int x, int length)
 {
     const int right = at->left + at->columns - length, middle = at->left + x - length / 2;
@@ -280,7 +281,7 @@ char listen_graph_mark(size_t echo, char many)
     return echo < sizeof marks - 1 ? marks[echo] : many;
 }
 
-/* Returns the row for the mark of echo e, which is at column x. On a map this is the row of its
+/* Returns the row for the mark of echo e at column x. On a map this is the row of the echo's
  * Doppler; -1: outside the map. On a profile it is the row above the power at x. */
 static int mark_row(const listen_graph *g, const listen_place *at, int x, const pnr_echo *e)
 {

@@ -11,8 +11,8 @@
 
 enum { LISTEN_GRAPH_COLUMNS = 400, LISTEN_GRAPH_ROWS = 120 };
 
-/* A rectangle of the screen: columns to the right of `left`, and rows above `bottom`, both
- * included. The colour scale of a map is at the right end of row `scale`. */
+/* A rectangle of the screen. `left` is its first column, and `bottom` is its lowest row. The colour
+ * scale of a map is at the right end of row `scale`. */
 typedef struct listen_place {
     int left, columns, bottom, rows, scale;
 } listen_place;

@@ -14,11 +14,11 @@
 enum {
     MIN_WIDTH = 60,
     MIN_HEIGHT = 12,
-    MARGIN = 7,      /* columns to the left of the graph, for its scale */
+    MARGIN = 7,      /* columns to the left of the graph, for the labels of its axis */
     HEAD = 2,        /* least number of rows above the graph */
-    MAX_LISTED = 12, /* most echoes that are listed below the graph */
-    MAX_RECENT = 64  /* most results that may arrive before the profile of the first of these
-                      * results */
+    MAX_LISTED = 12, /* greatest number of echoes below the graph */
+    MAX_RECENT = 64  /* number of stored reports; a profile may arrive several results after its
+                      * report */
 };
 static const uint64_t frame_ns = 100 * 1000 * 1000;
 
@@ -26,8 +26,8 @@ struct listen_live {
     listen_screen *screen;
     const char *endpoint;
     bool is_changed;
-    int head_rows;    /* greatest number of rows of the head so far, so that the graph rarely
-                       * moves */
+    int head_rows;    /* greatest number of rows above the graph so far; never decreases, so that
+                       * the graph rarely moves */
     uint64_t next_ns; /* earliest time of the next frame */
 
     pnr_report report; /* the newest report */
@@ -35,12 +35,13 @@ struct listen_live {
     pnr_report recent[MAX_RECENT]; /* the newest reports; report i is at index i mod MAX_RECENT */
     size_t n_reports;
     listen_graph graph;
-    pnr_report graph_head; /* head of the profile in the graph; also its echoes if has_echoes */
+    pnr_report graph_head; /* header of the profile in the graph; contains its echoes if
+                            * has_echoes */
     bool has_echoes;
     uint64_t next_profile_ns; /* profiles that arrive earlier are ignored */
 
-    uint64_t rate_ns, rate_received; /* time and received results at the last measurement of the
-                                      * rate */
+    uint64_t rate_ns, rate_received; /* time and number of received results at the last measurement
+                                      * of the rate */
     double rate_hz;                  /* results a second; NAN: not known yet */
     char notice[256];
     char *log; /* text that waits until the terminal is restored */
@@ -160,7 +161,7 @@ static const char *zero_text(const pnr_zero *zero, char out[96])
     return out;
 }
 
-/* Writes the fields of the head, separated by two spaces. */
+/* Writes the fields of the text above the graph. Two spaces separate fields. */
 static void make_head(const listen_live *l, const listen_counts *counts, char *out, size_t size)
 {
     const pnr_report *r = &l->report;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Receives the profiles and maps of a stream with a separate subscription, so that they never
- * displace a result. */
+/* Receives the profiles and maps of a stream with a separate subscription, so that they never fill
+ * the queue of the results. */
 #include "tools/listen/profiles.h"
 
 #include <inttypes.h>

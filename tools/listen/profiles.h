@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Receives the profiles and maps of a stream with a separate subscription, so that they never
- * displace a result. */
+/* Receives the profiles and maps of a stream with a separate subscription, so that they never fill
+ * the queue of the results. */
 #ifndef LISTEN_PROFILES_H
 #define LISTEN_PROFILES_H
 
@@ -22,8 +22,8 @@ void listen_profiles_close(listen_profiles *profiles);
  * subscription. */
 void *listen_profiles_socket(listen_profiles *profiles);
 
-/* True if the subscription has reached the publisher. A subscription to results that begins after
- * this gets a profile for each result. */
+/* True if the subscription has reached the publisher. If the caller subscribes to the results after
+ * this, each result has a profile. */
 bool listen_profiles_reached(listen_profiles *profiles);
 /* Receives the next profile of the stream without waiting. PNR_OK; PNR_EAGAIN: none has arrived;
  * PNR_EDATA: a profile cannot be read. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Draws frames on the whole terminal. Each frame replaces the previous one. Restores the terminal
- * at every end of the program. */
+ * when the program ends, also after a signal. */
 #include "tools/listen/screen.h"
 
 #include "base/text.h"
@@ -65,8 +65,8 @@ struct listen_screen {
 static struct termios before;
 static volatile sig_atomic_t is_taken, has_termios;
 
-/* Writes all bytes. Stops early if a signal has set *stop and interrupts the write, because Ctrl-S
- * may have stopped the terminal. stop may be NULL. PNR_OK, PNR_EIO. */
+/* Writes all bytes. Returns early if a signal sets *stop and interrupts the write. So the program
+ * can end while Ctrl-S stops the terminal. stop may be NULL. PNR_OK, PNR_EIO. */
 static int write_all(const char *data, size_t bytes, const volatile int *stop)
 {
     while (bytes > 0) {
@@ -124,8 +124,8 @@ static void catch_signals(void)
 }
 
 /* Sets the terminal so that each key arrives at once and is not shown. Ctrl-C still sends a signal.
- * Ctrl-Z sends no signal, because the shell would get a terminal that is not restored. Returns the
- * file descriptor of the keyboard, or -1. */
+ * Ctrl-Z sends no signal, because it would stop the program before the terminal is restored.
+ * Returns the file descriptor of the keyboard, or -1. */
 static int take_keyboard(void)
 {
     struct termios now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Draws frames on the whole terminal. Each frame replaces the previous one. Restores the terminal
- * at every end of the program. */
+ * when the program ends, also after a signal. */
 #ifndef LISTEN_SCREEN_H
 #define LISTEN_SCREEN_H
 
@@ -30,8 +30,8 @@ typedef struct listen_screen listen_screen;
  * cannot draw. */
 int listen_screen_check(pnr_error *error);
 /* Prepares the terminal for frames, and catches the signals that end the program. The first SIGINT,
- * SIGTERM or SIGHUP sets pnr_stop. The second of these signals, SIGQUIT and a crash restore the
- * terminal before the program ends. PNR_OK, PNR_ENOMEMORY, or an error of listen_screen_check. */
+ * SIGTERM or SIGHUP sets pnr_stop. A second of these signals, SIGQUIT or a crash ends the program
+ * after the terminal is restored. PNR_OK, PNR_ENOMEMORY, or an error of listen_screen_check. */
 int listen_screen_open(listen_screen **out, pnr_error *error);
 /* Restores the terminal, and prints the last frame on it. */
 void listen_screen_close(listen_screen *screen);
@@ -46,7 +46,7 @@ listen_size listen_screen_size(const listen_screen *screen);
  * screen. */
 void listen_screen_put(listen_screen *screen, int x, int y, listen_style style, const char *glyph,
                        char ascii);
-/* Draws text in UTF-8, cut at the right edge. A control character becomes '?'. */
+/* Draws text in UTF-8, cut at the right edge. Draws '?' for a control character. */
 void listen_screen_text(listen_screen *screen, int x, int y, listen_style style, const char *format,
                         ...) __attribute__((format(printf, 5, 6)));
 /* Draws text in UTF-8 from the left edge, in as many rows as its fields need. Two spaces separate

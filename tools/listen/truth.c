@@ -16,7 +16,7 @@ enum { MAX_TARGETS = 1024, LINE_LEN = 512, PLACE_LEN = 440 };
 static const char header[] =
     "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
 
-/* The true place of a target in one period. */
+/* The true range of a target in one period. */
 typedef struct row {
     uint64_t sample; /* first sample of the period */
     double range_m;
@@ -32,10 +32,10 @@ typedef struct tally {
 struct listen_truth {
     row *rows; /* [n_rows], sorted by sample */
     size_t n_rows, capacity;
-    uint64_t period;      /* samples from one period to the next; 0: the file has only one period */
+    uint64_t period;      /* length of a period in samples; 0: the file has only one period */
     size_t n_periods;     /* number of periods in a dwell */
     double unambiguous_m; /* 0: not known */
-    double gate_m;        /* greatest error of a detected target */
+    double gate_m;        /* a target with a greater error is not detected */
     uint64_t n_strays;
     unsigned n_targets; /* the highest target number */
     tally tallies[MAX_TARGETS + 1];

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* The range of Doppler rows that a plan searches. */
+/* The first and the last Doppler row that a plan searches. */
 typedef struct rows {
     double first_hz, last_hz;
     double off_bins; /* greatest difference between a searched Doppler and the Doppler of its
@@ -50,8 +50,9 @@ static double within_db(double bins)
 }
 
 /* Returns the loss in dB of an echo that is half-way between two rows of a Doppler dwell. If codes
- * are resampled, neighbouring rows differ in stretch by rate / carrier samples. Half of this
- * difference displaces the echo on the autocorrelation, too. */
+ * are resampled, two neighbouring rows also differ in stretch, by rate / carrier samples a look.
+ * The stretch of the echo differs from the stretch of each row by half of this. So the lag of the
+ * echo changes during the look, and the loss is greater. */
 static double between_db(const pnr_config *config, const pnr_setup *setup, bool is_stretched)
 {
     const pnr_plan *plan = &setup->plan;
@@ -100,8 +101,9 @@ static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_
     }
 }
 
-/* Adds the limits of a stretched code. A Doppler shift F stretches the code by the factor
- * 1 + F / carrier. The limit is half a sample in a look of n_periods * n_samples samples. */
+/* Adds the velocity that stretches the code by half a sample in a look, and the greatest range
+ * walk. A Doppler shift F stretches the code by the factor 1 + F / carrier. A look has n_periods
+ * periods of n_samples samples. */
 static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                           rows r)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes the sections of pnradar-plan on the machine: the engine that would run and the reason,
- * the link, and the memory. */
+/* Computes the engine and load sections of pnradar-plan: the engine that would run, the reason for
+ * this choice, the rate on the link, and the memory. */
 #include "tools/plan/sheet.h"
 
 #include "base/format.h"

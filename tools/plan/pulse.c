@@ -17,24 +17,27 @@ enum {
     MAX_WINDOWS = 4096,
     MAX_SAMPLES = 1 << 25,
     REACH = 12, /* length of the pulse on each side of its middle, in chips */
-    STEPS = 200 /* most iterations of the solution */
+    STEPS = 200 /* greatest number of iterations of solve_pulse */
 };
 
-/* The least SNR of the samples of the pulse, as a power ratio (about 15 dB). */
+/* The least ratio of the power of the pulse to the power of its noise (about 15 dB). */
 static const double least_snr = 30;
 
 typedef struct measurement {
     const pnr_config *config;
     const pnr_setup *setup;
     size_t n, n_windows;       /* samples of a window; number of whole windows in x */
-    double complex *x;         /* [n_windows][n] samples, then spectra */
+    double complex *x;         /* [n_windows][n] samples; align_windows replaces them by their
+                                * spectra */
     double complex *code;      /* [n] spectrum of the code with a unit impulse for each chip */
     double complex *replica;   /* [n] spectrum of the code with the interpolated pulse */
-    double complex *mean;      /* [n] mean spectrum of the aligned windows */
+    double complex *mean;      /* [n] mean spectrum of the aligned windows; find_pulse replaces it
+                                * by the samples of the pulse */
     double complex *work[4];   /* [n] */
-    double *delay, *phase;     /* [n_windows] of the echo: delay in samples, phase in rad */
-    double bins, drift, error; /* Doppler in bins of 1 / period; drift of the delay in samples a
-                                * window; noise of the pulse relative to its power */
+    double *delay, *phase;     /* [n_windows] delay (in samples) and phase (in rad) of the echo */
+    double bins, drift, error; /* bins: Doppler in units of 1 / period; drift: change of the delay
+                                * in samples a window; error: power of the pulse's noise / power of
+                                * the pulse */
     double width;              /* rms bandwidth, Hz */
 } measurement;
 
@@ -70,7 +73,8 @@ static void release(measurement *m)
 
 /* --- the recording --- */
 
-/* Converts samples to complex samples at zero carrier. first: position of the first sample. */
+/* Converts samples to complex values, and mixes the carrier to frequency zero. first: sample index
+ * of the first sample. */
 static void convert(const measurement *m, const char *bytes, size_t first, size_t count)
 {
     const pnr_plan *plan = &m->setup->plan;
@@ -89,7 +93,7 @@ static void convert(const measurement *m, const char *bytes, size_t first, size_
     }
 }
 
-/* Reads samples until the first lost one. Only whole windows remain. */
+/* Reads samples up to the first lost sample. Omits the samples after the last whole window. */
 static int read_windows(measurement *m, pnr_source *source, pnr_error *error)
 {
     enum { BLOCK = 4096 };
@@ -252,8 +256,8 @@ static int align_windows(measurement *m)
 
 /* --- the pulse --- */
 
-/* True if the samples have this harmonic of the signal. If real samples have a carrier, only its
- * image is in the other harmonics. */
+/* True if the samples contain the signal at this harmonic. If real samples have a carrier, the
+ * other harmonics contain only the image of the signal. */
 static bool is_shown(const measurement *m, size_t k)
 {
     const pnr_plan *plan = &m->setup->plan;
@@ -265,8 +269,8 @@ static bool is_shown(const measurement *m, size_t k)
     return at - floor(at) > 0 && at - floor(at) < 0.5;
 }
 
-/* Limits the spectrum x in time: out is the spectrum of `length` samples of the inverse transform
- * of x, from sample `first` on. x and out may be equal. */
+/* Limits a signal in time. x: the spectrum of the signal. out: the spectrum of its `length` samples
+ * from sample `first` on; the other samples are set to 0. x and out may be equal. */
 static int confine(const measurement *m, size_t first, size_t length, const double complex *x,
                    double complex *out)
 {
@@ -334,7 +338,7 @@ static int solve_pulse(measurement *m, size_t first, size_t length)
     return PNR_OK;
 }
 
-/* Finds the place of the pulse, computes the pulse, and moves its middle to time 0. */
+/* Finds the delay of the pulse, computes the pulse, and shifts its centre to time 0. */
 static int find_pulse(measurement *m)
 {
     const double chip = (double)m->n / (double)m->setup->radar.n_chips;
@@ -371,7 +375,7 @@ static int find_pulse(measurement *m)
     return inverse(m->mean, m->n);
 }
 
-/* Writes the pulse, scaled so that its middle, which is the first sample, is 1. */
+/* Writes the pulse. The first sample is the middle of the pulse, and is scaled to 1. */
 static int write_pulse(const measurement *m, pnr_error *error)
 {
     const char *path = m->config->code.pulse_path;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes the sections of pnradar-plan on code, range, Doppler, accuracy and detection. Measures
- * nothing. */
+/* Computes the sections of pnradar-plan about code, range, Doppler and detection, and about the
+ * losses of CFAR and of the least-squares filter. Measures nothing. */
 #include "tools/plan/sheet.h"
 
 #include "code/waveform.h"
@@ -17,7 +17,7 @@
  * threshold. snr: S, the SNR of one look; ratio: threshold over mean noise. The sum of the K
  * powers, divided by the mean noise of one look, is a mixture of gamma distributions with
  * Poisson(K S) weights. Q is pnr_gamma_q:
- *  Pd = sum_j exp(-K S) (K S)^j / j! Q(K + j, K ratio)
+ *  Pd = sum_j Q(K + j, K ratio) exp(-K S) (K S)^j / j!
  */
 static double detection_probability(double snr, double ratio, double looks)
 {
@@ -95,7 +95,8 @@ static void range_section(plan_sheet *sheet, const pnr_config *config, const pnr
                       radar->min_delay_s * radar->metres_per_second, "m");
     plan_sheet_number(sheet, "max_m", "searched to", radar->max_delay_s * radar->metres_per_second,
                       "m");
-    /* The sigma of the delay is 1 / sqrt(2 snr bandwidth) samples. */
+    /* The sigma of the delay is 1 / sqrt(2 S B) samples, with the SNR S and the mean square
+     * bandwidth B (code/waveform.h). */
     plan_sheet_number(sheet, "sigma_15db_m", "sigma at 15 dB SNR after correlation",
                       metres_per_sample / sqrt(2.0 * pow(10.0, 1.5) * bandwidth), "m");
     plan_sheet_number(sheet, "sigma_30db_m", "sigma at 30 dB SNR after correlation",

@@ -24,8 +24,8 @@ char *plan_format_si(double value, const char *unit, char out[48])
                     {1.0, ""},   {1e-3, "m"}, {1e-6, "u"}, {1e-9, "n"}};
     static const char *const scaled[] = {"s", "m", "Hz", "B", "B/s", "m/s"};
     const size_t n_prefixes = sizeof prefixes / sizeof prefixes[0];
-    /* Megametres and kiloseconds are unusual. So m and m/s have no prefix above kilo, and s has no
-     * prefix above 1. */
+    /* Megametres and kiloseconds are unusual. So m and m/s have no prefix greater than kilo, and s
+     * has no prefix for multiples. */
     const double most = strcmp(unit, "s") == 0 ? 1.0 : *unit == 'm' ? 1e3 : 1e12;
 
     for (size_t u = 0; u < sizeof scaled / sizeof scaled[0]; u++) {

@@ -39,7 +39,7 @@ int plan_sheet_finish(const plan_sheet *sheet, pnr_error *error);
 /* Writes a value with five significant digits and an SI prefix, as "62 ms". Returns `out`. */
 char *plan_format_si(double value, const char *unit, char out[48]);
 
-/* Adds the section on Doppler: rows, losses, velocities, and the limits of stretched codes. */
+/* Adds the section on Doppler: rows, losses, velocities, and the stretch of the code. */
 void plan_doppler(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup);
 /* Adds the sections on code, range, Doppler and detection, and on the losses of CFAR and filter. */
 void plan_radar(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup);
@@ -51,8 +51,8 @@ void plan_load(plan_sheet *sheet, const pnr_config *config, const pnr_setup *set
  * engine that would run; NULL: no engine would run, and the returned error states why. */
 int plan_engine(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                 const pnr_engine_ops **ops, pnr_engine_choice *choice, pnr_error *error);
-/* Measures the longest code that the engine `ops` correlates in at most budget_s a period. Also
- * times the configured code. */
+/* Finds the longest code that the engine `ops` correlates in at most budget_s a period. Also
+ * measures the time of the configured dwell. */
 int plan_budget(plan_sheet *sheet, const pnr_config *config, pnr_setup *setup,
                 const pnr_engine_ops *ops, double budget_s, pnr_error *error);
 /* Measures the pulse of a chip from the strongest echo in source.input, and writes it to

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes answers of the server: JSON of streams, of the past and of the newest map. */
+/* Writes the JSON answers of the server: streams, range-time picture, echoes and newest map. */
 #include "tools/view/api.h"
 
 #include "base/clock.h"
@@ -70,8 +70,8 @@ void view_api_latest(const view_stream *s, view_buffer *out)
 
 /* --- the past --- */
 
-/* Merges the lines of an interval of time. Uses the coarse lines if the fine lines of its begin are
- * no longer stored. */
+/* Merges the lines of a time interval. Uses the coarse lines if the fine lines at the start of the
+ * interval are no longer stored. */
 static bool merge_time(const view_stream *s, double from_s, double to_s, double first,
                        double n_columns, size_t width, uint8_t *out)
 {
@@ -101,8 +101,8 @@ static void add_losses(const view_stream *s, double from_s, double to_s, view_bu
     }
 }
 
-/* Computes the interval of time of a query. Without an end, the end is the end of the stream.
- * Without a begin, the begin is one minute before the end. */
+/* Computes the time interval of a query. If the query has no end, the interval ends with the
+ * stream. If the query has no start, the interval starts one minute before its end. */
 static void find_times(const view_stream *s, const view_query *q, double *from_s, double *to_s)
 {
     const double end_s = s != NULL ? view_stream_end_s(s) : 0;
@@ -149,7 +149,7 @@ void view_api_past(const view_stream *s, const view_query *q, view_buffer *out)
 typedef struct thinning {
     double from_s, row_s, first_m, pixel_m;
     size_t width, height;
-    uint32_t *strongest; /* [height][width] number of an echo minus `first`, plus 1; 0: no echo */
+    uint32_t *strongest; /* [height][width] index of the echo minus `first`, plus 1; 0: no echo */
     uint64_t first;
 } thinning;
 
@@ -196,8 +196,8 @@ static void find_strongest(const view_stream *s, const thinning *t, uint64_t fro
     }
 }
 
-/* Adds the results that have the strongest echo of a pixel, with only these echoes. Returns the
- * number of echoes. */
+/* Adds every result that has the strongest echo of at least one pixel. Adds only these echoes of
+ * the result. Returns the number of added echoes. */
 static size_t add_strongest(const view_stream *s, const thinning *t, uint64_t from, uint64_t to,
                             view_buffer *out)
 {
@@ -231,7 +231,8 @@ static size_t add_strongest(const view_stream *s, const thinning *t, uint64_t fr
     return n;
 }
 
-/* Returns the canvas of a query. Without limits of range, it has the ranges of all echoes. */
+/* Returns the canvas of a query. If the query has no range limits, the canvas shows the ranges of
+ * all echoes. */
 static thinning thinning_of(const view_stream *s, const view_query *q)
 {
     const size_t most = VIEW_THINNED_PIXELS / q->height, width = q->width < most ? q->width : most;
@@ -277,8 +278,7 @@ void view_api_echoes(const view_stream *s, const view_query *q, view_buffer *out
 
 /* --- the newest map --- */
 
-/* A part of a map as a picture, with bins of Doppler upwards and bins of range cells to the
- * right. */
+/* A part of a map as a picture. Doppler increases upwards, and range increases to the right. */
 typedef struct view_window {
     pnr_map map;
     double first_cell, cells_per_bin;
@@ -286,7 +286,7 @@ typedef struct view_window {
     size_t width;
 } view_window;
 
-/* Limits the window to the ranges of the query. */
+/* Limits the part of the map to the ranges of the query. */
 static void cut_range(view_window *w, const view_query *q)
 {
     pnr_profile_info *row = &w->map.info.row;
@@ -305,7 +305,8 @@ static void cut_range(view_window *w, const view_query *q)
     w->cells_per_bin = n / (double)w->width;
 }
 
-/* Limits the window to the Doppler of the query, in at most q->height bins. */
+/* Limits the part of the map to the Doppler of the query, and divides it into at most q->height
+ * bins. */
 static void cut_doppler(view_window *w, const view_query *q)
 {
     pnr_doppler_bins *d = &w->doppler;

@@ -67,7 +67,8 @@ void view_add_number(view_buffer *b, double value, int digits)
 
 void view_add_string(view_buffer *b, const char *string)
 {
-    const size_t size = 6 * strlen(string) + 3; /* a byte becomes at most six bytes */
+    const size_t size = 6 * strlen(string) + 3; /* each byte of the string needs at most six
+                                                 * bytes */
     char *at = room_for(b, size);
     pnr_text text;
 

@@ -95,7 +95,7 @@ static void add_sample(view_buffer *out, const char *name, const view_stream *s,
 
 /* A metric that is a count of the account. */
 typedef struct metric {
-    const char *name, *labels, *help; /* help NULL: the same metric as in the line before, with
+    const char *name, *labels, *help; /* help NULL: the same metric as in the previous row, with
                                        * other labels */
     size_t offset;
 } metric;
@@ -158,7 +158,7 @@ static void add_latencies(const view_store *store, view_buffer *out)
     }
 }
 
-/* Adds the metrics of the streams that the view itself measures. */
+/* Adds the other metrics of the streams: state, ring fill, engine, and missed results. */
 static void add_view(const view_store *store, view_buffer *out)
 {
     add_help(out, "pnradar_up", "gauge", "1 while messages of the stream arrive.");

@@ -12,8 +12,8 @@
 /* The queue of maps has at most queue_bytes, but space for at least two maps. When the publisher
  * ends, messages that found no space in a full queue are lost. */
 enum { RESULTS_HIGH_WATER = 10000, MAPS_HIGH_WATER = 2, TAKEN_AT_ONCE = 500, BAD_SHOWN = 10 };
-static const int never_ms = 3600 * 1000; /* libzmq does not reconnect the results: connect_results
-                                          * does */
+static const int never_ms = 3600 * 1000; /* libzmq does not reconnect the socket of results;
+                                          * connect_results connects it again */
 static const size_t queue_bytes = (size_t)32 << 20;
 static const char *const result_topics[] = {"range/", "status/", "end/", "event/", NULL};
 static const char *const map_topics[] = {"profile/", "map/", NULL};
@@ -206,7 +206,6 @@ void view_feed_poll(const view_feed *f, zmq_pollitem_t items[VIEW_FEED_ITEMS])
     }
 }
 
-/* Creates a socket and its watch. */
 static int open_socket(view_feed *f, void *context, size_t i, const char *const *topics,
                        size_t number, pnr_error *error)
 {

@@ -8,10 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-/* MOST_LINES, MOST_RESULTS: most lines and results of a frame. If there are more lines,
- * neighbouring lines are merged. If there are more results, only the newest are sent. A client that
- * needs slow_ns for a frame is slow. Its frames are small, so their data are still new when they
- * arrive. */
+/* MOST_LINES, MOST_RESULTS: the greatest numbers of lines and of results in a frame. If there are
+ * more lines, neighbouring lines are merged. If there are more results, only the newest are sent. A
+ * client that needs slow_ns for a frame is slow. Its frames are small, so their data are still new
+ * when they arrive. */
 enum { MOST_LINES = 16, MOST_RESULTS = 500, SLOW_LINES = 4, SLOW_RESULTS = 8 };
 static const uint64_t slow_ns = PNR_NS_PER_S / 2;
 static const uint64_t beat_ns = 5 * (uint64_t)PNR_NS_PER_S;
@@ -26,8 +26,8 @@ static void end_event(view_buffer *out)
     view_add(out, "\n\n");
 }
 
-/* Adds the list of streams if it has changed. If a new run has begun, moves the cursor to its
- * end. */
+/* Adds the list of streams if it has changed. If a new run has begun, sets the cursor to the newest
+ * data of this run. */
 static void add_streams(view_store *store, const view_stream *s, view_cursor *c, view_buffer *out)
 {
     const bool is_new = s != NULL && strcmp(c->run, s->run) != 0;
@@ -79,7 +79,7 @@ static void add_results(const view_stream *s, view_cursor *c, bool is_slow, view
 }
 
 /* Adds the complete lines, as [from_s, to_s, cells]. Omits lines whose time has no profile. The
- * last line becomes complete when the stream ends. */
+ * newest line is complete only after the end of the stream. */
 static void add_lines(const view_stream *s, view_cursor *c, bool is_slow, view_buffer *out)
 {
     const uint64_t end = s->has_ended || s->fine.n == 0 ? s->fine.n : s->fine.n - 1;

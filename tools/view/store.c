@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores the last hour of each stream in bounded memory: results, lines of the picture, losses, and
- * the newest profile or map, status and end message. */
+/* Stores the last hour of each stream in bounded memory: results, the range-time picture, losses,
+ * and the newest profile or map, status and end message. */
 #include "tools/view/store.h"
 
 #include "base/clock.h"
@@ -151,8 +151,8 @@ static view_stream *stream_of(view_store *store, const char *name, const char *r
     return s;
 }
 
-/* Stores a message as one line, because the page receives it as a server-sent event, whose data are
- * one line. Control characters become spaces. */
+/* Stores a message as one line of text, because the data of a server-sent event are one line.
+ * Replaces control characters by spaces. */
 static void keep_text(view_text *to, const char *text, size_t length)
 {
     char *copy = length < VIEW_TEXT ? realloc(to->text, length + 1) : NULL;
@@ -176,7 +176,8 @@ static void add_loss(view_stream *s, double from_s, double to_s, double share, b
         s->losses[s->n_losses++ % VIEW_LOSSES] = (view_loss){from_s, to_s, share, is_unseen};
 }
 
-/* Adds the losses before a result and in the result. */
+/* Adds the losses between the previous result and this one, and the losses in the dwell of this
+ * result. */
 static void add_losses(view_stream *s, const pnr_report *report, double time_s)
 {
     const view_result *last =
@@ -239,8 +240,8 @@ void view_store_result(view_store *store, const pnr_report *report)
                               (double)report->lost_before / s->rate_hz;
 
         if (step_s > 0 && !(s->dwell_s <= step_s))
-            s->dwell_s = step_s; /* the shortest step is the dwell: losses and refused windows make
-                                  * steps longer */
+            s->dwell_s = step_s; /* the dwell is the shortest time between two results: losses and
+                                  * refused windows increase this time */
     }
     add_losses(s, report, time_s);
     s->results[s->n_results++ % VIEW_RESULTS] = (view_result){

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores the last hour of each stream in bounded memory: results, lines of the picture, losses, and
- * the newest profile or map, status and end message. One mutex guards all data. */
+/* Stores the last hour of each stream in bounded memory: results, the range-time picture, losses,
+ * and the newest profile or map, status and end message. One mutex guards all data. */
 #ifndef VIEW_STORE_H
 #define VIEW_STORE_H
 
@@ -20,7 +20,7 @@ enum {
     VIEW_ECHOES = 1 << 18,
     VIEW_LOSSES = 4096,
     VIEW_EVENTS = 256,
-    VIEW_TEXT = 65536,     /* most bytes of a status, an end or an event */
+    VIEW_TEXT = 65536,     /* greatest size of a stored message with its NUL, in bytes */
     VIEW_LATENCIES = 12,   /* number of finite limits in the latency histogram */
     VIEW_PAST_RUNS = 16,   /* number of earlier runs whose late messages are ignored */
     VIEW_MAX_STREAMS = 64, /* greatest value of --streams */
@@ -48,7 +48,8 @@ typedef struct view_result {
     uint64_t seq, sample, lost, lost_before;
     double time_s; /* from the start of the stream to the first sample */
     double latency_us, noise_db;
-    uint64_t first_echo; /* number of the first echo since the start of the run */
+    uint64_t first_echo; /* number of the first echo of this result; the first echo of the run is
+                          * number 0 */
     uint32_t n_echoes;
     unsigned flags;
 } view_result;
@@ -60,8 +61,9 @@ typedef struct view_loss {
     bool is_unseen; /* true: the results were published, but this program did not receive them */
 } view_loss;
 
-/* Lines of a picture. Line i is at slot i mod `capacity`, and is for the time from i * step_s to (i
- * + 1) * step_s. A line is the greatest power of all profiles that begin in this time. */
+/* Lines of the range-time picture. Line i stores the greatest power of each column, over all
+ * profiles and maps that begin in the time from i * step_s to (i + 1) * step_s. Line i is at slot i
+ * mod `capacity`. */
 typedef struct view_lines {
     size_t capacity;
     double step_s;
@@ -83,7 +85,7 @@ typedef struct view_columns {
 
 /* The newest profile or map, with all its cells. */
 typedef struct view_picture {
-    pnr_map map; /* this struct owns its cells */
+    pnr_map map; /* map.cells points to `cells`, which this struct owns */
     void *cells;
     size_t capacity; /* bytes of the memory `cells` */
     uint64_t n;      /* number of profiles and maps of the run so far */
@@ -103,7 +105,7 @@ typedef struct view_stream {
     char engine[48];
     double rate_hz;
     double dwell_s;       /* NAN: not known */
-    int64_t epoch_utc_ns; /* UTC of position 0 */
+    int64_t epoch_utc_ns; /* UTC of sample 0, ns */
     bool has_epoch, has_ended;
     uint64_t heard_ns; /* CLOCK_MONOTONIC of the last message */
     view_gate gate;
@@ -128,12 +130,12 @@ typedef struct view_store {
     pthread_mutex_t mutex; /* lock it before you use the members below */
     view_stream *streams;  /* [capacity] */
     size_t n_streams, capacity;
-    uint64_t n_changes; /* number of begins and ends of runs */
+    uint64_t n_changes; /* number of starts and ends of runs */
     uint64_t n_bad;     /* number of messages that could not be read */
     uint64_t n_refused; /* number of messages of streams for which there was no space */
 } view_store;
 
-/* Returns the byte for a power / noise floor. NAN: no data. */
+/* Returns the byte of a cell. power: power of the cell / noise floor; NAN: no data. */
 uint8_t view_byte_of(float power);
 
 /* The upper limits of the latency buckets, in seconds. */
@@ -156,10 +158,9 @@ void view_store_summary(view_store *store, const pnr_end_summary *summary, bool 
 void view_store_event(view_store *store, const char *stream, const char *run, const char *text,
                       size_t length);
 
-/* Fills out[width] with the greatest cells of the lines `from` .. `to` - 1. The n_columns columns
- * from column `first` on are divided into `width` equal parts, and out has the greatest cell of
- * each part. Ignores lines that are no longer stored or were never received. False: none of the
- * lines is stored. */
+/* Divides the n_columns columns from column `first` on into `width` equal parts. Stores in out[x]
+ * the greatest cell of part x over the lines `from` .. `to` - 1. Ignores lines that are no longer
+ * stored or were never received. False: none of the lines is stored. */
 bool view_lines_merge(const view_lines *lines, uint64_t from, uint64_t to, double first,
                       double n_columns, size_t width, uint8_t *out);
 
@@ -167,7 +168,8 @@ bool view_lines_merge(const view_lines *lines, uint64_t from, uint64_t to, doubl
  * gate. n is 0 if the gate has none of these ranges, or is not known. */
 view_columns view_columns_of(const view_gate *gate, double from_m, double to_m);
 
-/* True if no message has arrived for longer than the interval of the status messages allows. */
+/* True if no message has arrived for three seconds. A publisher sends a status message every
+ * second. */
 bool view_stream_is_silent(const view_stream *stream);
 /* These functions return the number of the oldest result, and of the oldest echo, that is still
  * stored. */

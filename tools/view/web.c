@@ -25,11 +25,11 @@ enum {
     TOKEN_LEN = 32,
     TIMEOUT_S = 20,         /* a connection without traffic for this time is closed */
     PATIENCE_S = 10,        /* a connection without a request is closed after this time */
-    GRACE_MS = 100,         /* no connection is closed before this time */
+    GRACE_MS = 100,         /* a connection without a request is not closed before this time */
     REQUEST_BYTES = 16384,  /* memory of a connection, for its request line and headers */
     FRAME_BYTES = 8192,     /* bytes of live events that the server requests at a time */
-    SEND_BYTES = 8192,      /* most unsent bytes of a live client in the kernel; more would be old
-                             * when they arrive */
+    SEND_BYTES = 8192,      /* limit of the unsent bytes in the kernel for a live client; with more
+                             * bytes, the events would arrive late */
     ANSWER_BYTES = 1 << 27, /* requests are refused if the unsent answers have more bytes */
     HOST_LEN = 256,
 };
@@ -77,7 +77,7 @@ struct view_web {
     size_t n_held;             /* bytes of answers that are not sent yet; only the server's thread
                                 * uses it */
     char token[TOKEN_LEN + 1]; /* "": no token is needed */
-    char host[HOST_LEN];       /* host of the address, as in the browser */
+    char host[HOST_LEN];       /* host of --listen */
 };
 
 /* Returns the entry of a connection in the list. */
@@ -156,7 +156,7 @@ static enum MHD_Result send_buffer(view_web *web, struct MHD_Connection *connect
     return send_response(connection, MHD_HTTP_OK, type, response);
 }
 
-/* --- clients that follow --- */
+/* --- clients that follow a stream --- */
 
 static void list_client(view_client *client)
 {
@@ -189,7 +189,8 @@ static void free_client(void *context)
     free(client);
 }
 
-/* Copies the text that is not sent yet. Returns its length. */
+/* Copies at most `most` bytes of the text that is not sent yet. Returns the number of copied
+ * bytes. */
 static ssize_t give_text(view_client *client, char *to, size_t most)
 {
     const size_t left = client->text.n - client->at;
@@ -251,8 +252,8 @@ static ssize_t give_rows(void *context, uint64_t at, char *to, size_t most)
     return give_text(client, to, most);
 }
 
-/* Marks the connections that the other side has closed. The server itself notices this only when it
- * sends the next event. In the middle of a request it does not notice it at all. */
+/* Marks the connections that the other side has closed. libmicrohttpd detects a closed connection
+ * only when it sends the next event. It does not detect a close during an incomplete request. */
 static void find_gone(view_web *web)
 {
     struct pollfd handles[VIEW_MAX_CLIENTS];
@@ -265,8 +266,9 @@ static void find_gone(view_web *web)
             p->is_gone |= handles[i++].revents != 0;
 }
 
-/* True if a connection without a request must be closed. A request that arrives byte by byte may
- * take hours. A connection that the client closes in the middle of a request never ends. */
+/* True if a connection without a complete request must be closed. A request that arrives byte by
+ * byte could otherwise use the connection for hours. A connection that the client closes in the
+ * middle of a request would otherwise stay open. */
 static bool is_idle(const view_peer *p, uint64_t now_ns)
 {
     int n_unread = 0;
@@ -365,8 +367,8 @@ static const view_argument numbers[] = {
     {"from_hz", offsetof(view_query, from_hz)}, {"to_hz", offsetof(view_query, to_hz)},
 };
 
-/* Reads a whole number from `least` to `most`. A larger number becomes `most`. False: the text is
- * no such number. */
+/* Reads a whole number that is at least `least`. If the number is greater than `most`, stores
+ * `most`. False: the text is no such number. */
 static bool read_size(struct MHD_Connection *connection, const char *name, size_t least,
                       size_t most, size_t *out)
 {
@@ -488,7 +490,8 @@ static enum MHD_Result send_asset(struct MHD_Connection *connection, const view_
 
 /* --- permission --- */
 
-/* True if a text is the token. The time is the same for every text of this length. */
+/* True if a text is the token. The comparison takes the same time for every text that is as long as
+ * the token, so that the time does not show how many characters are right. */
 static bool is_token(const view_web *web, const char *text)
 {
     unsigned char differs = 0;
@@ -538,8 +541,8 @@ static const char *refusal_of(const view_web *web, struct MHD_Connection *connec
     return NULL;
 }
 
-/* Answers the first request with the token: stores the token in a cookie, and redirects to the
- * address without the token. */
+/* Answers the first request, whose address contains the token. Stores the token in a cookie, and
+ * redirects to the address without the token. */
 static enum MHD_Result send_cookie(const view_web *web, struct MHD_Connection *connection)
 {
     struct MHD_Response *response =

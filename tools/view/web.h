@@ -25,8 +25,8 @@ int view_web_open(view_store *store, const view_web_options *options, view_web *
                   pnr_error *error);
 void view_web_close(view_web *web);
 /* Wakes the clients that wait for events. Closes connections that send no request, and connections
- * that the client has closed. Call it without the mutex of the store, after messages were stored,
- * and at least ten times a second. */
+ * that the client has closed. Call it after messages were stored, and at least ten times a second.
+ * The caller must not hold the mutex of the store. */
 void view_web_wake(view_web *web);
 
 /* A file of the page. It is part of the program. */
