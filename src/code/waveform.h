@@ -9,17 +9,15 @@
 
 typedef struct pnr_waveform pnr_waveform;
 
-/*
- * Makes the waveform of samples, [n_samples], which are copied. The waveform is the trigonometric
+/* Copies samples, [n_samples], and creates their waveform. The waveform is the trigonometric
  * polynomial through the samples, with the harmonics m = -N/2 .. N/2. For even N the Nyquist bin is
- * a cosine: X[N/2] cos(pi t). Returns PNR_OK; PNR_ENOMEMORY; PNR_EEND: stopped as
- * pnr_parallel_stop_at describes. The caller owns *out.
- */
+ * a cosine: X[N/2] cos(pi t). Returns PNR_OK, PNR_ENOMEMORY, or PNR_EEND after a stop
+ * (pnr_parallel_stop_at). The caller owns *out. */
 int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out);
 void pnr_waveform_destroy(pnr_waveform *waveform);
 
 /* pnr_waveform_prepare builds a table of 4 values per sample. pnr_waveform_at returns a(t),
- * periodic, at any real time t in samples. The function asserts that the table exists, and uses
+ * periodic, at any real time t in samples. pnr_waveform_at asserts that the table exists. It uses
  * 20-point Lagrange interpolation. The error against the direct sum is below 1e-8 of the rms. */
 int pnr_waveform_prepare(pnr_waveform *waveform);
 double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
@@ -40,7 +38,7 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
  * Nyquist bin is a cosine. out: [n_samples]. */
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out);
 
-/* Makes the correlation C(u) = sum_n a(n + u) conj(b(n)) / sum_n |b(n)|^2. C is cyclic, and
+/* Computes the correlation C(u) = sum_n a(n + u) conj(b(n)) / sum_n |b(n)|^2. C is cyclic, and
  * band-limited in u. If a = b, C is the autocorrelation R(u)/R(0). Both a and b have N samples. The
  * new waveform is already prepared, so pnr_waveform_at returns its value at any u. Returns PNR_OK,
  * PNR_ENOMEMORY or PNR_EEND. The caller owns *out. */
@@ -52,13 +50,13 @@ double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over t
  * a delay is 1 / sqrt(2 S B) samples. The Nyquist bin adds pi^2 |C|^2 to the sum of w^2 |C|^2, and
  * 0 to the sum of w |C|^2. */
 double pnr_waveform_bandwidth(const pnr_waveform *waveform);
-/* Returns the fourth central moment of |C|^2, divided by B^2. It is 9/5 for a flat spectrum, and
- * more if a chip has several samples. */
+/* Returns the fourth central moment of the angular frequency w, with the weights |C|^2, divided by
+ * B^2. It is 9/5 for a flat spectrum, and more if a chip has several samples. */
 double pnr_waveform_kurtosis(const pnr_waveform *waveform);
-/* Describes parts of the spectrum of the code. Part s, s = 0 .. n_steps, contains the frequencies
- * within s / n_steps times half of the rate around the mean frequency. share[s]: the energy of part
- * s divided by the whole energy. bandwidth[s]: the mean square bandwidth of part s in
- * (rad/sample)^2. Both arrays are [n_steps + 1]. */
+/* Measures parts of the spectrum of the code. Part s, s = 0 .. n_steps, has all frequencies f with
+ * |f - f0| <= s / (2 n_steps) cycles per sample, where f0 is the mean frequency of the whole
+ * spectrum. share, [n_steps + 1]: the energy of each part divided by the whole energy. bandwidth,
+ * [n_steps + 1]: the mean square bandwidth of each part in (rad/sample)^2. */
 void pnr_waveform_bands(const pnr_waveform *waveform, size_t n_steps, double *share,
                         double *bandwidth);
 /* Returns `share`, the part of the energy that is in the Nyquist bin; 0 for odd N. This bin is a

@@ -173,7 +173,8 @@ static int check_doppler(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Checks the keys that only Doppler dwells can use. */
+/* If dwell.combine = doppler, refuses a dwell of one period. Otherwise refuses the keys that need
+ * dwell.combine = doppler, and window.dc = remove with a doppler.step that is not whole. */
 static int check_slow_time(const pnr_config *config, pnr_error *error)
 {
     if (config->dwell.combine == PNR_COMBINE_DOPPLER)
@@ -197,7 +198,7 @@ static int check_slow_time(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Checks the keys that only several Doppler rows can use. */
+/* If there is only one Doppler row, refuses the keys that need several rows. */
 static int check_rows(const pnr_config *config, pnr_error *error)
 {
     if (config->dwell.combine == PNR_COMBINE_DOPPLER || has_doppler_range(config))
@@ -239,8 +240,8 @@ static int check_looks(const pnr_config *config, pnr_error *error)
     return PNR_OK;
 }
 
-/* Refuses a processing thread that spins on the processor of the acquisition thread, which would
- * get no processor time. */
+/* Refuses a processing thread that spins on the same processor as the acquisition thread. The
+ * acquisition thread would get no processor time. */
 static int check_realtime(const pnr_config *config, pnr_error *error)
 {
     const int cpu = config->realtime.processing_cpu;

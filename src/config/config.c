@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the configuration from INI files and assignments. An unknown word is always an error. */
+/* Reads the configuration from INI files and assignments. An unknown section, key or choice is
+ * always an error. */
 #include "config/config.h"
 
 #include "base/text.h"
@@ -16,7 +17,7 @@ enum {
     FILE_MAX_BYTES = 16 << 20 /* a limit, because a file such as /dev/zero has no end */
 };
 
-/* The current position in the input, for error messages. */
+/* The current file and line, for error messages. */
 typedef struct place {
     const char *name; /* path of the file, or "-s" */
     size_t line;      /* number of the line; 0: no line */
@@ -103,7 +104,7 @@ static int refuse_section(const place *at, const char *name)
 /* A section as it is written in a file. */
 typedef struct section {
     const pnr_section *table;
-    size_t number; /* n of [target.<n>]; 0: the section is not numbered */
+    size_t number; /* n of a numbered section, as in [target.<n>]; 0: the section is not numbered */
     size_t line;   /* line of the title in the file */
 } section;
 
@@ -141,8 +142,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Refuses control characters, because they would appear in messages, prints and topics. The error
- * message does not quote the text, so that the message has one line. */
+/* Refuses control characters, because they would appear in messages, printed texts and topics. The
+ * error message does not quote the text, so that the message has one line. */
 static int refuse_control(const place *at, const char *text)
 {
     const char *end = text + strlen(text);
@@ -178,8 +179,8 @@ static void cut_comment(char *text)
         }
 }
 
-/* Reads the value after "=" in place. A quoted value may contain "\"" and "\\". A value without
- * quotes has no escapes. */
+/* Reads the value after "=" in place. A quoted value may contain the escapes \" and \\. A value
+ * without quotes has no escapes. */
 static int read_value(const place *at, char *text, bool has_comments, char **out)
 {
     char *from, *to;
@@ -356,7 +357,7 @@ int pnr_config_parse(pnr_config *config, const char *text, size_t length, const 
 /* Reads the whole file. The caller owns *text, also after an error. */
 static int load_file(const place *at, FILE *file, char **text, size_t *length)
 {
-    *text = malloc(FILE_MAX_BYTES); /* only pages that the file fills use memory */
+    *text = malloc(FILE_MAX_BYTES); /* the system allocates a page only when it is written */
     if (!*text)
         return refuse_at(at, PNR_ENOMEMORY, "no memory for a file of %d bytes", FILE_MAX_BYTES);
     *length = fread(*text, 1, FILE_MAX_BYTES, file);

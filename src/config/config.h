@@ -74,7 +74,7 @@ typedef enum { PNR_WAIT_SLEEP, PNR_WAIT_SPIN } pnr_wait;
 typedef enum { PNR_ISOLATE_AUTO, PNR_ISOLATE_YES, PNR_ISOLATE_NO } pnr_isolate;
 typedef enum { PNR_PROFILE_OFF, PNR_PROFILE_POWER, PNR_PROFILE_COMPLEX } pnr_profile;
 
-/* The sample positions [first, first + count). */
+/* The samples with the indices first .. first + count - 1. */
 typedef struct pnr_run {
     uint64_t first;
     uint64_t count;
@@ -92,7 +92,7 @@ typedef struct pnr_target {
     double range_m;      /* range at sample 0 */
     double velocity_mps; /* radial velocity, positive towards the radar */
     double amplitude;    /* amplitude of the echo, full scale = 1; 0: computed from snr_db */
-    double snr_db;       /* SNR of one sample, relative to echo.noise_rms; used if amplitude is 0 */
+    double snr_db;       /* SNR of one sample in noise of echo.noise_rms; used if amplitude is 0 */
     double phase_rad;    /* phase at sample 0 */
     size_t code; /* n of [code.<n>], the code that the target reflects; 1 if there is only [code] */
     size_t data_bit_periods; /* periods of the code in one data bit; 0: no data */
@@ -120,7 +120,7 @@ typedef struct pnr_config {
         char name[PNR_TEXT_LEN];
     } stream;
     struct {
-        char input[PNR_PATH_LEN]; /* "-": stdin; "": no input; an address has a prefix */
+        char input[PNR_PATH_LEN]; /* "-": stdin; "": no input; else a path or an address */
         pnr_format format;        /* PNR_FORMAT_NONE: given by the extension of the file */
         pnr_rational rate_hz;
         pnr_rational tune_hz; /* frequency that is mixed to zero before the correlation */
@@ -137,23 +137,25 @@ typedef struct pnr_config {
         size_t device_channel;      /* channel of the receiver, from 0 */
         char clock_source[PNR_TEXT_LEN], time_source[PNR_TEXT_LEN];
         bool zmq_tags;                  /* messages of GNU Radio have stream tags */
-        char zmq_key[PNR_TEXT_LEN];     /* first part of GNU Radio's messages; "": any or none */
-        int udp_count;                  /* pnr_udp_count: unit of the number in a datagram */
-        size_t udp_buffer;              /* bytes of datagrams that the kernel keeps */
-        int udp_sender;                 /* pnr_udp_identity: what tells a sender from others */
-        size_t udp_reorder;             /* datagrams after a missing one before it counts as lost */
+        char zmq_key[PNR_TEXT_LEN];     /* key, the first part of a message; "": any key or none */
+        int udp_count;                  /* pnr_udp_count: unit of the counter in a datagram */
+        size_t udp_buffer;              /* bytes of the kernel's buffer for datagrams */
+        int udp_sender;                 /* pnr_udp_identity: port or address identifies a sender */
+        size_t udp_reorder;             /* greatest number of later datagrams that wait for a
+                                         * missing one */
         char vrt_stream[PNR_TEXT_LEN];  /* stream id of VITA-49; "": the id of the first packet */
-        int vrt_place;                  /* pnr_vrt_place: packets are placed by time or count */
+        int vrt_place;                  /* pnr_vrt_place: the sample index follows from the time
+                                         * stamps or the packet counts */
         char start_time[PNR_TEXT_LEN];  /* UTC of sample 0; "": not known */
         int pace;                       /* pnr_pace */
         char recording[PNR_TEXT_LEN];   /* recording of a SigMF collection; "": the only one */
-        int sha512;                     /* pnr_sha512_use: what a hash of SigMF is for */
+        int sha512;                     /* pnr_sha512_use: check the hash of SigMF or ignore it */
         bool follow;                    /* wait for more files at the end of a recording */
         size_t chunk;                   /* samples per read; 0: chosen by the program */
         size_t first_sample, n_samples; /* the part of a recording in which dwells begin; n_samples
                                          * 0: to the end */
-        pnr_run *lost; /* [n_lost] runs of positions that the recorder lost and the file does not
-                        * contain: not empty, ascending, and with other samples between two runs */
+        pnr_run *lost; /* [n_lost] runs of samples that the recorder lost and did not write. No run
+                        * is empty. The runs ascend, with other samples between two runs. */
         size_t n_lost;
     } source;
     struct {
@@ -207,20 +209,20 @@ typedef struct pnr_config {
         int combine; /* pnr_combine */
         size_t looks;
         int taper;                /* pnr_taper over the periods of a dwell */
-        double taper_sidelobe_db; /* level of the sidelobes of dolph-chebyshev */
+        double taper_sidelobe_db; /* sidelobes of dolph-chebyshev below the main lobe */
         int clutter;              /* pnr_clutter */
     } dwell;
     struct {
-        double min_hz, max_hz; /* both 0: +-1 / (2 period_s) in Doppler dwells, else no search */
-        int step; /* pnr_step: step of the rotations of the samples, in repetition rates */
+        double min_hz, max_hz; /* both 0: +-1 / (2 Tr) in Doppler dwells, else no search */
+        int step; /* pnr_step: the rotations of the samples differ by 1, 1/2 or 1/4 of 1 / Tr */
     } doppler;
     struct {
-        double pfa; /* expected false alarms of a search */
+        double pfa; /* false-alarm probability of a search */
         size_t max_echoes;
         size_t oversample;
         int cfar;                               /* pnr_cfar_kind of plan.h */
         int cfar_axis;                          /* pnr_cfar_axis of plan.h */
-        size_t cfar_guard, cfar_training;       /* cells on each side of the tested cell */
+        size_t cfar_guard, cfar_training;       /* chips or rows on each side of the tested cell */
         size_t exclusion_cells, exclusion_rows; /* a weaker cell within this distance is no echo */
         size_t subtract; /* further searches, each without the echoes found so far */
         size_t threads;  /* threads that detect echoes; 0: one for each core */
@@ -229,7 +231,7 @@ typedef struct pnr_config {
         char name[PNR_TEXT_LEN];
         char method[PNR_TEXT_LEN];
         pnr_devices device;   /* GPUs; n = 0: all */
-        size_t depth;         /* greatest number of unfinished submits */
+        size_t depth;         /* greatest number of submits in flight on each GPU */
         size_t batch;         /* greatest number of dwells in a submit; 0: chosen by the program */
         size_t threads;       /* threads of the cpu engine; 0: one for each core */
         int wait;             /* pnr_wait */
@@ -246,15 +248,15 @@ typedef struct pnr_config {
         bool lock_memory;
         int acquisition_cpu; /* -1: any processor */
         int processing_cpu;  /* -1: any processor */
-        size_t priority;     /* SCHED_FIFO priority of acquisition; processing gets one less; 0:
-                              * neither thread gets such a priority */
+        size_t priority;     /* SCHED_FIFO priority of acquisition; processing has one less; 0:
+                              * neither thread has such a priority */
     } realtime;
     struct {
         char endpoint[PNR_TEXT_LEN]; /* "" : no publisher */
         bool expose;                 /* true: other machines may connect without CURVE */
         char curve_secret_path[PNR_PATH_LEN];
         char curve_clients[PNR_PATH_LEN]; /* folder of public keys; "": any key may subscribe */
-        size_t max_subscribers;           /* most connections at a time */
+        size_t max_subscribers;           /* greatest number of connections at a time */
         size_t pack;
         int profile;                 /* pnr_profile */
         char gnuradio[PNR_TEXT_LEN]; /* endpoint of profiles and maps for GNU Radio; "": none */
@@ -266,9 +268,10 @@ typedef struct pnr_config {
         char samples[PNR_PATH_LEN]; /* "": none; a folder, or the name of a recording */
         int format;                 /* pnr_record_format, of the samples */
         char results[PNR_PATH_LEN]; /* "": none */
-        double buffer_s;            /* longest pause of the disk that loses no samples */
-        double rotate_s;            /* most seconds of a recording; 0: no limit */
-        size_t rotate_bytes;        /* most bytes of the samples of a recording; 0: no limit */
+        double buffer_s;            /* longest pause of the disk without a loss of samples */
+        double rotate_s;            /* greatest length of a recording, s; 0: no limit */
+        size_t rotate_bytes;        /* greatest number of bytes of samples in a recording; 0: no
+                                     * limit */
         double pre_trigger_s;       /* time recorded before an event; 0: records everything */
         double post_trigger_s;      /* time recorded after an event */
         double trigger_snr_db; /* least SNR of an echo that is an event, if has_trigger_snr_db */
@@ -303,8 +306,8 @@ void pnr_config_clear(pnr_config *config);
 
 /* Reads an INI file; its values replace the present values. Returns PNR_OK; PNR_ENOINPUT: the file
  * cannot be opened; PNR_ECONFIG: an unknown or repeated key or section, text after a value, a value
- * out of range, a NUL byte, a line over 4096 bytes, a directory. The message is "file:line: ..."
- * with the value and the nearest known name. */
+ * out of range, a NUL byte, a line over 4096 bytes, a file over 16 MiB, or a directory; PNR_EIO;
+ * PNR_ENOMEMORY. The message is "file:line: ..." with the value and the nearest known name. */
 int pnr_config_read(pnr_config *config, const char *path, pnr_error *error);
 /* Reads the text of an INI file from memory. name: stands for the path in error messages. */
 int pnr_config_parse(pnr_config *config, const char *text, size_t length, const char *name,
@@ -331,8 +334,8 @@ typedef struct pnr_config_part {
  * Another version of the program may return another hash. */
 uint64_t pnr_config_hash(const pnr_config *config, const pnr_config_part *parts, size_t n_parts);
 
-/* Prints every key with its present value, as an INI file. The file reads back to the same
- * configuration. */
+/* Prints every key with its present value, as an INI file. pnr_config_read reads the same
+ * configuration from this file. */
 void pnr_config_print(const pnr_config *config, FILE *stream);
 /* Prints every key with default, unit, range and one sentence: the text of config/pnradar.conf. */
 void pnr_config_print_reference(FILE *stream);

@@ -35,7 +35,7 @@ typedef struct pnr_key {
     size_t offset;              /* offset in pnr_config, or in an item of a numbered section */
     size_t size;                /* bytes of the member */
     size_t also;                /* offset of the second member that the type needs */
-    size_t given;               /* offset of a bool: the value is set; 0: there is no such bool */
+    size_t given;               /* offset of a bool, true if the value is set; 0: no such bool */
     const char *unit;           /* NULL: no unit */
     const char *initial;        /* the default as text */
     double min, max;            /* both 0: any value; max INFINITY: no upper end */
@@ -46,7 +46,8 @@ typedef struct pnr_key {
 
 extern const pnr_key pnr_config_keys[];
 extern const size_t pnr_config_n_keys;
-/* Returns the key `name` of a section, or of any section if `section` is NULL. NULL: not found. */
+/* Returns the key `name` of a section, or of any section if `section` is NULL. Returns NULL if
+ * there is no such key. */
 const pnr_key *pnr_key_find(const char *section, const char *name);
 /* Returns the key that follows `key` in its section, or the first key of the section if `key` is
  * NULL. Returns NULL after the last key. */
@@ -70,11 +71,11 @@ enum { PNR_SECTION_LEN = 32 };
 /* Writes the title of a section: "stream", "target.3", or "target.n" for number 0. Returns out. */
 char *pnr_section_title(const pnr_section *section, size_t number, char out[PNR_SECTION_LEN]);
 const pnr_section *pnr_section_of(const pnr_key *key);
-/* Returns the section that a file calls `name`. *number: n of a numbered section. NULL: not
- * found. */
+/* Finds the section with the title `name`, as "target.3". *number: n of a numbered section, else 0.
+ * Returns NULL if there is no such section. */
 const pnr_section *pnr_section_find(const char *name, size_t *number);
-/* Returns the item of a numbered section that has this number. Adds an item with the defaults if
- * there is none. NULL: no memory. */
+/* Returns item `number` of a numbered section. Adds the item with the defaults if the section does
+ * not have it. NULL: no memory. */
 void *pnr_section_add(const pnr_section *section, pnr_config *config, size_t number);
 /* Sets the defaults. If `numbered` is a section, `base` is an item of that section. If
  * `numbered` is NULL, `base` is a pnr_config, and only the sections that are not numbered get
@@ -84,7 +85,8 @@ void pnr_section_reset(const pnr_section *numbered, void *base);
 const void *pnr_section_item(const pnr_section *section, const pnr_config *config, size_t i);
 
 enum {
-    PNR_VALUE_MAX = 4000, /* most bytes of a value; every value fits in a line of a file */
+    PNR_VALUE_MAX = 4000, /* greatest number of bytes of a value; every value fits in a line of a
+                           * file */
     PNR_WHY_LEN = 320
 };
 
@@ -92,8 +94,8 @@ enum {
  * section. Returns PNR_OK, PNR_ECONFIG or PNR_ENOMEMORY. After an error `why` has the reason, and
  * *base is unchanged. */
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN]);
-/* Writes the value as a text, "" if the key has no value. pnr_value_parse reads the same value from
- * the text. Returns out. */
+/* Writes the value as in an INI file, with quotes if necessary; "" if the key has no value. Returns
+ * out. */
 char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1]);
 /* Writes the values that a key allows, as "1 to 64", "more than 0", "iq | channels" or "yes | no".
  * Writes "" if all values are allowed. Returns out. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the configuration: its present values, the reference file, or the list of the manual. */
+/* Prints the configuration: its present values, the reference file, or the list of keys for the
+ * manual. */
 #include "config/keys.h"
 
 #include <string.h>
@@ -47,8 +48,7 @@ static const char *describe_key(const pnr_key *key, char out[PNR_WHY_LEN])
     return out;
 }
 
-/* Prints the text as a comment. Breaks a list of words that is too long for one line after a
- * "|". */
+/* Prints the text as a comment. If the text has more than 100 bytes, each line ends after a "|". */
 static void print_comment(const char *text, FILE *stream)
 {
     size_t n = 100;
@@ -77,8 +77,8 @@ void pnr_config_print_reference(FILE *stream)
         "# A number may have its unit, with a prefix: 2.4 Msps, 250 km, 10 ms.\n",
         stream);
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
-        /* Numbered sections are printed as comments: a target needs an amplitude, and each [code.n]
-         * adds a code. */
+        /* Prints numbered sections as comments, because a target with the default values is
+         * refused. */
         const char *mark = s->item_bytes > 0 ? "; " : "";
 
         fprintf(stream, "\n# --- %s ---\n%s[%s]\n", s->help, mark, pnr_section_title(s, 1, title));
@@ -92,7 +92,8 @@ void pnr_config_print_reference(FILE *stream)
     }
 }
 
-/* Prints literal text for mdoc, without macros, escapes and typographic hyphens. */
+/* Prints a text for mdoc. Escapes each backslash and hyphen, so that the manual shows the same
+ * text. */
 static void print_escaped(const char *text, FILE *stream)
 {
     for (; *text; text++) {

@@ -77,7 +77,7 @@ void *pnr_section_add(const pnr_section *table, pnr_config *config, size_t numbe
     size_t i = *n_items;
 
     memcpy(&items, (char *)config + table->items, sizeof items);
-    /* Searches from the end: most files have the sections in order. */
+    /* Searches from the end, because most files have the sections in ascending order. */
     while (i > 0 && *(size_t *)(items + (i - 1) * table->item_bytes + table->number) >= number)
         i--;
     if (i == *n_items || *(size_t *)(items + i * table->item_bytes + table->number) != number) {

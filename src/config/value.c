@@ -98,9 +98,8 @@ static bool find_exponent(const char *unit, const char *word, int *exponent)
     return false;
 }
 
-/* Writes the number without its unit: "2.4e6" for "2.4 MHz", "40e6/3" for "40/3 M". The prefix
- * becomes an exponent in the text, so nothing is rounded. Copies a text without a unit
- * unchanged. */
+/* Writes the number without its unit: "2.4e6" for "2.4 MHz", "40e6/3" for "40/3 M". Writes the
+ * prefix as an exponent, so nothing is rounded. A text without a unit does not change. */
 static int remove_unit(const pnr_key *key, const char *text, char out[PNR_VALUE_MAX + 16],
                        char *why)
 {
@@ -185,7 +184,7 @@ static int refuse_range(const pnr_key *key, char why[PNR_WHY_LEN])
     return refuse_value(why, "out of range: must be %.200s", pnr_value_range(key, range));
 }
 
-/* --- one reader for each type of key --- */
+/* --- one parser for each type of key --- */
 
 /* A key and its value in one configuration. */
 typedef struct member {
@@ -235,8 +234,8 @@ static unsigned shift_of(const pnr_key *key, char letter)
     return key->type == PNR_KEY_BYTES ? suffix->shift : 0;
 }
 
-/* Refuses a text that does not begin with a digit. to->why already has a reason. The function
- * replaces it if it finds a better one. */
+/* Refuses a text that parse_digits has refused. Replaces the reason in to->why if a better reason
+ * is known. */
 static int refuse_whole(const member *to, const char *text)
 {
     const pnr_key *key = to->key;

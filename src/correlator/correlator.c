@@ -33,12 +33,12 @@ typedef struct job {
 struct pnr_correlator {
     const pnr_engine_ops *ops;
     char name[48];
-    size_t depth; /* most submits in flight on a device */
+    size_t depth; /* greatest number of submits in flight on a device */
     member members[PNR_MAX_DEVICES];
     size_t n_members, n_left;
-    size_t next;                  /* index of the next member to get a job */
-    member *last;                 /* the member that returned the last result */
-    pnr_devices lost;             /* lost devices */
+    size_t next;  /* index of the next member to get a job */
+    member *last; /* the member that returned the last result */
+    pnr_devices lost;
     char reason[160];             /* the reason of the last loss */
     job queue[PNR_MAX_IN_FLIGHT]; /* the oldest is queue[first] */
     size_t first, n_queued;
@@ -64,7 +64,7 @@ static void mark_lost(pnr_correlator *c, member *m, const char *why)
                 m->device, why, c->n_left);
 }
 
-/* Returns `code`, or PNR_ELOST for a code that engines must not return. why: the reason, if the
+/* Returns `code`, or PNR_ELOST if engines must not return this status. why: the reason, if the
  * device is lost. */
 static int check_code(int code, char why[64])
 {
@@ -111,7 +111,8 @@ static member *next_member(pnr_correlator *c)
     return &c->members[c->next];
 }
 
-/* Submits the next jobs of the queue, until a device is full. Returns PNR_OK or PNR_ELOST. */
+/* Submits the next jobs of the queue, until the next device has `depth` submits in flight. Returns
+ * PNR_OK or PNR_ELOST. */
 static int deal_jobs(pnr_correlator *c)
 {
     while (c->n_dealt < c->n_queued) {
@@ -179,7 +180,7 @@ int pnr_correlator_upload_ahead(pnr_correlator *c, const pnr_windows *windows)
 
 /* --- results --- */
 
-/* Collects the result of a job from its device. Returns PNR_EAGAIN if it is not ready. */
+/* Collects the result of a job from its device. Returns PNR_EAGAIN if the result is not ready. */
 static int collect_job(pnr_correlator *c, job *j, bool wait, pnr_result *result)
 {
     member *m = j->of;
@@ -260,7 +261,7 @@ int pnr_correlator_search_without(pnr_correlator *c, const pnr_windows *windows,
 
     if (c->ops->search_without == NULL)
         return PNR_EUNSUPPORTED;
-    do { /* any device can do this, because it gets the samples again */
+    do { /* any device can search, because it gets the samples again */
         if (m == NULL || m->is_lost)
             m = next_member(c);
         if (m == NULL)

@@ -60,7 +60,7 @@ int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops,
 
 /* --- several devices --- */
 
-/* True if two texts of `probe` are of the same model. */
+/* True if two texts of `probe` name the same model. */
 static bool is_same_model(const char *a, const char *b)
 {
     const size_t n = strcspn(a, ",");
@@ -68,8 +68,8 @@ static bool is_same_model(const char *a, const char *b)
     return strcspn(b, ",") == n && strncmp(a, b, n) == 0;
 }
 
-/* Adds a device of `wanted` to `devices` if it works and is of the model of the first such device.
- * Adds any other device to `lost`. If `lost` is NULL, such a device is an error. */
+/* Adds to `devices` each device of `wanted` that works and has the model of the first device that
+ * works. Adds every other device to `lost`. If `lost` is NULL, such a device is an error. */
 static int sort_devices(const pnr_engine_ops *ops, const pnr_devices *wanted, pnr_devices *devices,
                         pnr_devices *lost, pnr_error *error)
 {
@@ -127,7 +127,7 @@ int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices 
         pnr_devices_add(&wanted, d);
     code = sort_devices(ops, &wanted, &works, is_all ? &left_out : lost, error);
     if (works.n == 0)
-        works.n = 1; /* device 0, for which pnr_engine_choose explains the error */
+        works.n = 1; /* device 0; pnr_engine_choose reports the error */
     if (code == PNR_OK)
         *devices = works;
     return code;

@@ -7,20 +7,19 @@
 #include "engine/devices.h"
 #include "engine/engine.h"
 
-/*
- * Finds an engine. "reference" is built in. Other engines are modules <name>.so in the folders of
- * $PNR_MODULE_PATH, which colons separate; else in <folder of the program>/../lib/pnradar; else in
- * the installed folder. Returns PNR_OK, or PNR_EUNAVAILABLE with the reason (no such module,
- * missing library, wrong ABI, or the text of `probe`). Modules stay loaded until exit.
- */
+/* Finds an engine. "reference" is built in. Other engines are modules <name>.so. The function
+ * searches the folders of $PNR_MODULE_PATH (separated by colons), then <folder of the
+ * program>/../lib/pnradar, then the installed folder. Returns PNR_OK, or PNR_EUNAVAILABLE with the
+ * reason (no such module, missing library, wrong ABI, or the text of `probe`). Modules stay loaded
+ * until exit. */
 int pnr_engine_find(const char *name, size_t device, const pnr_engine_ops **ops, pnr_error *error);
 
-/* Keeps in `devices` only devices that work and are of the model of the first such device. An empty
- * list means all devices of the engine, and the function logs each device that it does not keep. If
- * `devices` was not empty, the function adds these devices to `lost`, or returns an error if `lost`
- * is NULL. The name "auto" means cuda. If the engine ignores devices or none works, the list
- * becomes one device, for which pnr_engine_choose returns the reason. Returns PNR_OK or
- * PNR_EUNAVAILABLE. */
+/* Removes from `devices` each device that does not work, and each device of another model than the
+ * first device that works. Logs the removed devices. An empty list means all devices of the engine.
+ * If the list was not empty, the function adds the removed devices to `lost`, or returns an error
+ * if `lost` is NULL. The name "auto" means cuda. If the engine ignores devices, the function
+ * returns a list of one device. If no device works, it returns a list of device 0, and
+ * pnr_engine_choose reports the error. Returns PNR_OK or PNR_EUNAVAILABLE. */
 int pnr_engine_list_devices(const char *name, pnr_devices *devices, pnr_devices *lost,
                             pnr_error *error);
 

@@ -31,8 +31,8 @@ static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_det
                                : PNR_OK;
 }
 
-/* True if the fit needs slow time: the plan has rows, tapers, a removed mean, a rotation, a
- * stretch, or several looks of several periods. Else the windows of a dwell are added without
+/* True if the fit needs slow time: the plan has several rows, a taper, a removed mean, a rotation,
+ * a stretch, or several looks of several periods. Else the windows of a dwell are added without
  * weights. */
 static bool needs_patch_fit(const pnr_plan *plan)
 {

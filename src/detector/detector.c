@@ -10,7 +10,7 @@
 
 enum {
     J = PNR_NEIGHBOURS,
-    MEANS = 4 /* greatest number of times that the noise of a sum of powers is found again */
+    MEANS = 4 /* greatest number of repeated noise estimates for a sum of powers */
 };
 
 /* (kurtosis - 1) / 2 of a uniform distribution: the samples that determine a Doppler are spread
@@ -27,21 +27,22 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
                                 const pnr_noise *noise, double s)
 {
     const pnr_fitted *fit = &t->fit;
-    /* Every sample contributes equally to amplitude and phase. So lost samples disturb only the
-     * delay. */
-    /* To second order the likeliest delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
-     * because the noise also bends the peak. S is the signal-to-noise ratio of the dwell (snr in
-     * detector.h). B is the mean square bandwidth of the code. kurtosis is the kurtosis of the
-     * code's spectrum. The measured S is taken at the displaced peak. With this S the numerator
-     * kurtosis + 1 becomes kurtosis - 1. */
+    /* At the peak every valid sample adds about the same value. The gains correct this sum for lost
+     * samples, so lost samples add an error only to the delay. */
+    /* To second order, the fitted delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
+     * because the noise also changes the curvature of the peak. S is the signal-to-noise ratio of
+     * the dwell (snr in detector.h). B is the mean square bandwidth of the code. kurtosis is the
+     * kurtosis of the code's spectrum. The measured S is taken at the displaced peak. With this S
+     * the numerator kurtosis + 1 becomes kurtosis - 1. */
     variances v = {fit->delay_variance * (noise->shape * (1 + t->code->curvature_noise / s) / s +
                                           pnr_noise_holes(detector, observed)),
                    fit->amplitude_variance / s, fit->phase_variance / s,
                    t->bins_variance * (1 + flat_curvature / s) / s};
 
-    /* A misfit may come from two paths at the distance x, each with half of the power. The fit of
-     * one echo leaves the share u = (x^2 / 8)^2 B^2 (kurtosis - 1) of this power. This follows from
-     * the expansion of exp(i w x / 2). Each path is x / 2 away from the fit:
+    /* A misfit may come from two paths that are x samples apart, each with half of the power. The
+     * residual of the fit of one echo is then the share u = (x^2 / 8)^2 B^2 (kurtosis - 1) of this
+     * power. This follows from the expansion of exp(i w x / 2). Each path is x / 2 away from the
+     * fit:
      *     x^2 / 4 = 2 sqrt(u) / (B sqrt(kurtosis - 1)). */
     if (noise->misfit > 0) {
         v.delay +=
@@ -52,10 +53,10 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     v.delay += noise->beside * noise->beside / 4;
 
     if (detector->is_sum) {
-        /* The engine takes the phase of each look from the centre value of that look. The amplitude
-         * of the centre value is `share` times the amplitude of the peak. The product of the noise
-         * of a value and the noise of the centre multiplies the variances by 1 + 1/(S share^2),
-         * where S is the S of one look. */
+        /* The engine subtracts the phase of the centre value of a look from all values of that
+         * look. The amplitude of the centre value is `share` times the amplitude of the peak. The
+         * centre value has noise, too. The product of this noise and the noise of another value
+         * increases the variances by the factor 1 + 1/(S share^2), where S is the S of one look. */
         const double product = 1 + gains->looks / (s * t->share * t->share);
 
         v.delay = v.delay * product + noise->disturbed_delay;
@@ -66,7 +67,6 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
     return v;
 }
 
-/* Fills Doppler and velocity of an echo. */
 static void describe_motion(const pnr_detector *detector, const pnr_track *t, double variance,
                             pnr_echo *echo)
 {
@@ -85,8 +85,8 @@ static void describe_motion(const pnr_detector *detector, const pnr_track *t, do
     echo->velocity_sigma_mps = echo->doppler_sigma_hz * radar->wavelength_m / ways;
 }
 
-/* Returns the phase, rad, by which the frequency of the only row turns an echo from the first
- * sample of the look to the middle of the look. */
+/* Returns the phase change of an echo from the first sample of the look to the middle of the look,
+ * rad. The echo has the frequency of the only row. */
 static double middle_turn(const pnr_detector *detector)
 {
     const double n = (double)detector->plan->n_samples;
@@ -95,8 +95,8 @@ static double middle_turn(const pnr_detector *detector)
     return 2 * M_PI * remainder(pnr_plan_bins(detector->plan, 0) * middle, 1);
 }
 
-/* Returns C/N0 in dB Hz. A matched correlation over the time T has S = C/N0 T. Weights w_p of the
- * periods replace T by Tr (sum w_p)^2 / sum w_p^2. Notches remove a part of the code, and a
+/* Returns C/N0 in dB Hz. A matched correlation over the time T has S = T C/N0. With weights w_p of
+ * the periods, T is Tr (sum w_p)^2 / sum w_p^2. Notches remove a part of the code, and a
  * least-squares filter increases the noise. Both reduce S, and this function corrects for both. */
 static double find_cn0_dbhz(const pnr_detector *detector, const pnr_dwell_gains *gains,
                             const pnr_track *t, double snr)
@@ -154,10 +154,11 @@ static void describe_echo(const pnr_detector *detector, const pnr_observed *obse
         echo->phase_rad = remainder(echo->phase_rad + middle_turn(detector), 2 * M_PI);
 }
 
-/* Drops the weakest tracks that this noise explains. Returns the number of tracks left. The noise
- * includes the power of the tested track, as the threshold expects (setup/threshold.h). ratio:
- * threshold / noise of a cell. The engine's own threshold may be too low: it uses the floor, which
- * comes from the samples. The noise of the samples may differ from the noise of the cells. */
+/* Drops the weakest tracks, until a track exceeds `ratio` times the noise of a cell. Returns the
+ * number of tracks left. This noise includes the power of the tested track, because the threshold
+ * is computed for such a noise (setup/threshold.h). The engine's own threshold may be too low: it
+ * uses the floor, which follows from the energy of the samples. The noise of the samples may differ
+ * from the noise of the cells. */
 static size_t drop_noise(const pnr_detector *detector, double ratio, const pnr_noise *noise,
                          const pnr_track *tracks, size_t n)
 {
@@ -173,9 +174,9 @@ static size_t drop_noise(const pnr_detector *detector, double ratio, const pnr_n
     return n;
 }
 
-/* Adds the echo of a track to `out`, before all weaker echoes, if the echo lies in the gate, and to
- * `outside` if it does not. The tracks are not sorted by SNR, because a weaker candidate may be
- * estimated as a stronger echo. */
+/* Adds the echo of a track to `out`, before all weaker echoes. Adds an echo outside of the gate to
+ * `outside` instead. The tracks are not sorted by SNR, because a weaker candidate may be estimated
+ * as a stronger echo. */
 static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
                      const pnr_dwell_gains *gains, const pnr_track *t, const pnr_noise *noise,
                      pnr_detection *out, pnr_echo *outside)
@@ -200,7 +201,7 @@ static void add_echo(const pnr_detector *detector, const pnr_observed *observed,
 }
 
 /* True if track i is a remnant of an earlier track. Two paths within a chip are fitted as one
- * echo. The power that this fit leaves appears as remnants around the echo. own[i]: the noise of
+ * echo. The residual power of this fit appears as remnants around the echo. own[i]: the noise of
  * track i. */
 static bool is_remnant(const pnr_detector *detector, const pnr_track *tracks, size_t i,
                        const pnr_noise *own)
@@ -228,8 +229,8 @@ size_t pnr_detector_inside(const pnr_detector *detector, const pnr_candidate *ca
     return n_inside;
 }
 
-/* True if the engine left out maxima in the gate, and the weakest candidate that it returned from
- * there is an echo. A maximum that was left out may then be an echo, too. */
+/* True if the engine left out maxima in the gate, and the weakest candidate in the gate is an echo.
+ * A maximum that was left out may then be an echo, too. */
 static bool is_cut(const pnr_detector *detector, const pnr_observed *observed,
                    const pnr_track *tracks, size_t n)
 {

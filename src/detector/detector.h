@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { PNR_MAX_OUTSIDE = 4 }; /* most echoes outside of the gate in a detection */
+enum { PNR_MAX_OUTSIDE = 4 }; /* greatest number of echoes outside of the gate in a detection */
 
 /*
- * The published values of an echo, in the order of JSON and CSV. A packed record keeps WIDE values
+ * The published values of an echo, in the order of JSON and CSV. A packed record stores WIDE values
  * in double precision and NARROW values in single precision. In memory CODE is an index from 0. It
  * is published as a number from 1, as in [code.n], and as a name. Each macro gets x as its first
  * argument. NAN: the value is not estimated.
@@ -40,7 +40,7 @@ enum { PNR_MAX_OUTSIDE = 4 }; /* most echoes outside of the gate in a detection 
     NARROW(x, phase_sigma_rad)                                                                     \
     NARROW(x, doppler_hz)                                                                          \
     NARROW(x, doppler_sigma_hz)                                                                    \
-    NARROW(x, velocity_mps) /* towards the radar */                                                \
+    NARROW(x, velocity_mps) /* positive towards the radar */                                       \
     NARROW(x, velocity_sigma_mps)
 
 typedef struct pnr_echo {
@@ -54,9 +54,9 @@ typedef struct pnr_echo {
     uint32_t candidate, row; /* index in pnr_observed.candidates; Doppler row of this candidate */
     double lag;              /* delay from the start of the window, samples; epoch and zero delay
                               * are not added */
-    double snr; /* S of the dwell: the S of one look times `looks`. S is |c(peak)|^2 / E|noise of a
-                 * cell|^2 minus the part that the noise adds. So S is unbiased, and noise alone can
-                 * make S negative. The sigmas follow from S */
+    double snr; /* S of the dwell: the S of one look times `looks`. S is the ratio |c(peak)|^2 /
+                 * E|noise of a cell|^2, minus the part of this ratio that the noise adds. So S is
+                 * unbiased, and noise alone can make S negative. The sigmas follow from S */
 } pnr_echo;
 
 typedef struct pnr_detection {
@@ -67,18 +67,20 @@ typedef struct pnr_detection {
     bool is_unresolved;   /* an echo is not a single path, or another echo is too near: sigmas are
                            * widened */
     bool is_sign_changed; /* the sign of an echo changes within the look (sign.h) */
-    bool is_more;         /* a limit on the number of echoes or candidates left out an echo */
+    bool is_more;         /* an echo may be missing, because the number of echoes or candidates is
+                           * limited */
     bool is_coarse;       /* the time limit was reached: weaker echoes are left out or not
                            * subtracted */
     size_t n_echoes;
-    /* Echoes outside of the gate lie after the n_echoes. They are subtracted, and not reported. */
+    /* Echoes outside of the gate follow the n_echoes echoes of the gate in `echoes`. They are
+     * subtracted, and not reported. */
     size_t n_outside;
     pnr_echo echoes[PNR_MAX_CANDIDATES]; /* strongest first */
 } pnr_detection;
 
 typedef struct pnr_detector pnr_detector;
 
-/* Returns the bytes of a detection with this many echoes. */
+/* Returns the size of a detection with this many echoes, bytes. */
 static inline size_t pnr_detection_bytes(size_t n_echoes)
 {
     return offsetof(pnr_detection, echoes) + n_echoes * sizeof(pnr_echo);
@@ -90,11 +92,12 @@ static inline void pnr_detection_copy(pnr_detection *to, const pnr_detection *fr
     memcpy(to, from, pnr_detection_bytes(from->n_echoes + from->n_outside));
 }
 
-/* Keeps pointers to config and setup. */
+/* Creates a detector. It stores pointers to config and setup, which must exist until it is
+ * destroyed. The caller owns *out. Returns PNR_OK or PNR_ENOMEMORY. */
 int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_detector **out,
                         pnr_error *error);
-/* Makes a detector for another thread. The new detector shares the tables of `from`, so destroy the
- * new detector before `from`. PNR_OK, PNR_ENOMEMORY. */
+/* Creates a detector for another thread. The new detector shares the tables of `from`, so destroy
+ * the new detector before `from`. PNR_OK, PNR_ENOMEMORY. */
 int pnr_detector_share(const pnr_detector *from, pnr_detector **out);
 void pnr_detector_destroy(pnr_detector *detector);
 /* True if each candidate has a patch. */
@@ -109,16 +112,16 @@ typedef struct pnr_observed {
     const uint32_t *nonfinite; /* [windows of the dwell] non-finite samples of each window; NULL:
                                 * none */
     uint64_t until_ns;         /* CLOCK_MONOTONIC when the detection should end; 0: no limit */
-    /* [n_candidates] the number of the search that found a candidate. The echoes that earlier
+    /* [n_candidates] index of the search that found each candidate, from 0. The echoes that earlier
      * searches found had been subtracted from the samples. NULL: there was one search */
     const uint8_t *search;
 } pnr_observed;
 
 /* Describes how to subtract an echo from the samples. The first removal subtracts the delayed code.
  * If the delay changes from period to period, two more removals subtract the slope of the code.
- * Returns the number of removals; 0: the echo walks by more than half a chip in a look, and stays
- * in the samples. replica, slope: [N], filled here and referenced by the removals; work: [2 N]. The
- * waveforms must be prepared. */
+ * Returns the number of removals; 0: the delay changes by more than half a chip in a look, so the
+ * echo is not subtracted. The waveforms must be prepared. replica, slope: [N], filled here and
+ * referenced by the removals. work: [2 N]. */
 enum { PNR_MAX_REMOVALS = 3 }; /* greatest number of removals of one echo */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
                              float (*replica)[2], float (*slope)[2], double complex *work,

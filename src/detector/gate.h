@@ -16,8 +16,9 @@ static inline bool pnr_gate_is_whole(const pnr_radar *radar)
 }
 
 /* Returns the delay, modulo the period Tr, that is nearest to the middle of the gate. So an echo
- * just before the first range is not shown behind the last range. A gate of all delays is moved by
- * half a sample to earlier delays. In a linear correlation the delay is returned unchanged. */
+ * just before the first range is not shown behind the last range. If the gate holds all delays, the
+ * function uses a point half a sample before the middle. In a linear correlation the delay is
+ * returned unchanged. */
 static inline double pnr_gate_wrap(const pnr_radar *radar, double delay_s)
 {
     const double half_s = 0.5 / pnr_rational_double(radar->rate_hz);
@@ -30,8 +31,8 @@ static inline double pnr_gate_wrap(const pnr_radar *radar, double delay_s)
                : delay_s - radar->period_s * round((delay_s - middle) / radar->period_s);
 }
 
-/* True if the delay is in the gate, or outside the gate by at most 4 sigmas and one sample. So an
- * echo at the edge is seen in every dwell. */
+/* True if the delay is in the gate, or outside the gate by at most 4 sigmas and not more than one
+ * sample. So an echo at the edge is reported in every dwell. */
 static inline bool pnr_gate_holds(const pnr_radar *radar, double delay_s, double sigma_s)
 {
     const double sample_s = 1 / pnr_rational_double(radar->rate_hz);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Estimates the noise of a cell in two ways: from the sum of the power P of all cells minus the
- * power of the echoes, and from the residual of the fit. */
+/* Estimates the noise of a cell: from the sum of the power P of all cells minus the power of the
+ * echoes, from the residual of the fit, and from the energy of the samples. */
 #include "detector/noise.h"
 
 #include "detector/state.h"
@@ -20,8 +20,8 @@ double pnr_noise_holes(const pnr_detector *detector, const pnr_observed *observe
 
 /* Returns the relative variance of the mean of n cells. It is near crowd / n if many cells are
  * independent. A filter may leave few independent cells, because most of the noise is common to all
- * gates. The mean is then no gamma variable, and its inverse has a mean below 1 / (1 - crowd / n).
- * So the function returns less than crowd / n. */
+ * range gates. Then the mean is no gamma variable. Its inverse has a mean below 1 / (1 - crowd /
+ * n), so the function returns less than crowd / n. */
 static double chance_of(const pnr_detector *detector, double n)
 {
     return detector->cells.crowd / (n + detector->cells.crowd);
@@ -67,17 +67,17 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     return detector->least_squares == NULL ? model * echoes + sqrt(error2) : INFINITY;
 }
 
-/* True if the echoes of other codes are subtracted, but for those that sidelobes hide: in one row,
- * with codes whose correlations are known. */
+/* True if the echoes of other codes are subtracted, but sidelobes may hide weak echoes of these
+ * codes. This needs a plan with one row, no sums of powers, and known cross-correlations. */
 static bool has_hidden_codes(const pnr_detector *detector)
 {
     return detector->n_codes > 1 && !detector->has_rows && !detector->is_sum &&
            pnr_cross_is_known(detector->cross, 0, 1);
 }
 
-/* Returns the mean of the shape over the errors of cell / white. error: standard deviation of
- * noise->white and noise->cell together. Hidden echoes have the spectrum of a code, which is that
- * of filtered noise. */
+/* Returns the mean of `shape` over the possible errors of cell / white. error: standard deviation
+ * of noise->white and noise->cell together. Hidden echoes of other codes act as filtered noise,
+ * because they have the spectrum of a code. */
 static double expect_shape(const pnr_detector *detector, double error, const pnr_noise *noise)
 {
     static const double quantiles[] = {-1.59, -0.97, -0.59, -0.28, 0, 0.28, 0.59, 0.97, 1.59};
@@ -92,10 +92,10 @@ static double expect_shape(const pnr_detector *detector, double error, const pnr
     return sum / n;
 }
 
-/* Sets is_coloured and `shape`. If the cells have more noise than white noise causes, the noise was
- * filtered before it was sampled. pnr_noise_shape then returns `shape`. Otherwise `shape` is 1, or
- * its expectation if echoes of other codes are hidden. error: standard deviation of noise->white.
- */
+/* Sets is_coloured and `shape`. If the cells have more noise than white noise causes, the noise
+ * was filtered before it was sampled. Then pnr_noise_shape computes `shape`. Otherwise `shape`
+ * is 1, or its expectation if echoes of other codes are hidden. error: standard deviation of
+ * noise->white. */
 static void compare_energy(const pnr_detector *detector, double error, pnr_noise *noise)
 {
     const double apart = fabs(noise->cell - noise->white);
@@ -110,9 +110,9 @@ static void compare_energy(const pnr_detector *detector, double error, pnr_noise
         noise->shape = has_hidden_codes(detector) ? expect_shape(detector, error, noise) : 1;
 }
 
-/* Returns the mean power that the other echoes put into the neighbours of the strongest echo, if
- * they were not subtracted, as in sums of powers. The phases of the echoes are unknown, so the
- * standard deviation of this power is about as large as its mean. */
+/* Returns the mean power that the other echoes add to the neighbours of the strongest echo, if they
+ * were not subtracted, as in sums of powers. The phases of the echoes are unknown, so the standard
+ * deviation of this power is about as large as its mean. */
 static double sidelobes_of_others(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     const pnr_patch_echo own = pnr_track_echo(detector, &tracks[0]);
@@ -185,7 +185,7 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
                                     (cell + of_holes) * (cell + of_holes) / cells, 0};
         double weights = 0, sum = 0, chance = 0;
 
-        /* A value below 0 means that the sidelobes of the pulse differ from the model. */
+        /* If the estimate from the sum is below 0, the sidelobes differ from their model. */
         if (value[0] < 0)
             variance[0] = fmax(variance[0], value[0] * value[0]);
         for (int e = 0; e < 3; e++) {

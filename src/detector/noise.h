@@ -13,7 +13,7 @@
  * lobe of this echo. The detector subtracts the lobes of all echoes from the sum. It also subtracts
  * the power of the sidelobes in the other cells. The remaining power divided by the number of
  * remaining cells is the noise. An echo with the power S at its peak has the power S * total in all
- * lags, and S * inside in its lobe. The sidelobes have the difference.
+ * lags, and S * inside in its lobe. The difference is the power of its sidelobes.
  *
  * With weak echoes only the number of independent cells limits the accuracy of this mean. The
  * sidelobes of strong echoes add an error. The residual of the fit around the strongest echo is a
@@ -29,7 +29,7 @@ typedef struct pnr_lobe {
     size_t reach;                  /* lags of the lobe on either side of the peak */
     double total;                  /* sum of |R(u)/R(0)|^2 over all whole lags u */
     double nyquist;                /* the share of R's Nyquist bin in `total` */
-    double alike;                  /* |mean sidelobe|^2 / mean |sidelobe|^2 */
+    double alike;                  /* |E(sidelobe)|^2 / E(|sidelobe|^2), E: mean over the lags */
     double greatest;               /* upper bound of the amplitude of the sidelobes */
     double inside[PNR_LOBE_TABLE]; /* sum of |R(j - d)/R(0)|^2 over |j| <= reach, for d = -1 .. 1 */
 } pnr_lobe;
@@ -50,8 +50,8 @@ struct pnr_track;
 typedef struct pnr_cells {
     double n;     /* number of cells, each weighted by its noise: E(noise_sum) / noise of a cell */
     double crowd; /* n / (number of independent cells * looks) */
-    double ratio; /* the threshold that keeps the false-alarm probability with this noise estimate,
-                   * divided by plan.threshold */
+    double ratio; /* the threshold that gives the wanted false-alarm probability with this noise
+                   * estimate, divided by plan.threshold */
 } pnr_cells;
 
 typedef struct pnr_noise {
@@ -96,9 +96,9 @@ void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_
  * Returns 1 if even a sixteenth of the band does not explain the ratio. */
 double pnr_noise_shape(const pnr_noise_bands *bands, double ratio);
 
-/* The power that pairs of echoes share. is_known: `all` and `variance` are set, as in one row of
- * one code. In sums of powers the phases between echoes are not known, so a pair adds only to the
- * variances. */
+/* The cross terms of the power of several echoes, one for each pair. is_known: `all` and `variance`
+ * are set. This needs a plan with one row and one code. In sums of powers the phases between echoes
+ * are not known, so a pair adds only to the variances. */
 typedef struct pnr_pairs {
     bool is_known;
     double all;      /* power of the sum of all echoes in all cells */
@@ -115,8 +115,8 @@ pnr_pairs pnr_noise_pairs(const struct pnr_detector *detector, const struct pnr_
 typedef struct pnr_noise_sums {
     double power, cells; /* power P in the cells outside the lobes, without sidelobes; number of
                           * these cells */
-    double lobes;        /* power of the model echoes in the lobes; 0 except in one row of one
-                          * code */
+    double lobes;        /* power of the model echoes in the lobes; 0 if the plan has several rows
+                          * or codes */
     double sidelobes;    /* power of the sidelobes of all echoes */
     double model;        /* relative error of the model of the sidelobes */
     double error2;       /* variance of `power` without the part that grows with the noise */
@@ -133,13 +133,14 @@ pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_o
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
 /* Changes *noise from the noise of a dwell to the noise of echo i. The residual of the echo's fit
- * may exceed the noise by more than chance. With CFAR this residual then is the noise, because the
- * user expects noise that differs from place to place. Without CFAR the echo is then not alone or
- * has another waveform, and the function sets `misfit`. */
+ * may differ from the noise by more than chance. With CFAR the function then uses the residual as
+ * the noise, because CFAR is for noise that differs from cell to cell. Without CFAR it sets
+ * `misfit` if the residual is the greater one: another echo is too near, or the echo has another
+ * waveform. */
 void pnr_noise_around(const struct pnr_detector *detector, const struct pnr_track *tracks, size_t n,
                       size_t i, pnr_noise *noise);
-/* Returns the noise power that lost samples put into the sidelobes of an echo, divided by the power
- * of its peak: the share of lost samples divided by the number of valid samples. */
+/* Returns the noise power that lost samples add to the sidelobes of an echo, divided by the power
+ * of its peak. This is the share of lost samples divided by the number of valid samples. */
 double pnr_noise_holes(const struct pnr_detector *detector, const struct pnr_observed *observed);
 
 #endif

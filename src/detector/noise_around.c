@@ -52,11 +52,12 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
 }
 
 /* Fills the variances that the sidelobes of other echoes add to delay and relative amplitude. These
- * sidelobes cannot be subtracted from sums of powers, which have no phases. If the echoes keep
- * their phases from look to look, they disturb all looks alike. Another echo adds b C(u) to an echo
- * a R(u). Then the delay moves by Re(b C'(u) / a) / B, and the relative amplitude grows by Re(b
- * C(u) / a), where B is the mean square bandwidth. The phase of b / a is random. Means over five
- * lags represent the sidelobes around the peak. */
+ * sidelobes cannot be subtracted from sums of powers, which have no phases. The function assumes
+ * that the phases of the echoes do not change from look to look. Then all looks have the same
+ * error, and the sum over the looks does not reduce it. Another echo adds b C(u) to an echo a R(u).
+ * Then the delay moves by Re(b C'(u) / a) / B, and the relative amplitude grows by Re(b C(u) / a),
+ * where B is the mean square bandwidth. The phase of b / a is random. Means over five lags
+ * represent the sidelobes around the peak. */
 static void find_disturbance(const pnr_detector *detector, const pnr_track *tracks, size_t n,
                              size_t i, pnr_noise *noise)
 {
@@ -82,7 +83,7 @@ static void find_disturbance(const pnr_detector *detector, const pnr_track *trac
 void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       pnr_noise *noise)
 {
-    /* a deviation of more sigmas than this is not chance */
+    /* a deviation above this number of sigmas is not chance */
     const double sigmas = 5;
     const double strong = 100, rounding = 1e-11;
     const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;

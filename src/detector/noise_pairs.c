@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The power that pairs of echoes share: in the cells outside their lobes, and in the samples. */
+/* The cross terms of the power of several echoes, one for each pair of echoes: in the cells, and in
+ * the samples. */
 #include "detector/noise.h"
 
 #include "detector/state.h"
@@ -40,9 +41,9 @@ static void add_term(const pnr_detector *detector, double complex product, doubl
         *sum += 2 * creal(product * x);
 }
 
-/* Returns the mean of exp(2 pi i x n / N) over the samples n of the look, where n = 0 is the middle
- * of the look. The square of this mean is an upper bound of the power that two echoes x bins apart
- * share. */
+/* Returns the mean of exp(2 pi i x n / N) over the samples n of the look, where n = 0 is the
+ * middle of the look. The cross term of two echoes has this factor if their frequencies are x
+ * bins apart. */
 static double tone_of(const pnr_detector *detector, double x)
 {
     const double turns = M_PI * (double)detector->plan->n_periods * x;
@@ -50,8 +51,9 @@ static double tone_of(const pnr_detector *detector, double x)
     return fabs(turns) < 1e-6 ? 1 : sin(turns) / turns;
 }
 
-/* Echo i has the delay d_i. Lag k has the power |sum_i a_i R(k - d_i)|^2, and sample n has the
- * power |sum_i A_i a(n - d_i)|^2, where a(n) is the code. */
+/* Echo i has the delay d_i, the peak a_i and the amplitude A_i. Lag k has the power
+ * |sum_i a_i R(k - d_i)|^2, and sample n has the power |sum_i A_i a(n - d_i)|^2, where a(n) is the
+ * code. */
 pnr_pairs pnr_noise_pairs(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     pnr_pairs out = {.is_known = !detector->has_rows && !detector->plan->linear &&

@@ -52,13 +52,12 @@ static bool is_counted(const overlap *overlaps, size_t n, long lags, long rows)
     return false;
 }
 
-/*
- * Subtracts the cells in the lobe of track i from *s. With several looks values[] are sums over the
+/* Subtracts the cells in the lobe of track i from *s. With several looks values[] are sums over the
  * looks (plan.h, Neighbours), so |values[j]|^2 is only the part of P that is in phase with the
- * centre. Noise has `looks` dimensions. The noise of looks - 1 dimensions remains in the sum, and
- * s->cells keeps the share of this noise. with_model: also adds the power of the sum of all model
- * echoes in these cells to s->lobes. This needs one row, where the rest of a track is complete.
- */
+ * centre. Noise has `looks` dimensions. The noise of looks - 1 dimensions remains in the sum, so
+ * s->cells still counts this part of each cell. with_model: also adds the power of the sum of all
+ * model echoes in these cells to s->lobes. with_model needs a plan with one row. Only there c minus
+ * `rest` is the sum of all other model echoes. */
 static void remove_lobe(const pnr_detector *detector, const pnr_observed *observed,
                         const pnr_track *tracks, size_t i, double looks, bool with_model,
                         pnr_noise_sums *s)
@@ -104,9 +103,9 @@ typedef struct sidelobes {
 } sidelobes;
 
 /* Returns the relative error of the model of sidelobes. With rows, a rotation spreads a part of an
- * echo over all lags. This part is known to a few hundredths. The model is rough with tapers, a
- * removed mean, a stretch or linear windows. It is also rough between the gates of a least-squares
- * filter. */
+ * echo over all lags. The relative error of this part is a few hundredths. The model is rough with
+ * tapers, a removed mean, a stretch or linear windows. It is also rough between the range gates of
+ * a least-squares filter. */
 static double model_error(const pnr_detector *detector)
 {
     const pnr_plan *plan = detector->plan;
@@ -125,7 +124,8 @@ static double model_error(const pnr_detector *detector)
 static void add_rows(const pnr_detector *detector, const pnr_track *t, double *total,
                      double *inside, double *alike)
 {
-    /* All cells are summed, so an error of a third of the noise in each cell is acceptable. */
+    /* An error of a third of the noise in each cell is acceptable, because its effect on the sum
+     * over all cells is small. */
     const double coarse = 30 * t->cell;
     const pnr_patch_place place = pnr_track_place(detector, t);
     const pnr_patch_echo echo = pnr_track_echo(detector, t);
@@ -155,8 +155,8 @@ static sidelobes sidelobes_of(const pnr_detector *detector, const pnr_track *t, 
         add_rows(detector, t, &total, &inside, &alike);
     if (plan->linear)
         total = inside + (total - inside) * fmin((double)plan->n_lags / (double)plan->n_samples, 1);
-    if (detector->least_squares != NULL) /* an echo between gates has the sum of sinc^2(k - d) over
-                                          * |k| > reach */
+    if (detector->least_squares != NULL) /* the sum of sinc^2(k - d) over |k| > reach, for
+                                          * an echo between two range gates */
         total = inside + 2 * sine * sine / (M_PI * M_PI * ((double)lobe->reach + 0.5));
 
     const double own = seen * t->power * fmax(total - inside, 0);
@@ -166,10 +166,10 @@ static sidelobes sidelobes_of(const pnr_detector *detector, const pnr_track *t, 
                        .error2 = model * model * (own * own + 4e-3 * t->power * t->power)};
 }
 
-/* Returns the variance of the power that the sidelobes of two echoes share. The share lobe.alike of
- * the sidelobes adds in phase. The other sidelobes add with random phases. Only N / total lags are
- * independent, and each product of two sidelobes occurs twice, because R(-u) = conj(R(u)). Echoes
- * of different frequencies overlap only in the sidelobes of slow time. */
+/* Returns the variance of the cross term of the sidelobes of two echoes. The part lobe.alike of the
+ * sidelobes adds in phase. The other sidelobes add with random phases. Only N / total lags are
+ * independent. Each product of two sidelobes occurs twice, since R(-u) = conj(R(u)). Echoes of
+ * different frequencies overlap only in the sidelobes of slow time. */
 static double shared_power(const pnr_detector *detector, const pnr_track *a, const sidelobes *of_a,
                            const pnr_track *b, const sidelobes *of_b)
 {
@@ -184,7 +184,7 @@ static double shared_power(const pnr_detector *detector, const pnr_track *a, con
            (2 * lobe->alike * of_a->alike * of_b->alike + chance * of_a->power * of_b->power);
 }
 
-/* Returns the power that an echo puts into all cells of the other codes. *is_exact: this power is
+/* Returns the power that an echo adds to all cells of the other codes. *is_exact: this power is
  * known from the correlations of the codes. Otherwise each code gets the power of the echo's lobe,
  * because the cross-correlation of two unlike codes with the same spectrum has this power. */
 static double crossed_by(const pnr_detector *detector, const pnr_track *t, bool *is_exact)
@@ -207,9 +207,9 @@ static double crossed_by(const pnr_detector *detector, const pnr_track *t, bool 
     return power * pnr_fit_patch_spread(detector->map, of, t->bins).rows;
 }
 
-/* Subtracts the power that an echo puts into the cells of the other codes. own: the power of the
- * echo's sidelobes in the cells of its own code. *all_crossed: the sum of the known powers of this
- * kind over all echoes so far. */
+/* Subtracts the power that an echo adds to the cells of the other codes. own: the power of the
+ * echo's sidelobes in the cells of its own code. *all_crossed: the sum of the powers that
+ * crossed_by has computed exactly. */
 static void subtract_crossed(const pnr_detector *detector, const pnr_track *t, double own,
                              double *all_crossed, pnr_noise_sums *s)
 {

@@ -52,7 +52,7 @@ double pnr_lobe_inside(const pnr_lobe *lobe, double d)
            f[2] * x * (1 - x) * (3 - x) / 2 + f[3] * x * (1 - x) * (2 - x) / 6;
 }
 
-/* Returns the number of gates that count as one gate, because their noise is correlated. The
+/* Returns the number of range gates that count as one, because their noise is correlated. The
  * outputs k and j of the filter F have the noise covariance F[k][j] / sqrt(loss[j]), see
  * setup/least_squares.h. */
 static double filter_crowd(const pnr_least_squares *filter)

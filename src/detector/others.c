@@ -9,7 +9,8 @@
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
 /* Adds the echo `before` to the rest of a track, and subtracts the echo `after` from it. before:
- * NULL if no echo was subtracted yet. In one row the echo has the frequency of that row. */
+ * NULL if no echo was subtracted yet. If the plan has one row, both echoes have the frequency of
+ * that row. */
 static void move_echo(const pnr_detector *detector, const pnr_track *from,
                       const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
                       int reach)
@@ -40,8 +41,8 @@ static void move_echo(const pnr_detector *detector, const pnr_track *from,
     }
 }
 
-/* Returns by how many samples the delay of an echo changes over a look of K periods, in the row of
- * a track. */
+/* Returns the change of an echo's delay over a look of K periods, in samples. The row of the track
+ * determines the stretch. */
 static double walk_of(const pnr_detector *detector, const pnr_track *from,
                       const pnr_patch_echo *echo)
 {
@@ -83,9 +84,9 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
     return (lags > NEAR ? far : 1) * (rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
 }
 
-/* True if a change of an echo, with the power `change`, matters in the values of track `from`. An
- * echo below ten times the least power that matters was never subtracted. Its changes do not
- * matter. */
+/* True if a change of an echo, with the power `change`, is not negligible in the values of track
+ * `from`. An echo below ten times the negligible power is never subtracted, so its changes are
+ * ignored. */
 static bool is_reached(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo, double change, double cell)
 {

@@ -36,19 +36,18 @@ static void narrow_to_float(const double complex *from, size_t n, float (*to)[2]
 
 bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double bins)
 {
-    const double chip = M_PI / sqrt(3 * detector->codes[code].bandwidth); /* length of a chip with a
-                                                                           * flat spectrum */
+    const double chip = M_PI / sqrt(3 * detector->codes[code].bandwidth); /* chip length of a code
+                                                                           * with this bandwidth and
+                                                                           * a flat spectrum */
 
     return detector->map == NULL ||
            fabs(pnr_fit_patch_walk(detector->map, bins, 0)) * (double)detector->plan->n_periods <=
                0.5 * chip;
 }
 
-/*
- * If the delay of an echo is d in the middle m of the look and grows by w samples a sample, the
+/* If the delay of an echo is d in the middle m of the look and grows by w samples per sample, the
  * echo is a(n - d - w (n - m)) = a(n - d) - w (n - m) a'(n - d) to first order. With n - m = sin(u
- * (n - m)) / u for small u, the second term is a'(n - d) times two tones.
- */
+ * (n - m)) / u for small u, the second term is a'(n - d) times two tones. */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
                              float (*replica)[2], float (*slope)[2], double complex *work,
                              pnr_removal out[PNR_MAX_REMOVALS])
@@ -57,7 +56,7 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     const double periods = (double)detector->plan->n_periods, middle = (n * periods - 1) / 2;
     const double bins = bins_of(detector, echo);
     const double walk = detector->map != NULL ? pnr_fit_patch_walk(detector->map, bins, 0) / n : 0;
-    const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* apart is in bins, u in rad a
+    const double apart = 0.02 / periods, u = 2 * M_PI * apart / n; /* apart is in bins, u in rad per
                                                                     * sample */
     double complex *by_time = work + detector->plan->n_samples;
 

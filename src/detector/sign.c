@@ -14,20 +14,21 @@ enum {
     DOPPLERS = 13 /* Dopplers tried around the candidate, 1/4 row apart */
 };
 
-/* A fit with signs must explain more than a fit of a single echo: by least_gain times the noise
- * power of a cell, plus the share least_share of the echo. Noise alone gives this gain with the
- * probability exp(-11) for one pattern of signs. Errors of the model explain a small share of the
- * echo. */
+/* A fit with signs must explain more power than the fit of a single echo. The difference must be at
+ * least least_gain times the noise power of a cell, plus least_share times the power of the echo.
+ * Noise alone reaches the first part with the probability exp(-11) for one pattern of signs. Errors
+ * of the model cause the second part. */
 static const double least_gain = 11, least_share = 0.05;
 /* A partner is a track that may be a lobe of the same echo. A fit with signs may explain less power
- * than the partners do, because the parameters of the partners also fit noise. The limit for each
- * partner is most_loss times the noise power of a cell. */
+ * than the partners do, because the parameters of the partners also fit noise. The greatest
+ * accepted difference for each partner is most_loss times the noise power of a cell. */
 static const double most_loss = 10;
-/* Without partners, signs are tried only if the fit of a single echo leaves at least this many
- * times the noise power of one cell. Noise alone leaves 17 times this power. */
+/* Without partners, signs are tried only if the residual of the fit of a single echo is at least
+ * this many times the noise power of one cell. Noise alone has a residual of 17 times this
+ * power. */
 static const double least_residual = 22;
-static const double reach_rows = 8; /* rows; lobes at a greater distance are 20 dB weaker, and are
-                                     * not searched */
+static const double reach_rows = 8; /* rows; lobes at a greater distance are about 20 dB below the
+                                     * echo, and are not searched */
 
 static size_t bits_of(const pnr_detector *detector, size_t code)
 {
@@ -85,8 +86,8 @@ void pnr_sign_end(const pnr_detector *detector)
     pnr_fit_patch_signs(detector->map, NULL);
 }
 
-/* Transforms a column of a patch to slow time: z_p = sum over rows F of c exp(2 pi i F (p - m)), m
- * the middle of the look. */
+/* Transforms a column of a patch to slow time: z_p = sum over the rows of c exp(2 pi i F (p - m)).
+ * c is the value in a row, F is the Doppler of the row in bins, and m is the middle of the look. */
 static void fill_slow_time(const pnr_detector *detector, const pnr_track *t,
                            const pnr_vector *patch, double complex *z)
 {
@@ -218,7 +219,7 @@ static size_t add_partners(const pnr_detector *detector, const pnr_track *tracks
 }
 
 /* Fits a track with its signs to `whole`, the values of the track with its partners. Returns the
- * power that the fit leaves. */
+ * residual power of the fit. */
 static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, double bins,
                         double cell, pnr_track *t)
 {
@@ -240,8 +241,8 @@ static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, d
     return left;
 }
 
-/* Finds the signs of a track, and fits the track with these signs. Returns the power that the fit
- * leaves. */
+/* Finds the signs of a track, and fits the track with these signs. Returns the residual power of
+ * the fit. */
 static double find_changes(const pnr_detector *detector, const pnr_vector *whole, double cell,
                            pnr_track *t)
 {
@@ -255,7 +256,7 @@ static double find_changes(const pnr_detector *detector, const pnr_vector *whole
 }
 
 /* Fits a track with sign changes. Returns false, and changes nothing, if the signs explain too
- * little. */
+ * little power. */
 static bool correct_track(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                           double cell)
 {

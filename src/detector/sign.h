@@ -12,10 +12,10 @@
  * A change of sign in the middle of a look of K periods splits an echo into two lobes, 0.75 rows
  * above and below its Doppler, each with half of the power. So two candidates appear, or one
  * candidate at the wrong Doppler. The number of periods of a bit (pnr_code.bits) is the distance
- * between possible changes. The place of the first change is unknown. The code of an echo at lag d
+ * between possible changes. The time of the first change is unknown. The code of an echo at lag d
  * begins at sample d of each window. So a window with a change has the mean sign s (2 d / N - 1),
- * where s is the sign before the change. In linear windows the sign changes between windows. Echoes
- * of codes and looks beyond the limits below are not corrected.
+ * where s is the sign before the change. In linear windows the sign changes between windows. An
+ * echo is not corrected if its code or the look is outside the limits below.
  *
  * The rows of the patch are transformed to slow time, and every pattern of signs is tried at
  * Dopplers around the candidate. The echo is then fitted anew with the best pattern in its model
@@ -24,7 +24,7 @@
  * explain more power than noise alone does.
  */
 enum {
-    PNR_SIGN_BITS = 8,      /* least periods of a bit: shorter bits look like a Doppler shift */
+    PNR_SIGN_BITS = 8,      /* fewest periods of a bit: shorter bits look like a Doppler shift */
     PNR_SIGN_CHANGES = 2,   /* greatest number of bits that may begin in a look */
     PNR_SIGN_PERIODS = 256, /* greatest number of periods of a look */
 };

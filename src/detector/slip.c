@@ -14,8 +14,9 @@ enum {
 };
 
 static const double sigmas = 5;
-static const double least_sigma = 0.02; /* samples: least sigma, because of motion and the clock */
-static const double most_drift = 4;     /* samples a dwell: a faster echo is not steady */
+static const double least_sigma = 0.02; /* samples: least value of sigma, because motion and the
+                                         * clock add errors */
+static const double most_drift = 4;     /* samples per dwell: a faster echo is not steady */
 static const double most_chi2 = 16.3;   /* limit of chi^2, the sum of (residual / sigma)^2 of a fit.
                                          * Noise exceeds it in 0.3 % of cases (POINTS - 3 degrees of
                                          * freedom) */
@@ -24,7 +25,7 @@ static const double quiet = 0.25;       /* samples: a slip moves an echo by more
 /* One echo in the dwells before and after a slip. */
 typedef struct path {
     const pnr_slip_echo *at[PNR_SLIP_DWELLS]; /* oldest first; at[BEFORE] is not used */
-    double drift, step;                       /* drift: samples a dwell; step: samples */
+    double drift, step;                       /* drift: samples per dwell; step: samples */
     double variance;                          /* variance of the step, samples^2 */
     double chi2;
 } path;
@@ -41,8 +42,8 @@ static const pnr_slip_dwell *dwell_at(const pnr_slip_tracker *slip, size_t i)
     return &slip->dwells[(slip->next + i) % PNR_SLIP_DWELLS];
 }
 
-/* Returns the cyclic distance from lag b to lag a. Near lags take no remainder(), which is slow and
- * would return their difference. */
+/* Returns the cyclic distance from lag b to lag a. For near lags this is their difference, and the
+ * function avoids the slow remainder(). */
 static double apart(const pnr_slip_tracker *slip, double a, double b)
 {
     const double distance = a - b;
@@ -87,8 +88,9 @@ static bool follow_back(const pnr_slip_tracker *slip, size_t first, size_t last,
     return true;
 }
 
-/* Fits x = a + drift t + step [t > BEFORE] to the dwells 0 .. `end` - 1 of a path, by least
- * squares. The dwells before and after BEFORE have separate means and a common drift. */
+/* Fits the lags x = a + drift t, plus `step` if t > BEFORE, to the dwells t = 0 .. `end` - 1 of a
+ * path, by least squares. The dwells before and after BEFORE have separate means and a common
+ * drift. */
 static void fit_step(const pnr_slip_tracker *slip, size_t end, path *p)
 {
     double weight[2] = {0}, time[2] = {0}, place[2] = {0}, square = 0, product = 0, all = 0;
@@ -128,8 +130,8 @@ static void fit_step(const pnr_slip_tracker *slip, size_t end, path *p)
     p->variance = 1 / weight[0] + 1 / weight[1] + later * later / square;
 }
 
-/* Fits a line to an echo of the last dwell before the slip. Returns false if the echo is not
- * steady. */
+/* Fits a straight line to the lags of an echo in the dwells before the slip. echo: this echo in the
+ * last of these dwells. Returns false if the echo is not steady. */
 static bool find_line(const pnr_slip_tracker *slip, const pnr_slip_echo *echo, path *p)
 {
     p->at[BEFORE - 1] = echo;
@@ -148,8 +150,9 @@ static double lag_on(const path *p, size_t dwell)
 /* True if a line continues without a step in a dwell after the slip. */
 static bool goes_on(const pnr_slip_tracker *slip, const path *line, double step)
 {
-    /* The limit is 15 sigmas, because the line has an error of 2.5 sigmas at the last dwell. It is
-     * at most half of the distance to the new place. */
+    /* At the last dwell the line has an error of 2.5 sigmas, and the echo has an error of one
+     * sigma. The limit of 15 sigmas is above five times the error of their difference. It is also
+     * at most half of the distance to the new lag. */
     const double reach = fmin(3 * sigmas * line->at[BEFORE - 1]->sigma, fabs(step) / 2);
 
     for (size_t i = BEFORE + 1; i < PNR_SLIP_DWELLS; i++)
@@ -158,7 +161,7 @@ static bool goes_on(const pnr_slip_tracker *slip, const path *line, double step)
     return false;
 }
 
-/* True if an echo was at the new place before the slip. */
+/* True if an echo was at the new lag before the slip. */
 static bool was_there(const pnr_slip_tracker *slip, const path *p)
 {
     const double reach = fmin(1, fabs(p->step) / 2); /* excludes the echo itself */
@@ -188,7 +191,7 @@ static bool join(const pnr_slip_tracker *slip, const path *line, const pnr_slip_
            fabs(p->step - whole) <= sigmas * sigma && whole != 0;
 }
 
-/* True if the amplitudes before and after the slip are equal within 20 % and five sigmas. */
+/* True if the amplitudes before and after the slip differ by at most 20 % plus five sigmas. */
 static bool keeps_amplitude(const path *p)
 {
     const pnr_slip_echo *a = p->at[BEFORE - 1], *b = p->at[PNR_SLIP_DWELLS - 1];

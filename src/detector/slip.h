@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 /*
- * When a recorder drops n samples and does not report that, all later samples come n positions too
- * early, and every delay falls by n. The tracker keeps the echoes of eight dwells: four dwells
- * before the slip, one dwell that may contain the slip, and three dwells after the slip. Each echo
- * that moves along a straight line in the first four dwells is steady. A slip is found when
+ * When a recorder drops n samples and does not report that, the index of all later samples is too
+ * low by n, and every delay falls by n samples. The tracker stores the echoes of eight dwells: four
+ * dwells before the slip, one dwell that may contain the slip, and three dwells after the slip. An
+ * echo that moves along a straight line in the first four dwells is steady. A slip is found when
  * - the strongest steady echo continues in the last three dwells, displaced by a whole number of
  *   samples, with the same speed,
  * - no steady echo is seen where its line would continue without a slip,
- * - no echo was at the new place before,
+ * - no echo was at the new lag before,
  * - and a second steady echo has the same displacement, or the strongest has kept its amplitude.
  * At a dwell with lost samples, or after lost samples, the search begins anew. Delays are cyclic,
  * so the number of vanished samples is known only modulo the period.
@@ -43,7 +43,7 @@ typedef struct pnr_slip_tracker {
     size_t n_kept, next; /* dwells since the search began; index of the next dwell in `dwells` */
     size_t n_quiet;      /* consecutive dwells in which the strongest echo has hardly moved */
     pnr_slip_dwell dwells[PNR_SLIP_DWELLS];
-    uint64_t n_slips;   /* number of slips so far */
+    uint64_t n_slips;
     uint32_t vanished;  /* samples that vanished in the last slip */
     uint64_t at_sample; /* the first sample of the dwell that contains the last slip */
     pnr_events *events; /* NULL, or set after pnr_slip_begin; each slip is posted here */

@@ -25,10 +25,10 @@ typedef struct pnr_detector_code {
     double curvature_noise; /* (kurtosis of the spectrum - 1) / 2 */
     /* Amplitude and energy of an echo in the samples, divided by amplitude and energy of the fitted
      * echo. Complex samples: 1 and 1. Real samples: 1 / sqrt(s) and 1 / s, where s is the share of
-     * the code's energy at positive frequencies (setup/setup.h). Tuned real samples: 2 / sqrt(s)
-     * and 2 / (1 - r), where r is the share that notches removed. For these samples A cos(wt) is
-     * A/2 on either side of 0, and the receiver removed the frequencies outside of its band before
-     * it sampled. */
+     * the code's energy at positive frequencies (setup/setup.h). Real samples that are mixed to
+     * frequency zero: 2 / sqrt(s) and 2 / (1 - r), where r is the share that notches removed. In
+     * these samples A cos(wt) has the amplitude A/2 on either side of 0, and the receiver has
+     * removed the frequencies outside of its band. */
     double amplitude_scale, energy_scale;
     double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) for u = -17 .. 16 */
 } pnr_detector_code;
@@ -44,13 +44,15 @@ struct pnr_detector {
     pnr_cross *cross;   /* auto- and cross-correlations of the codes */
     pnr_fit_patch *map; /* the fit with slow time; NULL: not needed, see create.c */
     bool has_rows;      /* the plan has several rows; each candidate has a patch */
-    pnr_patch *patches; /* [2 PNR_MAX_CANDIDATES] c and rest of tracks; NULL in one row */
+    pnr_patch *patches; /* [2 PNR_MAX_CANDIDATES] `c` and `rest` of the tracks; NULL if the plan has
+                         * one row */
     const pnr_least_squares *least_squares; /* the least-squares filter; NULL: matched filter */
     double energy_of_code;                  /* R(0) */
     pnr_cells cells;
     pnr_noise_bands bands;
     bool is_sum;       /* values are sums of powers over several looks */
-    size_t max_echoes; /* greatest number of echoes, with the direct path, which zero.c removes */
+    size_t max_echoes; /* greatest number of echoes; the direct path, which zero.c removes later, is
+                        * one of them */
 };
 
 /* The gains of a dwell for an echo's amplitude and for noise. */
@@ -74,19 +76,19 @@ typedef struct pnr_track {
      * correlation. In sums of powers the mean noise is then subtracted. */
     pnr_vector *c;
     pnr_vector *rest;       /* c minus the `told` fits of the other echoes */
-    pnr_vector row[2];      /* the memory of c and rest outside of maps */
-    pnr_patch_echo told;    /* the fit of this track that the other tracks have subtracted */
+    pnr_vector row[2];      /* memory of c and rest if the plan has one row */
+    pnr_patch_echo told;    /* the fit of this track that was subtracted from the other tracks */
     bool is_told, is_dirty; /* is_told: `told` is set; is_dirty: `rest` has changed since the fit */
-    double cell;            /* the noise of a cell with which `rest` was computed */
+    double cell;            /* noise power of one cell, assumed when `rest` was computed */
     pnr_fitted fit;
-    double bins, bins_variance; /* Doppler in bins; the variance of `bins` times S. Both are 0 in
-                                 * one row */
+    double bins, bins_variance; /* Doppler in bins; S times the variance of `bins`. Both are 0 if
+                                 * the plan has one row */
     pnr_signs signs;            /* signs of the periods in the model of this echo */
     double share;               /* |value of the model echo in the centre| / |peak| */
     double amplitude2;          /* |A|^2 */
     double power;               /* P at the peak, on the scale of the engine's values */
     /* is_pair: the track is one of two paths that were fitted together, with the same candidate.
-     * pair_noise: the noise power of a cell, from the residual of the fit of both paths.
+     * pair_noise: the noise power of a cell, as a mean over the residual of the fit of both paths.
      * pair_cells: the number of cells in this mean. */
     bool is_pair;
     double pair_noise, pair_cells;
@@ -123,17 +125,18 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
  * time limit was reached before all candidates and all fits were done. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks,
                      bool *is_coarse);
-/* Fits a track to its rest, the values without the other echoes. Returns the gain of the fit. After
- * a filter the fit is repeated with the part that the filter removed. cell: noise power of one
- * cell. */
+/* Fits a track to `rest`, its values without the other echoes. Returns fit.gain. With a
+ * least-squares filter the function repeats the fit with the part that the filter removed. cell:
+ * noise power of one cell. */
 double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell);
 double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
                                    const pnr_track *t);
 /* Fills amplitude2 and power of a track from its fit. */
 void pnr_track_measure(const pnr_detector *detector, const pnr_dwell_gains *gains, pnr_track *t);
-/* Replaces each echo that is not alone by two paths, if two paths explain its values. Does so only
- * in one row of one code. Then drops the other echoes that are below the threshold, `ratio` times
- * the noise of a cell. *n: number of tracks, before and after. Returns true if there is a pair. */
+/* Replaces an echo by two paths if two paths explain its values. Tries this if another echo is
+ * near, or if the fit of the echo has a misfit. Does so only if the plan has one row and one code.
+ * Then drops the other echoes that are below the threshold, `ratio` times the noise of a cell. *n:
+ * number of tracks, before and after. Returns true if there is a pair. */
 bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains, double ratio,
                      const pnr_noise *noise, pnr_track *tracks, size_t *n);
 /* Fits the echoes of a sum of powers again, after subtracting the mean noise power `cell`. */
@@ -145,7 +148,8 @@ void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *obser
 double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                        double cell, double *cells);
 
-/* True if a candidate lies in the gate of the plan. The estimate then decides. */
+/* True if a candidate lies in the gate of the plan. Later the estimated delay decides whether its
+ * echo lies in the gate. */
 static inline bool pnr_track_is_inside(const pnr_detector *detector, const pnr_candidate *candidate)
 {
     const pnr_plan *plan = detector->plan;
@@ -159,18 +163,21 @@ static inline int pnr_track_row(const pnr_track *t)
     return t->n_rows / 2;
 }
 
-/* --- one track among others; cell: the noise of a cell; negligible echoes are ignored --- */
+/* --- one track among others --- */
 
-/* Subtracts the latest fit of track i from the rest of each other track. Adds back the fit that was
- * subtracted before. */
+/* Subtracts the latest fit of track i from the rest of each other track. Adds back the fit that
+ * was subtracted before. Skips tracks in which the echo is negligible. cell: the noise power of
+ * a cell. */
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                      double cell);
-/* Fills the rest of a track: its values without the other echoes. reach: in a map only lags and
- * rows within this distance of the centre are complete; 0: all lags and rows are complete. */
+/* Fills the rest of a track: its values minus the other echoes that are not negligible. cell: the
+ * noise power of a cell. reach: in a map only lags and rows within this distance of the centre are
+ * complete; 0: all lags and rows are complete. */
 void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                          size_t n, double cell, int reach);
 
-/* True if an echo of this frequency walks so little that it can be subtracted from the samples. */
+/* True if the delay of an echo with this frequency changes by at most half a chip in a look. Only
+ * such an echo can be subtracted from the samples. */
 bool pnr_removal_is_possible(const pnr_detector *detector, size_t code, double bins);
 
 /* --- after a least-squares filter --- */
@@ -182,7 +189,7 @@ double pnr_track_loss(const pnr_detector *detector, const pnr_track *t);
  * [n_rows][17][2]. */
 void pnr_track_restore(const pnr_detector *detector, const pnr_track *t, const float *values,
                        size_t n_rows, float *out);
-/* Returns the distance in gates from the centre of a track to a lag. */
+/* Returns the distance from the centre of a track to a lag, in range gates. */
 double pnr_track_gates(const pnr_detector *detector, const pnr_track *from, double lag);
 /* Adds an echo, multiplied by `factor`, to the values of a track. A negligible echo is not
  * added. */

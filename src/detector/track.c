@@ -91,8 +91,8 @@ static int lags_of(const pnr_detector *detector, const pnr_track *t)
     return t->candidate->cell % detector->plan->oversample != 0 ? 2 : 1;
 }
 
-/* Returns the power of the echo `other` in the cell of t's candidate; in a map, at the lags of this
- * cell. */
+/* Returns the power of the echo `other` in the cell of t's candidate. In a map it is the sum of the
+ * powers at the lags of this cell. */
 static double power_at(const pnr_detector *detector, const pnr_track *t, const pnr_track *other,
                        double cell)
 {
@@ -129,7 +129,7 @@ static bool is_sidelobe(const pnr_detector *detector, const dwell_view *view, co
     double seen = detector->has_rows ? 0 : (double)t->candidate->power, power = 0;
 
     /* Both powers are taken in the cell of the candidate: a sidelobe does not have the shape of an
-     * echo, so its fit may climb far away. */
+     * echo, so its fit may end at a distant maximum. */
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
         seen += pnr_power(t->c[MIDDLE][MIDDLE + j]);
     if (n == 0)
@@ -215,7 +215,6 @@ static double least_gain(const pnr_detector *detector, const pnr_dwell *dwell,
                : 0.5 * (double)candidate->power;
 }
 
-/* Returns the index of the strongest candidate that is not in `taken`. */
 static size_t strongest_candidate(const pnr_observed *observed, const bool *taken)
 {
     float power = -1;
@@ -228,9 +227,9 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
 }
 
 /* True if the other echoes explain a candidate in a map: too little power remains for an echo of
- * the power `least`. The 3 x 3 cells around the candidate contain two thirds of an echo, wherever
- * its peak lies between the cells. If these cells contain less than half of `least`, no fit is
- * needed. A fit takes a hundred times as long as this test. */
+ * the power `least`. The 3 x 3 cells around the candidate contain two thirds of the power of an
+ * echo, wherever its peak lies between the cells. If these cells contain less than half of `least`,
+ * no fit is needed. A fit takes a hundred times as long as this test. */
 static bool is_explained(const pnr_detector *detector, const pnr_track *t, double least)
 {
     double power = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracks after a least-squares filter. The values are restored to values of the correlation,
- * because the fits expect these. At the lags of another track an echo appears with the response of
- * the filter, without the sidelobes of the code. */
+/* Tracks after a least-squares filter. The fits need values of the correlation, so these values are
+ * restored from the filtered values. At the lags of another track an echo appears with the response
+ * of the filter, without the sidelobes of the code. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -64,7 +64,6 @@ static void find_rows(const pnr_detector *detector, const pnr_track *t, const pn
         out[row] = -(patch[row][MIDDLE] * conj(rho)) / pnr_power(rho);
 }
 
-/* Adds factor * rows[row] * x[j] to values[row][j]. */
 static void add_rows(const pnr_track *t, double factor, const double complex *rows,
                      const double complex *x, pnr_vector *values)
 {

@@ -8,10 +8,10 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    TURNS = 2 /* number of repeated fits that add the part that a filter removed */
+    TURNS = 2 /* number of repeated fits after a least-squares filter */
 };
 
-static const double strong = 100; /* least S at which the part that a filter removed matters */
+static const double strong = 100; /* least SNR for which the fit is repeated */
 
 /* Returns the lag at which the fit starts, relative to the centre. For a cell at a half lag this is
  * 1/2. Otherwise it is the vertex of the parabola through |c| at the cell's lag and at the two lags

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Replaces an echo by two close paths, if the 17 values around the echo show both. This is tried if
- * another echo is near, or if the fit of the echo leaves more than noise. */
+ * another echo is near, or if the residual of the echo's fit exceeds the noise. */
 #include "detector/state.h"
 
 #include <math.h>
@@ -18,8 +18,9 @@ static double chip_of(const pnr_detector *detector)
     return (double)detector->radar->n_samples / (double)detector->radar->n_chips;
 }
 
-/* True if track b may be a path of the same pair as track a, or a remnant of that pair. A remnant
- * is the power that the fit of one echo leaves. It is weak, and lies within three chips. */
+/* True if track b may be a path of the same pair as track a, or a remnant of that pair. A
+ * remnant is a part of the residual power of the fit of one echo. It is weak, and lies within
+ * three chips. */
 static bool is_near(const pnr_detector *detector, const pnr_track *a, const pnr_track *b)
 {
     const double chips =

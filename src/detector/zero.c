@@ -20,7 +20,7 @@ static const double least_astray = 0.1; /* samples; only a greater deviation is 
 static const double alarm_ends = 0.9;   /* share of the limit at which an alarm ends: hysteresis
                                          * against noise */
 
-/* Starts the filter for a delay anywhere within the search. */
+/* Starts the filter with an unknown delay: it is uniform in the search interval. */
 static void begin_anywhere(pnr_zero_tracker *z)
 {
     z->x = z->config->radar.zero_delay_s;
@@ -95,7 +95,7 @@ static size_t find_direct_path(const pnr_zero_tracker *z, const pnr_detection *d
     return i;
 }
 
-/* Drops the delay of an earlier run when 16 dwells in a row have the direct path near the
+/* Drops the delay of an earlier run when 16 consecutive dwells have the direct path near the
  * configured delay, but not near the delay of that run. Returns true when the delay was dropped. */
 static bool doubt_memory(pnr_zero_tracker *z, const pnr_detection *d)
 {
@@ -143,8 +143,8 @@ static bool take_measurement(pnr_zero_tracker *z, double innovation, double sigm
     return true;
 }
 
-/* Measures the delay of an echo from the tracked delay x instead of radar.zero_delay_s. Returns
- * false if the corrected delay is outside the wanted ranges. */
+/* Computes the delay of an echo relative to the tracked delay x instead of radar.zero_delay_s.
+ * Returns false if the corrected delay is outside the wanted ranges. */
 static bool correct_delay(const pnr_zero_tracker *z, pnr_echo *echo)
 {
     const pnr_radar *radar = z->radar;

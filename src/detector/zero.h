@@ -12,11 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * The zero delay of one dwell, as published, in the order of JSON and CSV. A packed record keeps
- * WIDE values in double precision and NARROW values in single precision. It does not contain PLAIN
- * values. x is passed to each macro.
- */
+/* The published values of the zero delay of one dwell, in the order of JSON and CSV. A packed
+ * record stores WIDE values in double precision and NARROW values in single precision. It does not
+ * contain PLAIN values. x is passed to each macro. */
 #define PNR_ZERO_FIELDS(WIDE, NARROW, PLAIN, x)                                                    \
     WIDE(x, delay_s)     /* delay of the direct path; ranges count from this delay */              \
     NARROW(x, sigma_s)   /* sigma of delay_s after this dwell; part of each range_sigma_m */       \
@@ -35,18 +33,18 @@ typedef struct pnr_zero {
 /* The state that the next run starts from. */
 typedef struct pnr_zero_memory {
     double delay_s, sigma_s;
-    double drift, drift_sigma; /* seconds a second */
+    double drift, drift_sigma; /* seconds per second */
     double first_s;            /* the delay that pnr_zero.moved_s counts from */
 } pnr_zero_memory;
 
 /*
  * The tracker: a Kalman filter for the delay x and its drift v,
- *     x' = v,   v' = white noise of density q: v changes by sqrt(q t) in the time t.
+ *     x' = v,   v' = white noise of density q. In the time t the change of v has the rms sqrt(q t).
  * sqrt(q) = 1e-8 / sqrt(s) describes a crystal oscillator that warms up: its frequency changes by
- * some parts in 10^8 a second. The estimate has no bias for any constant drift. A measurement is
+ * some parts in 10^8 per second. The estimate has no bias for any constant drift. A measurement is
  * the delay of the direct path with its sigma. The error of x is common to all ranges of a dwell.
- * From dwell to dwell this error decays over the memory of the filter. The memory is about (sigma^2
- * T / q)^(1/4), where T is the interval of the dwells.
+ * The errors of two dwells are correlated if the time between the dwells is below the memory of the
+ * filter. The memory is about (sigma^2 T / q)^(1/4), where T is the interval of the dwells.
  */
 typedef struct pnr_zero_tracker {
     const pnr_config *config;
@@ -55,7 +53,7 @@ typedef struct pnr_zero_tracker {
     double x, v;          /* delay, s; drift, s/s */
     double xx, xv, vv;    /* covariance of x and v */
     uint64_t sample;      /* first sample of the dwell to which x refers */
-    uint64_t seen_sample; /* the dwell in which the direct path was last seen */
+    uint64_t seen_sample; /* first sample of the dwell in which the direct path was last seen */
     bool has_begun;       /* a dwell was processed */
     bool is_seen;         /* the direct path was seen in this run */
     bool is_remembered;   /* x started from the delay of an earlier run */
@@ -63,7 +61,7 @@ typedef struct pnr_zero_tracker {
     double first; /* s, as pnr_zero_memory.first_s */
     unsigned n_astray;
     bool is_alarm;
-    uint64_t n_alarms;  /* number of alarms so far */
+    uint64_t n_alarms;
     pnr_zero last;      /* values of the last dwell */
     pnr_events *events; /* NULL, or set after pnr_zero_begin; receives an event when an alarm begins
                          * or ends, and when a state is dropped */
@@ -79,17 +77,17 @@ void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_
  * Processes one dwell; `sample` is the first sample of the dwell and grows from call to call. The
  * direct path is the strongest echo of the first code within radar.zero_search_m of the last zero
  * delay. A measurement more than five sigmas away from the prediction counts as an outlier, except
- * the 16th in a row. The state of an earlier run is dropped if 16 dwells in a row have no direct
- * path near its delay, but have a direct path within radar.zero_search_m of radar.zero_delay_s. The
- * direct path is removed from the detection. The delays of the other echoes are corrected, and
- * their sigmas widened. Echoes that are then outside the wanted ranges are removed. Of the
- * remaining echoes only the strongest detector.max_echoes are kept.
+ * the 16th consecutive one. The state of an earlier run is dropped if 16 consecutive dwells have no
+ * direct path near its delay, but have a direct path within radar.zero_search_m of
+ * radar.zero_delay_s. The direct path is removed from the detection. The delays of the other echoes
+ * are corrected, and their sigmas are widened. Echoes that are then outside the wanted ranges are
+ * removed. Of the remaining echoes only the strongest detector.max_echoes are kept.
  */
 void pnr_zero_track(pnr_zero_tracker *zero, uint64_t sample, pnr_detection *detection);
-/* Moves the direct path after a slip: all delays have fallen by `vanished` samples. Call it before
- * pnr_zero_track. */
+/* Corrects the tracked delay after a slip: all delays have fallen by `vanished` samples. Call it
+ * before pnr_zero_track. */
 void pnr_zero_slip(pnr_zero_tracker *zero, uint32_t vanished);
-/* Copies the state for the next run; false when the direct path was not seen in this run. */
+/* Copies the state for the next run. Returns false if the direct path was not seen in this run. */
 bool pnr_zero_remember(const pnr_zero_tracker *zero, pnr_zero_memory *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the zero delay from run to run. Checks the file when it is read. */
+/* Stores the zero delay in a file for the next run. Checks the file when it is read. */
 #include "detector/zero_state.h"
 
 #include "base/clock.h"
@@ -18,11 +18,12 @@
 enum { WHY_LEN = 200, HASH_LEN = 17 };
 
 static const char what[] = "radar.zero_state_path", mark[] = "{\"pnradar\":\"zero\"";
-static const double most_drift = 0.01;                    /* seconds a second */
-static const int64_t most_ahead_ns = 3600 * PNR_NS_PER_S; /* limit of a time stamp's lead over this
-                                                           * clock */
+static const double most_drift = 0.01;                    /* seconds per second */
+static const int64_t most_ahead_ns = 3600 * PNR_NS_PER_S; /* a time stamp may be this much later
+                                                           * than this clock */
 
-/* The settings on which the measured delay depends, besides the members of the file. */
+/* Further settings on which the measured delay depends. The file contains a hash of these
+ * settings. */
 static const pnr_config_part parts[] = {
     {"code", NULL},         {"code.n", NULL},     {"window", NULL},       {"source", "tune_hz"},
     {"source", "spectrum"}, {"source", "layout"}, {"source", "channels"},
@@ -100,7 +101,7 @@ int pnr_zero_state_write(const pnr_config *config, pnr_format format, const pnr_
 
 /* --- read --- */
 
-/* Returns the number of bytes read, at most `capacity`, or a PNR_E... code on failure. */
+/* Returns the number of bytes read, at most `capacity`, or PNR_E... on failure. */
 static ssize_t read_all(const char *path, char *out, size_t capacity, pnr_error *error)
 {
     ssize_t n = 0, all = 0;
@@ -151,7 +152,8 @@ static const char *check_origin(const pnr_config *config, pnr_format format, con
     return NULL;
 }
 
-/* Returns why the age is not plausible; NULL: it is. *age_s: seconds since the file was written. */
+/* Returns why the age is not plausible; NULL: the age is plausible. *age_s: seconds since the file
+ * was written. */
 static const char *check_age(const json_t *root, double *age_s, char why[WHY_LEN])
 {
     const char *written = json_string_value(json_object_get(root, "written"));

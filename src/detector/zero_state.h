@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the zero delay from run to run in a file with one line of JSON. The file is valid for 30
+/* Stores the zero delay for the next run in a file with one line of JSON. The file is valid for 30
  * days, for one source, format, rate and code. */
 #ifndef PNR_ZERO_STATE_H
 #define PNR_ZERO_STATE_H
@@ -23,13 +23,13 @@ bool pnr_zero_state_read(const pnr_config *config, const pnr_radar *radar, pnr_f
                          pnr_events *events, pnr_zero_memory *out);
 
 /* Checks before the first sample that the file can be written, and changes nothing. Returns the
- * codes of pnr_new_file_create in base/file.h. PNR_ECONFIG: the file is no state. */
+ * same errors as pnr_new_file_create in base/file.h. PNR_ECONFIG: the file is not a state file. */
 int pnr_zero_state_check(const pnr_config *config, pnr_error *error);
 
 enum { PNR_ZERO_STATE_LEN = 4096 }; /* bytes of the longest state file */
 
 /* Replaces the file atomically, without allocation. lasting: waits until the file is on the disk.
- * Returns the codes of pnr_new_file_finish in base/file.h. */
+ * Returns the same errors as pnr_new_file_finish in base/file.h. */
 int pnr_zero_state_write(const pnr_config *config, pnr_format format, const pnr_zero_memory *memory,
                          bool lasting, pnr_error *error);
 

@@ -16,19 +16,17 @@ typedef struct pnr_kernel_note {
     size_t n_registers;         /* registers of each thread */
     size_t local_bytes;         /* local memory of a thread: spills and arrays */
     size_t shared_bytes;        /* shared memory of a block, static and dynamic */
-    size_t blocks_a_processor;  /* blocks that run on one processor; 0: unknown */
-    double occupancy;           /* threads that run on a processor / most threads of a processor */
+    size_t blocks_a_processor;  /* blocks that run on one processor at a time; 0: unknown */
+    double occupancy;           /* running threads of a processor / greatest possible number */
 } pnr_kernel_note;
 
-/*
- * One method of an engine, which `pnradar-bench methods` measures. The samples are already on the
- * device, in several sets. The results stay on the device. Like create and submit of the engine,
- * the functions return PNR_OK, or a code with an error text.
- */
+/* One method of an engine, which `pnradar-bench methods` measures. The samples are already on the
+ * device, in several sets. The results stay on the device. Functions of type int return PNR_OK, or
+ * an error with its text. */
 typedef struct pnr_resident pnr_resident; /* defined by the engine */
 typedef struct pnr_resident_ops {
-    /* Copies `bytes` in device memory at least 10 times. Returns the median rate in bytes a second,
-     * reads and writes together. Returns 0 on failure. */
+    /* Copies `bytes` bytes within the memory of the device at least 10 times. Returns the median
+     * rate of reads and writes together, in bytes per second. Returns 0 on failure. */
     double (*copy_rate)(size_t device, size_t bytes);
     /* Writes one line about the device: number of processors, clocks (present and highest),
      * cache. */
@@ -36,9 +34,9 @@ typedef struct pnr_resident_ops {
     /* A submit has plan->batch dwells; plan->depth and want_profile are ignored. */
     int (*create)(const pnr_plan *plan, size_t n_sets, pnr_resident **out, pnr_error *error);
     void (*destroy)(pnr_resident *resident);
-    /* Fills a set on the device as pnr_measure_scatter does. The samples are noise of 0.2 of full
-     * scale (rms). Dwell d also has an echo of 0.2 at lags[d]. Equal plan, seed and lags give equal
-     * samples. */
+    /* Fills a set on the device as pnr_measure_scatter does. The samples are noise with an rms of
+     * 0.2 of full scale. Dwell d also has an echo with the same rms at lag lags[d]. Equal plan,
+     * seed and lags give equal samples. */
     int (*fill)(pnr_resident *resident, size_t set, uint64_t seed, const uint32_t *lags,
                 pnr_error *error);
     /* Overwrites the memory of the results with a pattern, correlates one set, and copies the
@@ -57,9 +55,9 @@ typedef struct pnr_resident_ops {
 
 typedef struct pnr_engine_bench {
     int abi;
-    /* Copies `bytes` from pinned memory of the host at least 10 times to each device, to all
-     * devices at the same time. Returns the sum of their median rates in bytes a second. Returns 0
-     * on failure. */
+    /* Copies `bytes` bytes at least 10 times from pinned memory of the host to each device, on all
+     * devices at the same time. Returns the sum of their median rates, in bytes per second. Returns
+     * 0 on failure. */
     double (*link_rate)(const pnr_devices *devices, size_t bytes);
     const pnr_resident_ops *resident;
 } pnr_engine_bench;

@@ -15,7 +15,8 @@ typedef enum { PNR_LOST_SOURCE, PNR_LOST_RING_FULL, PNR_LOST_COUNT } pnr_lost_re
 
 typedef enum { PNR_TIME_NONE, PNR_TIME_FILE, PNR_TIME_HOST, PNR_TIME_SOURCE } pnr_time_source;
 
-/* Lost samples first .. first + count - 1, counted from the first sample of the view. */
+/* The samples first .. first + count - 1 are lost. They are counted from the first sample of the
+ * view. */
 typedef struct pnr_lost_run {
     uint64_t first, count;
 } pnr_lost_run;
@@ -26,8 +27,8 @@ typedef struct pnr_lost_run {
  * one. No engine uses a window that lost more than N/2 of its first N samples.
  */
 typedef struct pnr_windows {
-    pnr_span spans[2];     /* the second is empty unless the view wraps. A window of linear lags is
-                            * longer than N samples; the spans contain the whole last window */
+    pnr_span spans[2];     /* the second is empty unless the view wraps. A linear window is longer
+                            * than N samples; the spans contain the whole last window */
     uint64_t first_sample; /* absolute index of the first sample */
     size_t n_dwells;
     size_t n_periods;     /* windows of a dwell, in all its looks */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR on the host: finds the cells that exceed the level of their training cells. */
+/* CFAR on the host: compares the power P of each cell with factor * Z (pnr_cfar in plan.h). */
 #include "engine/cfar_test.h"
 
 #include "base/multiversion.h"
@@ -9,8 +9,8 @@
 
 /* The training cells of one cell, or of several cells with equal numbers of training cells. */
 typedef struct training {
-    /* array elements from the cell to its nearest training cell, and from one training cell to the
-     * next */
+    /* distance, in array elements, from the cell to its nearest training cell; distance from one
+     * training cell to the next */
     ptrdiff_t first, step;
     size_t n_before, n_after;
 } training;
@@ -43,7 +43,7 @@ static double factor_of(const pnr_search_cfar *s, const training *t)
     return s->factor[t->n_before * (s->plan->cfar.training + 1) + t->n_after];
 }
 
-/* True if a cell exceeds the level of its training cells. */
+/* True if the power of a cell exceeds factor * Z. */
 static bool is_above_level(const pnr_search_cfar *s, const training *t, const float *here)
 {
     const double factor = factor_of(s, t), power = (double)*here;
@@ -70,7 +70,7 @@ static bool is_above_level(const pnr_search_cfar *s, const training *t, const fl
 }
 
 /* A first test in single precision, SCREEN cells at a time. It reduces the factor by the sum of all
- * rounding errors, so that every cell above its level passes, and few others pass. */
+ * rounding errors, so every cell that exceeds factor * Z passes, and few others pass. */
 enum { SCREEN = 64, SIXTEENS = SCREEN / 16 };
 typedef float sixteen __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t sixteen_counts __attribute__((vector_size(64), aligned(4), may_alias));

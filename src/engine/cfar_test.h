@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CFAR on the host: finds the cells that exceed the level of their training cells. */
+/* CFAR on the host: compares the power P of each cell with factor * Z (pnr_cfar in plan.h). */
 #ifndef PNR_SEARCH_CFAR_H
 #define PNR_SEARCH_CFAR_H
 
@@ -16,8 +16,8 @@ typedef struct pnr_search_cfar {
     const double *factor;   /* [cells before][cells after], each 0 .. training; NULL: no CFAR */
 } pnr_search_cfar;
 
-/* Tests n cells of a line, from cell `at` on; n is at most PNR_SEARCH_BLOCK. number: code * n_rows
- * + row of the line. part: {first, end} of the part of the gate that contains these cells. */
+/* Tests n cells of a row, from cell `at` on; n is at most PNR_SEARCH_BLOCK. number: code * n_rows +
+ * row. part: {first, end} of the part of the gate that contains these cells. */
 void pnr_search_cfar_test(const pnr_search_cfar *cfar, size_t number, const size_t part[2],
                           size_t at, size_t n, bool *is_above);
 

@@ -72,8 +72,8 @@ static shift_kind choose_shift(const pnr_plan *plan, size_t n_transform)
     return plan->n_codes <= MOST_ROTATED_CODES ? ROTATED_CODE : ROTATED_SAMPLES;
 }
 
-/* One slow-time transform gives all bins of a set, but the columns must be transposed to rows and
- * back. Measured at 64 and 512 periods, the transform is faster than sums from about
+/* One slow-time transform computes all bins of a set, but the columns must be transposed to rows
+ * and back. In measurements with 64 and 512 periods the transform is faster than sums from about
  * FEWEST_TRANSFORMED bins on. With fewer than FEWEST_PERIODS periods all bins are sums. */
 enum { FEWEST_TRANSFORMED = 13, FEWEST_PERIODS = 8 };
 

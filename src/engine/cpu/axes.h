@@ -6,31 +6,32 @@
 #include "engine/engine.h"
 
 /*
- * A row is linear in the samples, so the sum over the periods comes first and the correlation last.
- * With F = f + s/K of plan.h, f = q/4, q = quarters = 4 m + r, r = 0 .. 3, and i = (n + k) mod N
- * (linear: i = n + k),
+ * c is linear in the samples. So the engine first sums over the periods, and correlates last.
+ * F = f + s/K of plan.h, f = q/4, q = quarters = 4 m + r, r = 0 .. 3. t is the index i of plan.h:
+ * t = (n + k) mod N, or n + k in a linear window. Then
  *
- *     y[i] = sum_p w_p exp(-2 pi i (r/4 + s/K) p) x_p[i]        exp(-2 pi i m p) = 1
- *     c[k] = sum_n y[i] exp(-2 pi i (m + r/4) i / N) conj(a[n])
+ *     y[t] = sum_p w_p exp(-2 pi i (r/4 + s/K) p) x_p[t]        exp(-2 pi i m p) = 1
+ *     c[k] = sum_n y[t] exp(-2 pi i (m + r/4) t / N) conj(a[n])
  *
  * - y is bin s of the slow-time transform of the samples, or bin s + r K/4 when 4 divides K. All y
- *   of one stretch are a set. When 4 does not divide K, each r has its own set. One transform down
- *   the columns i gives all bins of a set. If a set has few bins, each bin is computed as a sum
- *   over p.
- * - Y, the transform of y[i] exp(-2 pi i r i / (4 N)), is one spectrum. It is used for all codes,
+ *   of one stretch are a set. When 4 does not divide K, each r has its own set. One slow-time
+ *   transform for each t computes all bins of a set. If a set has few bins, each bin is computed as
+ *   a sum over p.
+ * - Y, the transform of y[t] exp(-2 pi i r t / (4 N)), is one spectrum. It is used for all codes,
  *   and for all rows of this bin with the same r. So each row and code needs one inverse transform
  *   instead of K.
  * - When the transform has length N, c has the spectrum C[j] = Y[(j + m) mod N] conj(A[j]). The
  *   index of Y is rotated.
- * - Extended or linear: a bin of 1/N is not a bin of the longer transform. So the code is rotated
- *   instead: a[n] exp(2 pi i m n / N). This is possible because
- *   exp(-2 pi i m i / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N) for i = n + k, also in the
+ * - The transform of an extended period or of a linear window is longer than N. A bin of 1/N is not
+ *   a bin of this transform. So the code is rotated instead: a[n] exp(2 pi i m n / N). This is
+ *   possible because
+ *   exp(-2 pi i m t / N) = exp(-2 pi i m k / N) exp(-2 pi i m n / N) for t = n + k, also in the
  *   periodic extension. The stored spectrum of each m is a variant. c then lacks the factor
  *   exp(-2 pi i m k / N), which does not change |c|^2. Only values of c that are read get the
  *   factor.
  * - With four or more codes, variants would save at most a fifth of all transforms, and each
- *   inverse transform would load a variant from memory. So the samples are rotated by the whole of
- *   q, and each q has its own spectra.
+ *   inverse transform would load a variant from memory. So the samples are rotated by q/4 instead
+ *   of r/4, and each q has its own spectra.
  */
 
 /* A spectrum. Each look has one forward transform for each spectrum. */
@@ -44,7 +45,7 @@ typedef struct pnr_cpu_set {
     double stretch;
     unsigned quarters;   /* r when 4 does not divide K; else 0 */
     size_t first, count; /* the spectra of the set: first .. first + count - 1 */
-    bool is_summed;      /* each bin is a sum, because the bins are few */
+    bool is_summed;      /* each bin is a sum, because the set has few bins */
 } pnr_cpu_set;
 
 typedef struct pnr_cpu_row {

@@ -11,11 +11,9 @@
 enum { LANES = PNR_CPU_LANES };
 
 #define INLINE static inline __attribute__((always_inline))
-/*
- * The lanes are independent. The body of a loop over the lanes loads all values of one lane,
- * computes, and then stores. After unrolling, all indices of its arrays are constant, so the arrays
- * become registers. Then gcc compiles the loop to vectors of any width.
- */
+/* The lanes are independent. The body of a loop over the lanes loads all values of one lane,
+ * transforms them, and then stores them. After unrolling, all indices of its arrays are constant,
+ * so the arrays become registers. Then gcc compiles the loop to vectors of any width. */
 #ifdef __clang__
 #define IVDEP /* clang does not know this pragma */
 #else
@@ -24,7 +22,7 @@ enum { LANES = PNR_CPU_LANES };
 #define EACH_LANE IVDEP for (size_t l = 0; l < LANES; l++)
 #define UNROLLED _Pragma("GCC unroll 16")
 
-/* --- plans --- */
+/* --- radices and tables --- */
 
 static size_t split(size_t n, size_t radix[PNR_CPU_COLUMN_STAGES])
 {
@@ -90,7 +88,7 @@ void pnr_cpu_columns_destroy(pnr_cpu_columns *columns)
 
 /* --- butterflies of scalars, which the compiler vectorises --- */
 
-/* Transforms the values at places a, b, c, d. Writes outputs 0 .. 3 to the same places. */
+/* Transforms the values at the indices a, b, c, d. Stores outputs 0 .. 3 at the same indices. */
 INLINE void four(float *re, float *im, int a, int b, int c, int d)
 {
     const float r0 = re[a] + re[c], i0 = im[a] + im[c];
@@ -118,7 +116,7 @@ INLINE void two(float *re, float *im, int a, int b)
     im[b] = i;
 }
 
-/* Multiplies the value at place a by wr + i wi. */
+/* Multiplies the value at index a by wr + i wi. */
 INLINE void turn(float *re, float *im, int a, float wr, float wi)
 {
     const float r = re[a] * wr - im[a] * wi;
@@ -130,7 +128,7 @@ INLINE void turn(float *re, float *im, int a, float wr, float wi)
 static const float ROOT_HALF = 0.70710678118654752440f;
 static const float COS_16 = 0.92387953251128675613f, SIN_16 = 0.38268343236508977173f;
 
-/* Multiplies the value at place a by W_8. turn_38 multiplies by W_8^3 = -i W_8, and turn_4 by
+/* Multiplies the value at index a by W_8. turn_38 multiplies by W_8^3 = -i W_8, and turn_4 by
  * W_4 = -i. */
 INLINE void turn_8(float *re, float *im, int a)
 {
@@ -156,7 +154,7 @@ INLINE void turn_4(float *re, float *im, int a)
     re[a] = r;
 }
 
-/* Transforms 8 values. Writes output p to place 2 (p % 4) + p / 4. */
+/* Transforms 8 values. Stores output p at index 2 (p % 4) + p / 4. */
 INLINE void eight(float *re, float *im)
 {
     four(re, im, 0, 2, 4, 6);
@@ -170,7 +168,7 @@ INLINE void eight(float *re, float *im)
     two(re, im, 6, 7);
 }
 
-/* Transforms 16 values. Writes output p to place 4 (p % 4) + p / 4. */
+/* Transforms 16 values. Stores output p at index 4 (p % 4) + p / 4. */
 INLINE void sixteen(float *re, float *im)
 {
     four(re, im, 0, 4, 8, 12);
@@ -302,7 +300,8 @@ INLINE void middle(size_t radix, size_t m, const float (*roots)[2], pnr_cpu_line
     }
 }
 
-/* Transforms tile[0 .. radix - 1] to lines k, k + step, ... of z, times the twiddle. */
+/* Transforms tile[0 .. radix - 1]. Stores the outputs, times the twiddle, in lines k, k + step, ...
+ * of z. */
 INLINE void last_forward(size_t radix, const pnr_cpu_line *tile,
                          const pnr_cpu_column_twiddle *twiddle, size_t k, size_t step,
                          float (*z)[2], size_t row)
@@ -334,8 +333,8 @@ INLINE void last_forward(size_t radix, const pnr_cpu_line *tile,
     }
 }
 
-/* Transforms tile[0 .. radix - 1] to lines 0, step, ... of out. Writes |c|^2 of output p to
- * power[p], or adds |c|^2 to power[p]. */
+/* Transforms tile[0 .. radix - 1]. Stores the outputs in lines 0, step, ... of out. Writes |c|^2 of
+ * output p to power[p], or adds |c|^2 to power[p]. */
 INLINE void last_inverse(size_t radix, const pnr_cpu_line *tile, size_t step, float (*out)[2],
                          size_t row, float *const *power, bool add)
 {

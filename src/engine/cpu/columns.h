@@ -12,17 +12,18 @@
 
 /*
  * Decimation in frequency, in two or three stages. With W_N = exp(-2 pi i / N), N = R M,
- * n = q M + j and k = p + R k', W_N^(nk) = W_R^(qp) W_N^(jp) W_M^(jk'). For each j a stage
- * transforms the R lines q M + j into R outputs p. It puts output p, times W_N^(jp), in line
- * p M + j. The next stage does the same within each block of M lines. In place, output
- * k = p0 + R0 p1 + R0 R1 p2 would end in line p0 N/R0 + p1 N/(R0 R1) + p2; the last stage stores
- * this output in line k. The first stage reads complex values and the last stage writes complex
- * values. Between these stages the tile holds real and imaginary parts separately. The inverse
- * transform exchanges real and imaginary parts in its input and in its output.
+ * n = q M + j and k = p + R k', W_N^(nk) = W_R^(qp) W_N^(jp) W_M^(jk'). A line has one value of
+ * each of the 16 columns. For each j a stage transforms the R lines q M + j to R outputs p. It
+ * stores output p, times W_N^(jp), in line p M + j. The next stage does the same within each block
+ * of M lines. In place, output k = p0 + R0 p1 + R0 R1 p2 would end in line p0 N/R0 + p1 N/(R0 R1) +
+ * p2; the last stage stores this output in line k. The first stage reads complex values and the
+ * last stage writes complex values. Between these stages the tile holds real and imaginary parts
+ * separately. The inverse transform exchanges real and imaginary parts in its input and in its
+ * output.
  */
 enum { PNR_CPU_LANES = 16, PNR_CPU_COLUMN_STAGES = 3, PNR_CPU_COLUMN_MAX = 4096 };
 
-/* A line of complex values in two parts: [0] real, [1] imaginary. */
+/* A line, one value of each of the 16 columns: [0] real parts, [1] imaginary parts. */
 typedef float pnr_cpu_line[2][PNR_CPU_LANES];
 
 typedef struct pnr_cpu_columns {
@@ -57,9 +58,9 @@ void pnr_cpu_columns_destroy(pnr_cpu_columns *columns);
 void pnr_cpu_columns_forward(const pnr_cpu_columns *columns, const float (*const *from)[2],
                              const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
                              float (*z)[2], size_t row);
-/* Transforms z after multiplying line k by the conjugate of the twiddle. Writes line m to
- * c + m * row. For m < n_power also writes |c|^2 of the line to power + m * power_row; add: adds
- * |c|^2 to the values there. */
+/* Computes the inverse transform. First multiplies line k of z by the conjugate of the twiddle.
+ * Writes line m to c + m * row. Also writes |c|^2 of the lines m < n_power to power + m *
+ * power_row, or adds |c|^2 to the values there if `add` is true. */
 void pnr_cpu_columns_inverse(const pnr_cpu_columns *columns, const float (*z)[2], size_t row,
                              const pnr_cpu_column_twiddle *twiddle, pnr_cpu_line *tile,
                              float (*c)[2], float *power, size_t power_row, size_t n_power,

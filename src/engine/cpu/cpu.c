@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cpu engine: threads, and transforms in single precision. FFTW is GPL, so the engine is a
- * module. */
+/* The cpu engine: threads, and transforms in single precision. The licence of FFTW is the GPL, so
+ * the program does not link it: the engine is a module. */
 #include "engine/engine.h"
 
 #include "base/memory.h"

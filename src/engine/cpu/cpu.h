@@ -16,18 +16,18 @@
 /*
  * A dwell passes through these steps. The team shares the tasks of each step.
  *
- *   read      converts the windows of some looks to x[look][p][i] and removes their mean
- *   slow      sums over the periods: y[look][spectrum][i]
+ *   read      converts the windows of some looks to x[look][p][t] and removes their mean
+ *   slow      sums over the periods: y[look][spectrum][t]
  *   lines     correlates y with each code and adds |c|^2 of the looks
  *   search    finds the candidates
- *   gather    takes the complex values around each candidate
+ *   gather    stores the complex values around each candidate
  *
  * A line is one row of one code. There are two ways to compute lines:
  *   fused     The plan has one line. Windows are added as they are read, and the team computes the
  *             line of each look (see fused.h). c of every look is kept for gather.
  *   kept      The plan has several lines. The spectra of all looks are kept, and each thread
  *             computes separate lines. gather computes the lines around the candidates again:
- *             this takes less time than storing every c, and no memory.
+ *             this takes less time and memory than to store every c.
  */
 
 typedef struct pnr_cpu_fused pnr_cpu_fused;
@@ -39,11 +39,11 @@ typedef struct pnr_cpu_scratch {
     pnr_cpu_value *filter;  /* [gate_count][4] input, then [filter_pitch] output */
 } pnr_cpu_scratch;
 
-/* Doubles the rate of the looks that are stretched, see stretch.h. */
+/* Doubles the sampling rate of the looks that are stretched, see stretch.h. */
 typedef struct pnr_cpu_doubling {
-    size_t margin; /* M; 0: nothing is stretched */
-    size_t n_look; /* samples of a look, with the tail of linear lags and M on both sides */
-    size_t pitch;  /* values from one doubled look to the next */
+    size_t margin; /* M, in samples; 0: nothing is stretched */
+    size_t n_look; /* samples of a look, plus n_lags - 1 in linear windows, plus M on each side */
+    size_t pitch;  /* distance from one doubled look to the next, in values */
     pnr_cpu_transform transform; /* the transform of L points */
     pnr_cpu_value *half;         /* [spectrum_pitch] the weights of pnr_stretch_half */
     pnr_cpu_value *whole; /* [spectrum_pitch] 1 / L in the band; NULL: the plan has no band */
@@ -54,8 +54,8 @@ typedef struct pnr_cpu_doubling {
 typedef struct pnr_cpu {
     const pnr_plan *plan;
     double energy_of_code;
-    bool is_plain; /* see pnr_plan_is_plain. true: energy is summed before the tune, and floor
-                    * follows from the sum of the energies */
+    bool is_plain; /* see pnr_plan_is_plain. true: energy is summed before the samples are mixed to
+                    * frequency 0, and floor follows from the sum of the energies */
     size_t window; /* samples of a window */
     const pnr_cpu_fused *fused; /* NULL: lines are computed in the way `kept` */
     bool is_shaped;             /* pnr_cpu_shape has set the sizes */
@@ -66,23 +66,23 @@ typedef struct pnr_cpu {
 
     pnr_cpu_axes axes;
     pnr_cpu_transform transform;
-    pnr_cpu_value *codes; /* [n_codes][oversample][n_variants][spectrum_pitch]: conj(spectrum)
-                             / n_transform */
+    pnr_cpu_value *codes; /* [n_codes][oversample][n_variants][spectrum_pitch]: the conjugate
+                           * spectra, divided by n_transform */
     pnr_rotation rotation;
     pnr_cpu_scratch scratch[PNR_CPU_MAX_THREADS];
 
     /* members of the way `fused` */
     pnr_cpu_walsh walsh;  /* tables of method walsh; degree 0: the engine uses another method */
     size_t in_values;     /* number of values of y; 0: y is in the memory of the profile */
-    size_t profile_pitch; /* values from one profile to the next */
+    size_t profile_pitch; /* distance from one profile to the next, in values */
     size_t n_spectra;     /* number of spectra that are computed at the same time */
     /* number of powers in the order of method walsh; 0: powers are in the order of lags */
     size_t n_places;
-    /* powers in the order of walsh are put into the order of lags before the search */
+    /* the powers of method walsh are sorted by lag before the search */
     bool is_ordered;
 
     /* members of the way `kept` */
-    size_t x_pitch; /* values from one window to the next */
+    size_t x_pitch; /* distance from one window to the next, in values */
     size_t looks_at_once;
     size_t slow_columns, slow_pitch;
     pnr_cpu_doubling doubling;
@@ -98,7 +98,6 @@ typedef struct pnr_cpu {
     fftwf_plan slow;
 } pnr_cpu;
 
-/* The counts of one window. */
 typedef struct pnr_cpu_window {
     double energy; /* energy after the mean is removed */
     uint64_t n_nonfinite, n_lost;
@@ -126,13 +125,14 @@ typedef struct pnr_cpu_memory {
     pnr_cpu_value *fused[2]; /* [spectrum_pitch] each: a spectrum, or Z of split.h */
     pnr_cpu_value *profile;  /* [n_looks][oversample][profile_pitch] c, or X of walsh.h */
     float *grid;             /* powers: [oversample][n_lags], or [n_places] of method walsh */
-    pnr_cpu_value *parts;    /* [n_parts][values]: X, then W of method walsh */
+    pnr_cpu_value *parts;    /* [n_parts][values] X of method walsh, later W */
 
     /* members of the way `kept` */
     pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] samples */
     pnr_cpu_value *doubled;       /* [looks_at_once][doubling.pitch] d of stretch.h */
     pnr_cpu_value *look;          /* a look; also the scratch memory of the transform */
-    pnr_cpu_value *halves;        /* the half samples of the look, in the order of the transform */
+    pnr_cpu_value *halves;        /* the values half-way between samples of the look, in the order
+                                   * of the transform */
     pnr_cpu_value *spectrum;      /* the spectrum of the look */
     pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch] y, later the spectra of
                                    * y */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Way `fused` of cpu.h: method walsh, a transform in three passes, and one whole transform. */
+/* The way `fused` of cpu.h. The engine uses method walsh, a transform in three passes, or one whole
+ * transform. */
 #include "engine/cpu/fused.h"
 
 #include "engine/plan.h"
@@ -160,9 +161,9 @@ static bool suits_walsh(const pnr_plan *plan, size_t n_transform)
     return strcmp(plan->method, "library") != 0 && pnr_cpu_walsh_refusal(plan) == NULL;
 }
 
-/* At one sample a chip, c and |c|^2 stay in the order in which the Walsh-Hadamard transform returns
- * them: to sort them by lag would take as long as to transform the columns. Only for CFAR the
- * values |c|^2 are sorted by lag, because training cells are neighbours in lag. */
+/* At one sample per chip, c and |c|^2 stay in the order in which the Walsh-Hadamard transform
+ * returns them: to sort them by lag would take as long as to transform the columns. Only for CFAR
+ * the values |c|^2 are sorted by lag, because training cells are neighbours in lag. */
 static void shape_walsh(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;
@@ -178,7 +179,7 @@ static void shape_walsh(pnr_cpu *cpu)
     cpu->is_ordered = plan->cfar.kind != PNR_CFAR_OFF;
 }
 
-/* A window that is contiguous in the ring is gathered directly from the ring, because a copy
+/* Method walsh reads a window that is contiguous in the ring directly from the ring, because a copy
  * would take longer than the transform. */
 static void choose_walsh_input(pnr_cpu_step *s)
 {
