@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds to, compares and prints lists of devices. */
+/* Functions for lists of devices: append a device, subtract a list, write a list as text. */
 #include "engine/devices.h"
 
 #include <stdio.h>

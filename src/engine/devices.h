@@ -15,7 +15,8 @@ enum {
 };
 
 typedef struct pnr_devices {
-    size_t n;                       /* in a configuration, 0: all devices of the engine */
+    size_t n;                       /* number of devices; 0 in a configuration: all devices of the
+                                     * engine */
     uint8_t index[PNR_MAX_DEVICES]; /* [n] numbers of devices from 0, each number once */
 } pnr_devices;
 
@@ -27,7 +28,7 @@ typedef struct pnr_device_state {
 
 /* Appends a device, if there is space and the list does not have it. */
 void pnr_devices_add(pnr_devices *devices, size_t index);
-/* Returns the devices of a list that another list does not have. */
+/* Returns the devices that are in `devices` but not in `others`. */
 pnr_devices pnr_devices_without(const pnr_devices *devices, const pnr_devices *others);
 /* Writes "0,2,3" for example, or "all" for an empty list. Returns `out`. */
 char *pnr_devices_format(const pnr_devices *devices, char out[PNR_DEVICES_LEN]);

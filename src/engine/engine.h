@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The contract of every engine: one table of operations. Samples go in, candidates come out. */
+/* The contract of every engine: one table of operations. The caller submits samples and collects
+ * candidates. */
 #ifndef PNR_ENGINE_H
 #define PNR_ENGINE_H
 
@@ -39,11 +40,12 @@ typedef struct pnr_dwell {
     uint64_t n_clipped;   /* clipped samples in all windows of the dwell */
     uint64_t n_nonfinite; /* non-finite samples in all windows of the dwell */
     uint32_t n_periods;   /* number of used windows */
-    /* cells above the threshold or the CFAR level in the first search; pfa_cell predicts this
-     * number */
+    /* number of cells in the gate that exceed the threshold or the CFAR level, in the first search.
+     * In noise alone the mean of n_above is Pfa of a cell times the number of cells in the gate */
     uint32_t n_above;
     uint32_t n_maxima;     /* local maxima above the threshold in the gate, in the last search */
-    uint32_t n_candidates; /* number of returned candidates, with the one outside of the gate */
+    uint32_t n_candidates; /* number of returned candidates, including the one outside of the
+                            * gate */
 } pnr_dwell;
 
 /* The result of a submit. The engine owns the memory of the result. The memory is valid until the
@@ -53,8 +55,9 @@ typedef struct pnr_result {
     size_t n_dwells;
     const pnr_dwell *dwells; /* [n_dwells] */
     const pnr_candidate
-        *candidates;           /* [n_dwells][max_candidates]; n_candidates of each dwell are set */
-    const uint32_t *nonfinite; /* [n_dwells][n_looks n_periods] counts of each window */
+        *candidates;           /* [n_dwells][max_candidates]; only the first n_candidates of each
+                                * dwell are set */
+    const uint32_t *nonfinite; /* [n_dwells][n_looks n_periods] non-finite samples of each window */
     const float *profile;      /* NULL unless plan.want_profile. [n_dwells][n_codes][n_rows]
                                 * [n_lags * oversample] powers, or [..][2] for the complex values
                                 * of the last used look */
@@ -62,7 +65,8 @@ typedef struct pnr_result {
      * lags][2]: values in rows -8 .. +8 around the candidate's row. Rows that do not exist have
      * zeros */
     const float *patches;
-    uint64_t stage_ns[PNR_STAGE_COUNT]; /* times of the whole submit; set if plan.measure */
+    uint64_t stage_ns[PNR_STAGE_COUNT]; /* times of the stages in the whole submit; set if
+                                         * plan.measure */
 } pnr_result;
 
 /* One submit. The caller changes neither the samples nor the arrays of the windows until the job is
@@ -72,9 +76,9 @@ typedef struct pnr_job {
     uint64_t tag;
 } pnr_job;
 
-/* An echo to subtract. n is the index of a sample in its look. After conversion, conjugation and
- * tune, the product of `peak`, replica[n mod N] and exp(2 pi i F n / N) is subtracted from each
- * sample that is neither lost nor non-finite. */
+/* An echo to subtract. n is the index of a sample in its look. After the samples are converted,
+ * conjugated and tuned, the product of `peak`, replica[n mod N] and exp(2 pi i F n / N) is
+ * subtracted from each sample that is neither lost nor non-finite. */
 typedef struct pnr_removal {
     const float (*replica)[2]; /* [n_samples] */
     double peak[2];
@@ -99,8 +103,8 @@ typedef struct pnr_engine_ops {
     /* Returns the number of devices of this machine, whether they work or not. NULL in an engine
      * that ignores plan.device. */
     size_t (*count)(void);
-    /* PNR_OK: the engine works here, and `text` describes the device ("NVIDIA H200, 143771 MiB,
-     * driver 13.0"), with the model before the first comma: devices of one model give the same
+    /* PNR_OK: the engine works here, and `text` describes the device, such as "NVIDIA H200, 143771
+     * MiB, driver 13.0". The model is before the first comma: devices of one model give the same
      * bits. PNR_EUNAVAILABLE: `text` gives the reason in one line. */
     int (*probe)(size_t device, char *text, size_t text_size);
     /* Returns sample memory that the engine reads fastest (pinned for all devices), aligned to 64
@@ -108,8 +112,8 @@ typedef struct pnr_engine_ops {
     void *(*alloc)(size_t bytes);
     void (*free)(void *memory);
     /* Prepares sample memory that another process shares, so that the engine reads it as fast as
-     * memory of alloc. This lasts until this process ends. NULL in an engine that reads all memory
-     * equally fast. Errors: those of create. */
+     * memory from alloc. The memory stays prepared until the calling process ends. NULL in an
+     * engine that reads all memory equally fast. Errors: those of create. */
     int (*pin)(void *memory, size_t bytes, pnr_error *error);
     /* PNR_OK; PNR_ECONFIG: unknown method; PNR_EUNSUPPORTED: error names the unsupported part. */
     int (*describe)(const pnr_plan *plan, pnr_engine_choice *choice, pnr_error *error);

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tests whether references[0] is the sequence that m_degree, m_taps and m_samples define. Each step
- * of the register can be undone (the largest tap is the degree), so its states form a cycle. All
- * states are different if the first state returns only after the last chip. */
+/* Tests whether references[0] is the sequence that m_degree, m_taps and m_samples define. The
+ * largest tap is the degree, so each step of the shift register can be undone. So the states of the
+ * register form a cycle. All states are different if the first state returns only after the last
+ * chip. */
 static bool is_m_sequence(const pnr_plan *plan)
 {
     const unsigned degree = plan->m_degree;
@@ -25,7 +26,7 @@ static bool is_m_sequence(const pnr_plan *plan)
         return false;
 
     const uint64_t mask = n;
-    uint64_t state = 0, first; /* bit t-1 of a state: the bit of the sequence t steps ago */
+    uint64_t state = 0, first; /* bit t - 1 of a state is the bit of the sequence t steps before */
 
     for (size_t i = 0; i < degree; i++)
         state = state << 1 | (plan->references[i * q][0] < 0);
@@ -128,8 +129,8 @@ size_t pnr_plan_maps(size_t bytes)
     return fitting > LEAST ? fitting : LEAST;
 }
 
-/* A circular correlation must have N lags. A linear correlation must have the gate and at least 8
- * more lags on each side of the gate. */
+/* A circular correlation must have N lags. A linear correlation must include the gate and at least
+ * 8 more lags on each side of the gate. */
 static bool are_lags_valid(const pnr_plan *plan)
 {
     if (plan->gate_count < 1 || plan->gate_count > plan->n_lags || plan->gate_first >= plan->n_lags)

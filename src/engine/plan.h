@@ -26,11 +26,8 @@ typedef enum { PNR_CFAR_OFF, PNR_CFAR_CA, PNR_CFAR_GO, PNR_CFAR_SO, PNR_CFAR_OS 
 typedef enum { PNR_CFAR_ALONG_LAGS, PNR_CFAR_ALONG_ROWS } pnr_cfar_axis;
 typedef enum { PNR_WANT_NONE, PNR_WANT_POWER, PNR_WANT_COMPLEX } pnr_want;
 
-/*
- * Neighbouring Doppler rows. All these rows use the same change of the time scale of the samples,
- * and then the same rotation of the samples. Frequencies are in bins of 1/Tr, where Tr is the
- * duration of N samples.
- */
+/* Neighbouring Doppler rows that share one stretch and one rotation of the samples. The samples are
+ * stretched first. Frequencies are in bins of 1/Tr, where Tr is the duration of N samples. */
 typedef struct pnr_hypothesis {
     int32_t quarters;  /* the rotation: f = quarters / 4 bins */
     int32_t first_bin; /* s of the first row; s = first_bin .. first_bin + n_rows - 1 */
@@ -41,20 +38,21 @@ typedef struct pnr_hypothesis {
                           change */
 } pnr_hypothesis;
 
-/* With CFAR a cell must also exceed this share of the floor. */
+/* With CFAR a cell must also exceed this fraction of the floor. */
 #define PNR_CFAR_LEAST 1e-6
-/* The rest is the mean power of the columns without echoes, see pnr_plan. A rest below this share
- * of the floor becomes the floor. If no candidate is kept, a rest of 0.7 to 1 of the floor is
- * mostly chance. A rest below 0.7 means that the samples contain power that the code suppresses:
- * DC, a carrier, or noise outside of the band of the code. */
+/* The rest is the mean power of the columns without echoes, see pnr_plan. A rest below this
+ * fraction of the floor becomes the floor. If no candidate is kept, a rest between 0.7 and 1 times
+ * the floor is mostly due to chance. A lower rest means that the samples contain power that the
+ * code suppresses: DC, a carrier, or noise outside of the band of the code. */
 #define PNR_LOWER_FLOOR(n_kept) ((n_kept) > 0 ? 0.95 : 0.7)
 
 /*
- * Constant false alarm rate. A cell is above when P > factor Z and P > 1e-6 of the floor before the
- * search; the second condition rejects rounding errors that remain when a mean is removed.
+ * Constant false alarm rate. A cell is above when P > factor Z and P > 1e-6 times the floor before
+ * the search; the second condition rejects rounding errors that remain when a mean is removed.
  *
  * Z comes from training cells on both sides of the cell, either along the lags of its row (cyclic
- * when the correlation is) or along the rows at its lag (not cyclic). These cells lie at distances
+ * if the correlation is circular) or along the rows at its lag (not cyclic). These cells lie at
+ * distances
  *     guard + 1 + i stride,   i = 0 .. training - 1,
  * in lags (the training cells of a half lag are half lags) or in rows. Cells beyond an end do not
  * exist.
@@ -76,7 +74,8 @@ typedef struct pnr_cfar {
 /*
  * A dwell is n_looks looks of K = n_periods windows; each window begins N samples after the
  * previous one. The samples x are converted to full scale = 1, conjugated when `conjugate`, then
- * tuned; lost and non-finite samples are 0. The simplest dwell has one code, row, look and period.
+ * mixed down by `tune`; lost and non-finite samples are 0. The simplest dwell has one code, row,
+ * look and period.
  *
  * Windows. A circular window has N samples and n_lags = N; the index i = n + k is reduced mod N. A
  * linear window has N + n_lags - 1 samples, and i = n + k. At least 8 of the n_lags lags lie before
@@ -93,11 +92,11 @@ typedef struct pnr_cfar {
  * k = 0 .. n_lags - 1, over the used windows p = 0 .. K - 1 with the taper w_p. With oversample 2 a
  * look also has the values at k + 1/2, which are the same sum with a[n - 1/2]. A cell g is lag g /
  * oversample. Rows are numbered through all hypotheses in order, at ascending F. Where h has a
- * stretch, x_p comes from the stretched look. The stretched look is made of the samples of all
- * windows, used or not, without frequencies outside of the band, and is continued beyond these (see
- * stretch.h). A sample belongs to the
- * window whose first N samples contain it; the samples after the last N belong to the last window.
- * With remove_mean the mean at the place of a sample in that window is subtracted from the sample.
+ * stretch, x_p is read from the stretched look. The stretched look contains the samples of all
+ * windows, used or not, without the frequencies outside of the band. stretch.h defines the samples
+ * beyond both ends of the look. A sample belongs to the window whose first N samples contain it;
+ * the samples after the first K N belong to the last window. With remove_mean the mean at the place
+ * of a sample in that window is subtracted from the sample.
  * filter: c'[k] = sum_j filter[k][j] c[gate_first + j] replaces c[gate_first + k]; other c are 0.
  * The power P is the sum of |c|^2 over the used looks.
  *
@@ -115,20 +114,20 @@ typedef struct pnr_cfar {
  * max_candidates candidates, the strongest are kept; of equally strong ones, the first. The kept
  * candidates are in the order of code, row, cell.
  *
- * With has_outside the last of the max_candidates places is kept for a cell outside of the gate:
- * the strongest that would be a candidate if the gate had all lags; of equally strong ones, the
- * first. So its echo does not raise the floor, and the detector can subtract it. has_outside needs
- * a circular correlation without CFAR and filter. The cuda engine does not have it yet: it keeps
- * max_candidates candidates in the gate.
+ * With has_outside at most max_candidates - 1 candidates in the gate are kept, and one candidate
+ * outside of it: the strongest cell that would be a candidate if the gate had all lags; of equally
+ * strong ones, the first. So its echo does not raise the floor, and the detector can subtract it.
+ * has_outside needs a circular correlation without CFAR and filter. The cuda engine does not have
+ * it yet: it keeps max_candidates candidates in the gate.
  *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
  * excluded, with all rows. If at least half of all columns remain, the rest is the mean of P over
  * the remaining columns. The rest is at least the rounding error, 1e-12 dwell.energy E_a (number of
- * used windows). A rest below PNR_LOWER_FLOOR of the floor becomes the floor. Then, if a place for
- * a cell in the gate is left, the search is repeated, up to PNR_MAX_SEARCHES searches in all. So a
- * strong echo does not hide a weak one, and the code's own sidelobes stay in the floor. With CFAR
- * there is one search, and the rest is the floor.
+ * used windows). A rest below PNR_LOWER_FLOOR of the floor becomes the floor. Then, if more
+ * candidates in the gate may be kept, the search is repeated, up to PNR_MAX_SEARCHES searches in
+ * all. So a strong echo does not hide a weak one, and the code's own sidelobes stay in the floor.
+ * With CFAR there is one search, and the rest is the floor.
  *
  * Neighbours. The centre lag of a candidate is floor(g / oversample). Its 17 values are at integer
  * lags centre - 8 .. centre + 8 (mod N). A value is c itself when n_looks is 1. Otherwise it is the
@@ -148,8 +147,8 @@ typedef struct pnr_plan {
     size_t n_codes;                        /* 1 .. 65535; all codes have the energy of the first
                                             * code */
     size_t n_hypotheses;
-    const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one hypothesis at 0 with one row */
-    size_t n_periods;                 /* K: number of windows of a look, added coherently */
+    const pnr_hypothesis *hypotheses; /* [n_hypotheses]; NULL: one hypothesis with one row at 0 */
+    size_t n_periods;                 /* K: number of windows that a look adds coherently */
     size_t n_looks;                   /* number of looks; their powers are added */
     pnr_reference reference;
     bool linear;
@@ -166,32 +165,33 @@ typedef struct pnr_plan {
     const double (*references)[2];
     /* The degree, if references[0] is an m-sequence with q equal samples a chip and
      * N = q (2^degree - 1); else 0. a[n] = 1 - 2 bit[floor(n / q)]. bit[i + degree] is the xor of
-     * bit[i + degree - t] over the taps t (i mod 2^degree - 1). An engine refuses a plan whose
-     * reference is not that sequence. */
+     * bit[i + degree - t] over the taps t. The period of the bits is 2^degree - 1. An engine
+     * refuses a plan whose reference is not that sequence. */
     unsigned m_degree;
-    uint64_t m_taps;  /* bit t-1 set for tap t; the largest tap is the degree */
+    uint64_t m_taps;  /* bit t - 1 is set for tap t; the largest tap is the degree */
     size_t m_samples; /* q, samples of a chip: at least 1 if m_degree is not 0 */
 
     pnr_rational tune; /* the frequency, in cycles per sample, that is mixed down to 0:
-                          x[n] exp(-2 pi i frac(tune n)), where n is the absolute sample index.
-                          {0,0}: no tune */
-    /* A stretched look keeps the frequencies between band[0] and band[1], modulo 1, in cycles per
-     * tuned sample. Real samples have the code in one half of their band, and its image in the
-     * other; a stretched image would no longer cancel. {0, 0}: keeps all */
+                        * x[n] exp(-2 pi i frac(tune n)), where n is the absolute sample index.
+                        * {0,0}: the samples are not mixed */
+    /* A stretched look keeps those frequencies of the tuned samples that lie between band[0] and
+     * band[1], in cycles per sample, modulo 1. Real samples have the code in one half of their band
+     * and its image in the other. Without a stretch the image cancels in the correlation; a
+     * stretched image would not. {0, 0}: keeps all */
     double band[2];
-    bool conjugate; /* the recording is I - jQ: x is conjugated before the tune */
+    bool conjugate; /* the recording is I - jQ: x is conjugated before it is tuned */
 
-    size_t gate_first, gate_count; /* integer lags searched: gate_first .. + gate_count - 1 (mod N);
-                                      with oversample 2 also the half lag above each of these
-                                      lags */
-    const double *threshold;       /* [n_looks * n_periods] threshold / floor; index:
+    /* The search covers gate_count integer lags from gate_first on (mod N). With oversample 2 it
+     * also covers the half lag above each of these lags */
+    size_t gate_first, gate_count;
+    const double *threshold; /* [n_looks * n_periods] threshold / floor; index:
                                     * used windows - 1 */
-    size_t max_candidates;         /* 1..PNR_MAX_CANDIDATES; with has_outside at least 2 */
-    bool has_outside; /* the last place is for the strongest candidate outside of the gate */
+    size_t max_candidates;   /* 1..PNR_MAX_CANDIDATES; with has_outside at least 2 */
+    bool has_outside; /* the strongest candidate outside of the gate is kept too, see above */
 
     size_t batch;          /* most dwells in a submit */
     size_t depth;          /* most submits in flight, 1..PNR_MAX_DEPTH */
-    pnr_want want_profile; /* the result also has every lag of every dwell */
+    pnr_want want_profile; /* the result also has all powers, or all complex values */
     bool measure;          /* fill stage_ns; the engine may be slower */
     bool spin;             /* `collect` polls and never sleeps */
     size_t device;         /* index of the GPU; each GPU has its own engine, see devices.h */
@@ -202,27 +202,29 @@ typedef struct pnr_plan {
 } pnr_plan;
 
 /* PNR_OK; PNR_EUNSUPPORTED: `engine` lacks an axis that the plan needs, and the error names the
- * axis; PNR_EINTERNAL: no configuration makes such a plan. */
+ * axis; PNR_EINTERNAL: the plan is invalid, and no configuration can cause this. */
 int pnr_plan_check(const pnr_plan *plan, const char *engine, pnr_error *error);
 
 /* Returns a copy that outlives create. All its pointers lie in one allocation; free(copy) frees it.
  * The references are copied too. NULL: out of memory. */
 pnr_plan *pnr_plan_copy(const pnr_plan *plan);
 
-/* True if a lag is one of the gate's. */
+/* True if a lag is in the gate. */
 static inline bool pnr_plan_is_in_gate(const pnr_plan *plan, size_t lag)
 {
     return (lag + plan->n_lags - plan->gate_first) % plan->n_lags < plan->gate_count;
 }
-/* True if a plan has one line and its windows only need to be added. Such a plan has one code, one
- * row at F = 0, and no taper, removed mean or filter. */
+/* True if a plan has one code, one row at F = 0, no stretch, and no taper, removed mean or filter.
+ * For such a plan an engine only adds the windows of a look and correlates the sum. */
 bool pnr_plan_is_one_line(const pnr_plan *plan);
-/* True if an engine may use its shorter path for single windows. Such a plan has one line, a
- * circular correlation, no CFAR, exclusions of 1, and either one look or looks of one period. */
+/* True for the simplest plans, which an engine may compute by a faster path: pnr_plan_is_one_line
+ * is true, the correlation is circular without CFAR, both exclusions are 1, and n_looks or
+ * n_periods is 1. */
 bool pnr_plan_is_plain(const pnr_plan *plan);
 /* Returns the number of Doppler rows of all hypotheses together. */
 size_t pnr_plan_rows(const pnr_plan *plan);
-/* Returns hypothesis h. A plan that lists none has one hypothesis, at 0, with one row. */
+/* Returns hypothesis h. If plan->hypotheses is NULL, there is one hypothesis with one row at
+ * F = 0. */
 pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
 /* Returns the frequency of a row in bins: F = quarters / 4 + s / K. */
 double pnr_plan_bins(const pnr_plan *plan, size_t row);
@@ -230,9 +232,10 @@ double pnr_plan_bins(const pnr_plan *plan, size_t row);
 size_t pnr_plan_windows(const pnr_plan *plan);
 /* Returns the number of samples of one window: N, or N + n_lags - 1 if the window is linear. */
 size_t pnr_plan_window_samples(const pnr_plan *plan);
-/* Return the number of samples from one dwell to the next, and of a view of n_dwells. The view of a
- * linear correlation reaches to the end of the last window. */
+/* Returns the number of samples from the start of one dwell to the start of the next. */
 size_t pnr_plan_dwell_samples(const pnr_plan *plan);
+/* Returns the number of samples in a view of n_dwells dwells. If the correlation is linear, the
+ * view includes the tail of the last window. */
 size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
 /* Returns the number of values of one dwell's profile: codes times rows times lags times
  * oversample. */
@@ -255,11 +258,10 @@ double pnr_plan_code_energy(const pnr_plan *plan);
 const void *pnr_plan_locate(const pnr_plan *plan, const pnr_windows *windows, size_t first,
                             size_t *count);
 
-/* pnr_plan_is_direct: true when N has no prime factor above 7, so that a circular transform of
- * length N is fast. pnr_plan_transform_length: N if this is true. Else the period is extended, and
- * the length is pnr_transform_fast_length(2 N - 1). The cpu engine and the cuda engine follow this
- * rule. */
+/* True when N has no prime factor above 7, so that a circular transform of length N is fast. */
 bool pnr_plan_is_direct(size_t n_samples);
+/* Returns N if pnr_plan_is_direct(N) is true. Else the period is extended: returns
+ * pnr_transform_fast_length(2 N - 1). The cpu engine and the cuda engine follow this rule. */
 size_t pnr_plan_transform_length(size_t n_samples);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches a dwell: finds the cells above the threshold, and keeps each of these that is the
- * maximum of its box, in the order of code, row and cell. Repeats the search with a floor that is
- * free of echoes. "Above" and "box" are defined in engine/plan.h. */
+/* Searches a dwell: finds the cells above the threshold. A cell that is also the maximum of its box
+ * is a candidate. The candidates are in the order of code, row and cell. Then estimates the floor
+ * without the echoes, and searches again. engine/plan.h defines "above" and "box". */
 #include "engine/search.h"
 
 #include "base/multiversion.h"
@@ -25,10 +25,11 @@ typedef struct search {
     bool is_plain;
     const pnr_search_line *lines;    /* NULL: the lines are not scanned yet */
     const pnr_search_places *places; /* NULL: the powers are in the order of lags */
-    pnr_candidate *kept;             /* at the end of a scan also the one outside of the gate */
-    size_t n_kept, most;             /* most: places for candidates in the gate */
+    pnr_candidate *kept;             /* the kept candidates in the gate; after a scan, also
+                                      * `outside` */
+    size_t n_kept, most;             /* most: greatest number of candidates in the gate */
     pnr_candidate outside;           /* the strongest outside of the gate; power 0: none */
-    bool is_full;                    /* no place in the gate is left */
+    bool is_full;                    /* n_kept has reached `most` */
     uint32_t n_above, n_maxima;
 } search;
 
@@ -51,8 +52,8 @@ PNR_MULTIVERSION static double sum_exactly(const float *x, size_t n, size_t step
     return lane[0];
 }
 
-/* Adds the values of each block in floats, and the sums of the blocks in doubles. Plain dwells
- * use this faster sum, because one thread sums their only line. */
+/* Adds the values of each block in floats, and the sums of the blocks in doubles. Only plans for
+ * which pnr_plan_is_plain is true use this faster sum. */
 PNR_MULTIVERSION static double sum_in_floats(const float *x, size_t n, size_t step)
 {
     double total = 0;
@@ -132,8 +133,9 @@ static void insert_candidate(search *s, const pnr_candidate *candidate)
     s->n_kept++;
 }
 
-/* Keeps a candidate. If all places are taken, drops the weakest candidate; of equally weak
- * candidates, the last in the order. Candidates may come in any order. */
+/* Keeps a candidate. If `most` candidates are kept already, drops the weakest of all; of equally
+ * weak ones, the last in the order of code, row and cell. The order of the calls has no
+ * influence. */
 static void keep_candidate(search *s, const pnr_candidate *candidate)
 {
     if (s->n_kept == s->most) {
@@ -179,7 +181,8 @@ static bool is_greatest(const search *s, size_t code, size_t row, size_t cell, f
     return true;
 }
 
-/* Takes a cell outside of the gate: keeps it when it is a maximum, and the strongest so far. */
+/* Keeps a cell outside of the gate if it is the maximum of its box and the strongest such cell so
+ * far. */
 static void take_outside(search *s, const pnr_candidate *candidate)
 {
     if (s->map.plan->has_outside && candidate->power >= s->outside.power &&
@@ -212,9 +215,9 @@ static void take_cell(search *s, size_t number, size_t cell)
 
 /* --- the scan of a dwell --- */
 
-/* Splits the cells of a row that lie in the gate into parts [first, end), in ascending order.
- * Returns the number of parts. A gate that wraps has its upper part at the lowest lags. Powers in
- * the order of places are one part, and so are all cells when those outside are wanted, too. */
+/* Lists the parts [first, end) of a row that must be scanned, in ascending order. Returns the
+ * number of parts. If the gate wraps, part 0 begins at lag 0, and part 1 at gate_first. If
+ * has_outside, or if the powers are in the order of places, the whole row is one part. */
 static size_t split_gate(const search *s, size_t (*parts)[2])
 {
     const pnr_plan *plan = s->map.plan;
@@ -240,8 +243,8 @@ static size_t split_gate(const search *s, size_t (*parts)[2])
     return count;
 }
 
-/* Takes a cell whose power is above the CFAR level or the threshold. at: place of the cell in its
- * line. If `above` is not NULL, only marks the cell in this bitmap. */
+/* Calls take_cell for a cell that is above the CFAR level or the threshold. at: index of the power
+ * of the cell in the line. If `above` is not NULL, only marks the cell in this bitmap. */
 static void take_place(search *s, size_t number, size_t at, uint64_t *above)
 {
     const size_t cell = s->places != NULL ? s->places->lag_at[at] : at;
@@ -253,8 +256,7 @@ static void take_place(search *s, size_t number, size_t at, uint64_t *above)
 }
 
 /* Scans a part of a row, block by block. Without CFAR nearly every block is below the threshold;
- * only the maximum of such a block is computed. Takes the cells that are above. If `above` is not
- * NULL, only marks these cells in `above`. */
+ * only the maximum of such a block is computed. Calls take_place for each cell that is above. */
 static void scan_part(search *s, size_t number, const size_t part[2], uint64_t *above)
 {
     const float *line = s->map.power + number * s->map.n_cells;
@@ -277,8 +279,8 @@ static void scan_part(search *s, size_t number, const size_t part[2], uint64_t *
     }
 }
 
-/* Takes the cells of a line that are marked in `above`. CFAR marked them when the line was
- * complete. */
+/* Calls take_cell for each marked cell of a line. pnr_search_scan_line has marked the cells above
+ * the CFAR level in `above`. */
 static void take_marked_cells(search *s, size_t number)
 {
     for (size_t w = 0; w < pnr_search_words(s->map.plan); w++)
@@ -286,7 +288,7 @@ static void take_marked_cells(search *s, size_t number)
             take_cell(s, number, 64 * w + (size_t)__builtin_ctzll(rest));
 }
 
-/* Scans the gate of every row, or all cells when those outside are wanted, too. */
+/* Scans the gate of every row, or all cells if has_outside. */
 static void scan_dwell(search *s)
 {
     size_t parts[2][2];
@@ -345,7 +347,7 @@ static double sum_column(const search *s, size_t code, size_t lag)
                        s->map.n_cells);
 }
 
-/* Returns the mean power of the columns that no kept candidate reaches, or -INFINITY if fewer than
+/* Returns the mean power of the columns that no kept candidate excludes, or -INFINITY if fewer than
  * half of the columns remain. */
 static double find_rest(const search *s, double noise_sum)
 {

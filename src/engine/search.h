@@ -39,10 +39,10 @@ void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks
  * itself, with the same results. places: NULL when the powers are in the order of lags; else lines
  * is NULL. Without a used window all counts and sums are 0. Never fails, never allocates.
  *
- * Rules that plan.h leaves open: the box of a cell covers all cells of the lag grid, also those
+ * Rules that plan.h does not give: the box of a cell covers all cells of the lag grid, also those
  * outside the gate. With a filter a training cell at a lag outside the gate does not exist. With
  * CFAR the rest becomes the floor even if it exceeds 0.95 of the floor; when fewer than half of the
- * columns are left, the floor stays as it was.
+ * columns are left, the floor does not change.
  */
 void pnr_search_dwell(const pnr_plan *plan, double energy_of_code, const float *power,
                       size_t looks_used, const pnr_search_line *lines,

@@ -16,7 +16,8 @@ typedef struct pnr_slot {
     pnr_dwell *dwells;
     pnr_candidate *candidates;
     uint32_t *nonfinite;
-    float *profile, *patches; /* NULL: the plan does not want them */
+    float *profile, *patches; /* profile: NULL unless the plan wants it; patches: NULL if the plan
+                               * has one row */
     uint64_t stage_ns[PNR_STAGE_COUNT];
 } pnr_slot;
 
@@ -26,14 +27,14 @@ typedef struct pnr_slots {
     pnr_slot without; /* the dwell of search_without */
 } pnr_slots;
 
-/* The input of one dwell and the places of its results. */
+/* The input of one dwell and the memory for its results. */
 typedef struct pnr_slot_dwell {
     const pnr_windows *windows;
     size_t number;        /* index of the dwell in the view */
     const uint32_t *lost; /* [n_looks][n_periods] lost samples of each window */
     pnr_dwell *sums;
     pnr_candidate *candidates; /* [max_candidates] */
-    uint32_t *nonfinite;       /* [n_looks][n_periods] counts of each window */
+    uint32_t *nonfinite;       /* [n_looks][n_periods] non-finite samples of each window */
     float *profile;            /* NULL: the plan does not want it */
     float *patches;            /* NULL: the plan has one row */
     const pnr_removal *removals;
@@ -43,7 +44,7 @@ typedef struct pnr_slot_dwell {
 
 /* Returns the bytes of all slots. */
 double pnr_slots_bytes(const pnr_plan *plan);
-/* PNR_OK, PNR_ENOMEMORY; destroy in either case. A zeroed struct may be destroyed too. */
+/* PNR_OK, PNR_ENOMEMORY; call destroy in either case. A zeroed struct may be destroyed too. */
 int pnr_slots_create(const pnr_plan *plan, pnr_slots *slots);
 void pnr_slots_destroy(pnr_slots *slots);
 
@@ -53,10 +54,10 @@ pnr_slot *pnr_slots_get(pnr_slots *slots, size_t i);
 int pnr_slots_submit(pnr_slots *slots, const pnr_job *job);
 /* Removes the oldest submit from the queue and returns its result. */
 void pnr_slots_collect(pnr_slots *slots, pnr_result *result);
-/* Takes the next dwell to compute; the dwell of search_without comes before all others. Returns
- * false if no dwell is left. */
+/* Sets *slot and *dwell to the next dwell to compute; the dwell of search_without is always the
+ * first. Returns false if no dwell is left. */
 bool pnr_slots_take(pnr_slots *slots, pnr_slot **slot, size_t *dwell);
-/* Begins slots->without with one dwell of a view. */
+/* Sets slots->without to one dwell of a view. pnr_slots_take then returns this dwell. */
 void pnr_slots_begin_without(pnr_slots *slots, const pnr_windows *windows, size_t dwell,
                              const pnr_removal *removals, size_t n_removals);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes the table of interpolation: sincs within a window. */
+/* Computes the interpolation table: sinc functions multiplied by a Kaiser window. */
 #include "engine/stretch.h"
 
 #include <math.h>
@@ -7,7 +7,8 @@
 /* The tap of the last value at or before the wanted time. */
 enum { BEFORE = PNR_STRETCH_TAPS / 2 - 1 };
 
-/* The pass band ends at a quarter of the doubled rate, the stop band begins at three quarters. */
+/* The shape of the Kaiser window: the pass band ends at a quarter of the doubled rate, and the stop
+ * band begins at three quarters. */
 static const double kaiser_beta = 12;
 
 /* Returns the modified Bessel function of order 0, by its power series. */
@@ -56,7 +57,7 @@ void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS])
         for (int i = 0; i < PNR_STRETCH_TAPS; i++) {
             const double t = (double)j / PNR_STRETCH_STEPS - (i - BEFORE);
 
-            /* exactly 0 at the other values, where the rounded sin(pi t) is not 0 */
+            /* exactly 0 at the other integers, where the rounded sin(pi t) is not 0 */
             weight[i] = t != 0 && t == floor(t) ? 0 : weight_of(t);
             sum += weight[i];
         }

@@ -9,8 +9,9 @@
  * extend the result to L = pnr_transform_fast_length(K N + n_tail + 2 M) samples. X is the DFT of
  * these L samples. Then
  *     d[2 n] = x[n],    d[2 n + 1] = 1 / L sum_v X[v] exp(2 pi i v (n + M + 1/2) / L), |v| < L / 2.
- * If the plan has a band, only bins in the band count, and d[2 n] is the sum of these at n + M. The
- * interpolation reads d, the doubled look. */
+ * If the plan has a band, v runs only over the bins in the band, and
+ *     d[2 n] = 1 / L sum_v X[v] exp(2 pi i v (n + M) / L).
+ * The interpolation reads d, the doubled look. */
 #ifndef PNR_STRETCH_H
 #define PNR_STRETCH_H
 
@@ -60,7 +61,8 @@ static inline size_t pnr_stretch_inside(int64_t n, size_t n_look, size_t n_sampl
     return (size_t)(n < end ? n : end - period + (n - end) % period);
 }
 
-/* Returns the weight of a sample of the margin, `beyond` samples from the look, 1 .. M. */
+/* Returns the weight of a sample of a margin. beyond: the distance of this sample from the look,
+ * 1 .. M. */
 static inline float pnr_stretch_fade(size_t beyond, size_t margin)
 {
     const double left = (double)(margin + 1 - beyond) / (PNR_STRETCH_FADE + 1);
@@ -69,13 +71,13 @@ static inline float pnr_stretch_fade(size_t beyond, size_t margin)
     return left < 1 ? (float)(sine * sine) : 1;
 }
 
-/* True if a plan has a band. */
 static inline bool pnr_stretch_has_band(const double band[2])
 {
     return band[1] > band[0];
 }
 
-/* True if bin v of X counts. */
+/* True if the sums over v include bin v of X: v is not L / 2, and v is in the band if the plan has
+ * one. */
 static inline bool pnr_stretch_keeps(const double band[2], size_t v, size_t length)
 {
     const double at = (double)v / (double)length, above = at - band[0] - floor(at - band[0]);
@@ -84,8 +86,8 @@ static inline bool pnr_stretch_keeps(const double band[2], size_t v, size_t leng
            (!pnr_stretch_has_band(band) || (above > 0 && above < band[1] - band[0]));
 }
 
-/* Fills the weight of bin v of X in the half samples: exp(pi i u / L) / L, where u is v, or v - L
- * for v > L / 2. The weight is 0 for v = L / 2 and outside of the band. */
+/* Fills the weight of bin v of X for the half samples d[2 n + 1]: exp(pi i u / L) / L, where u is
+ * v, or v - L for v > L / 2. The weight is 0 for v = L / 2 and outside of the band. */
 static inline void pnr_stretch_half(const double band[2], size_t v, size_t length, double weight[2])
 {
     const double at = 2 * v < length ? (double)v : (double)v - (double)length;
@@ -96,9 +98,9 @@ static inline void pnr_stretch_half(const double band[2], size_t v, size_t lengt
 }
 
 /* Fills table[j][i], the weight of value i - 7 of d at the time j / PNR_STRETCH_STEPS. Times are in
- * half samples. The weights are a sinc within a Kaiser window of 16 values. d contains frequencies
- * up to a quarter of its rate. For these the error is below 1e-5. The sum of the weights of a row
- * is 1. Linear interpolation between two rows adds an error of 1.2e-6 at most. */
+ * half samples. The weights are a sinc multiplied by a Kaiser window of 16 values. d contains
+ * frequencies up to a quarter of its rate. For these the error is below 1e-5. The sum of the
+ * weights of a row is 1. Linear interpolation between two rows adds an error of 1.2e-6 at most. */
 void pnr_stretch_table(float (*table)[PNR_STRETCH_TAPS]); /* [PNR_STRETCH_STEPS + 1] */
 
 #endif

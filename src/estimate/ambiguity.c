@@ -12,17 +12,17 @@
 
 enum {
     MEMORY = 64 << 20, /* bytes for stored echoes; at least one echo is stored */
-    ANSWERS = 128      /* stored values of chi */
+    ANSWERS = 128      /* most stored answers */
 };
 
 /* An echo that pnr_ambiguity_set has set: its code, its delay, and its samples. */
 typedef struct held_echo {
     size_t code; /* SIZE_MAX: this entry is empty */
     double delay;
-    size_t row;              /* sum of windows: the row of the map; SIZE_MAX: a single delay */
-    double bins;             /* sum of windows: the frequency of the echo */
-    uint64_t used;           /* `turn` of pnr_ambiguity at the last use */
-    bool has_slope;          /* slope is filled */
+    size_t row;    /* sum of windows: the row of the map; SIZE_MAX: a single delay */
+    double bins;   /* sum of windows: the frequency of the echo */
+    uint64_t used; /* number of the last use; a later use has a greater number */
+    bool has_slope;
     pnr_planar value, slope; /* [N] */
 } held_echo;
 
@@ -39,7 +39,7 @@ typedef struct answer {
 struct pnr_ambiguity {
     const pnr_setup *setup;
     size_t n;          /* N */
-    held_echo *echoes; /* [n_echoes]; the echo unused for longest is replaced */
+    held_echo *echoes; /* [n_echoes]; a new echo replaces the echo that was used longest ago */
     size_t n_echoes;
     uint64_t turn;
     held_echo *echo; /* the entry of the last pnr_ambiguity_set */
@@ -48,14 +48,14 @@ struct pnr_ambiguity {
     bool is_real;         /* this code has no imaginary part */
     pnr_planar turned;    /* [N + PNR_AMBIGUITY_LAGS + PNR_PLANAR_GUARD] the echo rotated by e */
     double complex *work; /* [2 N] */
-    double complex *sum;  /* [N] the windows added to the echo of pnr_ambiguity_set_sum */
+    double complex *sum;  /* [N] the sum that pnr_ambiguity_add computes */
     bool is_adding;       /* the echo has no value yet, only `sum` */
     float *memory;
     answer answers[ANSWERS];
     size_t next_answer; /* the entry that is replaced next */
 };
 
-/* Returns the next n samples of the memory, and moves *next behind these samples. */
+/* Returns n samples of the memory from *next on, and advances *next by n samples. */
 static pnr_planar take_planar(float **next, size_t n)
 {
     const pnr_planar out = {*next, *next + n};
@@ -140,8 +140,8 @@ void pnr_ambiguity_destroy(pnr_ambiguity *ambiguity)
     free(ambiguity);
 }
 
-/* Selects the stored echo with these values. If no stored echo has them, uses the memory of the
- * echo that was unused for longest, and returns true. */
+/* Selects the stored echo with these values and returns false. If no stored echo has these values,
+ * replaces the echo that was used longest ago, and returns true. */
 static bool take_echo(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row, double bins)
 {
     held_echo *oldest = ambiguity->echoes, *echo = NULL;
@@ -185,8 +185,9 @@ bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, 
     return true;
 }
 
-/* Returns the number of parts of a window. Within a part the walk is modelled to first order. If a
- * part walks by at most a 512th of a chip, the second order is below the rounding of an engine. */
+/* Returns the number of parts into which a window is divided. Within a part the walk is modelled to
+ * first order. If the echo walks by at most 1/512 of a chip within a part, the second order is
+ * below the rounding error of an engine. */
 static size_t parts_of(const pnr_setup *setup, double walk)
 {
     enum { FEWEST_SAMPLES = 16 };
@@ -250,7 +251,8 @@ static void correlate_all(pnr_ambiguity *ambiguity, size_t n_lags, double sign, 
                          ambiguity->is_real, out);
 }
 
-/* Fills the value or the slope of the echo, if it is not filled yet. */
+/* Fills echo->value from `sum` if is_adding is set. with_slope: also fills echo->slope, unless
+ * has_slope is set. */
 static void fill_echo(pnr_ambiguity *ambiguity, bool with_slope)
 {
     held_echo *echo = ambiguity->echo;
@@ -266,8 +268,8 @@ static void fill_echo(pnr_ambiguity *ambiguity, bool with_slope)
     echo->has_slope = true;
 }
 
-/* Returns the stored answer to this question. NULL: there is none. Only the same question finds it,
- * so that the bits do not depend on what was asked before. */
+/* Returns the stored answer with the parameters of `asked`. NULL: there is none. All parameters
+ * must be equal, so that the bits of a result do not depend on earlier calls. */
 static const answer *find_answer(const pnr_ambiguity *ambiguity, const answer *asked)
 {
     for (const answer *a = ambiguity->answers; a < ambiguity->answers + ANSWERS; a++)

@@ -10,12 +10,12 @@
 /*
  * An echo of the code a with delay d and frequency v (in bins of 1/Tr) is a(n - d) exp(2 pi i v n /
  * N). The samples are rotated by f (engine/plan.h) and correlated with a code b. R is the
- * autocorrelation of the code. With e = v - f and the time counted from the middle of the window,
- * lag k has
+ * autocorrelation of a. With e = v - f and the time counted from the middle of the window, the
+ * response at lag k is
  *     chi(k) = 1/R(0) sum_i a(i - d) exp(2 pi i e (i - (N - 1)/2) / N) conj(b[i - k]),
  * i = 0 .. N - 1 with i - k taken mod N; a linear correlation has i = k .. k + N - 1. In both cases
- * the code is assumed to repeat; a single pulse differs in its sidelobes only. At e = 0, chi(k) is
- * R(k - d)/R(0).
+ * the code is assumed to repeat; a single pulse differs in its sidelobes only. If e = 0 and b = a,
+ * chi(k) is R(k - d)/R(0).
  */
 typedef struct pnr_ambiguity pnr_ambiguity;
 
@@ -25,17 +25,18 @@ enum { PNR_AMBIGUITY_LAGS = PNR_NEIGHBOURS }; /* the most lags in one call */
 int pnr_ambiguity_create(const pnr_setup *setup, pnr_ambiguity **out);
 void pnr_ambiguity_destroy(pnr_ambiguity *ambiguity);
 
-/* Sets the echo: its code, and its delay from the first sample of the window. */
+/* Sets the echo: its code, and its delay in samples from the first sample of the window. */
 void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay);
 
-/* Sets an echo with a delay that changes from window to window, as row `row` of a map has it. This
- * is the sum of the windows, each with its weight in this row. Returns true if this echo is not
- * stored yet. The caller then adds the parts of all windows with pnr_ambiguity_add. */
+/* Sets an echo whose delay changes from window to window. In row `row` of a map it is the sum of
+ * all windows with the weights of this row. bins: the frequency of the echo. Returns true if this
+ * echo is not stored yet. Then the caller adds all windows with pnr_ambiguity_add. */
 bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row,
                            double bins);
-/* Adds two parts to the echo that is set: a(n - delay) times `sum`, and its derivative with respect
- * to the delay times `by_delay`. walk: the growth of the delay within a window, samples. Linear
- * correlations ignore it, because they read beyond the window. */
+/* Adds two terms to the echo that is set: `sum` times a(n - delay), and `by_delay` times the
+ * derivative of a(n - delay) with respect to delay. walk: the growth of the delay within a window,
+ * in samples. It is ignored if the correlation is linear, because linear lags read samples beyond
+ * the window. */
 void pnr_ambiguity_add(pnr_ambiguity *ambiguity, double delay, double complex sum,
                        double complex by_delay, double walk);
 

@@ -13,7 +13,8 @@ struct pnr_cross {
     size_t n_codes;
     const pnr_setup_code *codes;
     pnr_waveform **pairs;  /* [n_codes][n_codes]; C_ab is in row a, column b, for a < b */
-    pnr_waveform *overlap; /* the autocorrelation of C_aa, divided by its energy; NULL: none */
+    pnr_waveform *overlap; /* the autocorrelation of C_aa, divided by the energy of C_aa; NULL: no
+                            * table */
 };
 
 int pnr_cross_create(const pnr_setup *setup, pnr_cross **out)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The correlations of all pairs of codes: the response of each correlator to each code. */
+/* The correlations of all pairs of codes: C_ab is the response of the correlator of code b to an
+ * echo of code a. */
 #ifndef PNR_CROSS_H
 #define PNR_CROSS_H
 
@@ -8,7 +9,8 @@
 #include <complex.h>
 
 /*
- * An echo of code a with delay d and peak A R(0) puts A R(0) C_ab(j - d) into lag j of code b,
+ * An echo of code a with delay d and peak A R(0) has the value A R(0) C_ab(j - d) at lag j of the
+ * correlation with code b, where
  *     C_ab(u) = sum_n a(n + u) conj(b(n)) / R(0).
  * C_aa is the autocorrelation, and C_ba(u) = conj(C_ab(-u)). All codes have the energy R(0).
  */
@@ -32,7 +34,8 @@ double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double
  * different codes with the same flat spectrum. */
 double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in);
 /* Fills *out with the sum of C_aa(k + u) conj(C_aa(k)) over all lags k, where a is the only code.
- * Returns false if there are several codes, several rows, or no memory for this table. */
+ * Returns false if there are several codes or several rows, or if the table would exceed
+ * 64 MiB. */
 bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *out);
 
 #endif

@@ -18,8 +18,8 @@ static void add_term(pnr_echo_column *c, int x, int y)
     c->n++;
 }
 
-/* Fills g(v - F) of each row and its derivative with respect to v. with_tone: multiplies g by the
- * loss within a window (see `pnr_echo_model_tone`) before it is differentiated. */
+/* Fills g(v - F) of fit_patch.h for each row, and its derivative with respect to v. with_tone:
+ * multiplies g by pnr_echo_model_tone before it is differentiated. */
 static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       bool with_tone, double complex *x, double complex *slope)
 {
@@ -48,9 +48,10 @@ void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double comp
         slope[j] = -slope[j];
 }
 
-/* Fills walk[k] = slope[k] w / (2 pi i), where w is the walk in row k. If an echo is multiplied by
- * the slow time, its rows are differentiated with respect to frequency. The model is linear in w,
- * so w is limited to half a sample a look. Returns false when w is zero in all rows. */
+/* Fills walk[k] = slope[k] w / (2 pi i), where w is the growth of the delay in one period in row k.
+ * slope[k] / (2 pi i) is the sum of row k with the additional factor p, the number of the period
+ * counted from the middle of the look. The model is linear in w, so w is limited to a walk
+ * of 1/2 sample in a look. Returns false when w is zero in all rows. */
 static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       const double complex *slope, double complex *walk)
 {
@@ -68,7 +69,7 @@ static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, do
     return is_walking;
 }
 
-/* Models the echo as one product, with R and the tone in place of chi. */
+/* Models the echo as one product, with R times pnr_echo_model_tone in place of chi. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
                            const pnr_patch_echo *echo, long lag, bool with_slopes,
                            pnr_echo_columns *out)
@@ -93,7 +94,8 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
     }
 }
 
-/* Fills the smooth chi, R times the tone, and its derivatives with respect to delay and e. */
+/* Fills the smooth chi (R times pnr_echo_model_tone) and its derivatives with respect to delay and
+ * e. */
 static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
                      pnr_vector *chi)
 {
@@ -110,7 +112,7 @@ static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, do
 }
 
 /* Copies row i and the next rows of the same hypothesis to three vectors. Other rows are zero. A
- * row in which the echo bends is copied alone. Returns the index of the row after the copied rows.
+ * row for which `bends` is set is copied alone. Returns the index of the row after the copied rows.
  * *is_marked: a copied row needs the exact sums. */
 static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex *const from[3],
                          pnr_vector *to, bool *is_marked)
@@ -215,8 +217,8 @@ bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *ro
     return pnr_power(echo->peak) * unlike(model, echo->code) * error * error > 1e-3 * cell;
 }
 
-/* Fills the rows x and the lags y of the rotation that begins at row i. Returns the index of the
- * row after this rotation. */
+/* Fills the vectors x over rows and the vectors y over lags, for the rotation that begins at row i.
+ * Returns the index of the row after this rotation. */
 static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                          const pnr_patch_echo *echo, const pnr_patch_place *place,
                          const double complex *const vectors[3], bool is_walking,
@@ -268,8 +270,8 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
         rough->is_filled = true;
 }
 
-/* Marks the rows in which the linear model of the walk is wrong by more than `least` of the peak.
- * Returns true if it marks any row. */
+/* Marks the rows in which the linear model of the walk is wrong by more than the fraction `least`
+ * of the peak. Returns true if it marks any row. */
 static bool mark_bends(const pnr_echo_model *model, pnr_echo_rows *rows, const pnr_patch_echo *echo,
                        double least)
 {
@@ -301,10 +303,11 @@ static double rough_power(const pnr_echo_model *model, const pnr_echo_rows *rows
            (pnr_power(pnr_slow_time_echo(model->slow, v, row->bins)) + least_share);
 }
 
-/* Marks the rows in which the difference of the exact and the smooth chi matters against the noise
- * of one cell. If the frequency may still change, each row is assumed to have a least share of the
- * echo. Rows closer than 1/K share their noise, and their weights amplify any difference between
- * them. So these rows are marked all together, or none of them is marked. */
+/* Marks the rows in which the power of the difference between the exact and the smooth chi is not
+ * negligible beside the noise power of one cell. If the frequency may still change, each row is
+ * assumed to contain at least 1/1000 of the power of the echo. The noise of rows closer than 1/K is
+ * correlated, and the weights of these rows amplify differences between them. So either all of
+ * these rows are marked, or none. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move)
 {

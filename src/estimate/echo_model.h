@@ -43,13 +43,15 @@ typedef struct pnr_echo_lags {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_patch p;                         /* R(i - j)/R(0): the noise covariance of two lags */
     pnr_patch w;                         /* the inverse of p with a loaded diagonal */
-    double bandwidth;                    /* B, the mean square bandwidth */
-    double crowd;                        /* lags per independent lag: sum |p|^2 / 17 */
+    double bandwidth;                    /* B, the mean square bandwidth, in (rad/sample)^2 */
+    double crowd;                        /* number of lags that count as one because their noise is
+                                          * correlated: sum |p|^2 / 17 */
     double roughness; /* the greatest difference of chi and its smooth approximation (fit_patch.h),
                        * divided by e */
     size_t n_spread;
-    double *spread; /* [n_spread] spread[g]: the power in all lags of an echo that is g bins off,
-                     * divided by the power of its peak */
+    double *spread; /* [n_spread] spread[g]: the sum over all lags of the power of an echo, divided
+                     * by the power of its peak. The frequency of the echo is g bins from the
+                     * rotation of its row */
 } pnr_echo_lags;
 
 /* One row. It changes the time scale by the factor 1 + stretch: an echo of frequency v has the
@@ -70,7 +72,8 @@ typedef struct pnr_echo_rows {
     pnr_patch m; /* weights of the rows; set if has_weights, else the unit matrix is used */
     bool has_weights;
     bool needs_exact[PNR_NEIGHBOURS]; /* this row needs the exact sums */
-    bool needs_exact_walk;            /* rows that need exact sums also need them for the walk */
+    bool needs_exact_walk;            /* these rows also need the exact derivative with respect to
+                                       * delay, for the walk */
     bool bends[PNR_NEIGHBOURS];       /* the echo walks too far in this row for a linear model */
 } pnr_echo_rows;
 
@@ -100,8 +103,8 @@ int pnr_echo_model_share(const pnr_echo_model *from, pnr_echo_model **out);
 void pnr_echo_model_destroy(pnr_echo_model *model);
 
 pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row);
-/* True when rows lie closer than 1/K and no least-squares filter is used. Their noise then follows
- * from the code's samples (patch_noise.h). */
+/* True when rows lie closer than 1/K and no least-squares filter is used. Then patch_noise.h
+ * computes the covariance of their noise from the samples of the code. */
 bool pnr_echo_model_is_close(const pnr_echo_model *model);
 /* Fills the rows around `row`. with_noise: also fills g, m, is_white and has_weights. */
 void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_noise,
@@ -113,14 +116,14 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
  * `slope` with the derivative of y with respect to d, unless slope is NULL. */
 void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double complex *y,
                          double complex *slope);
-/* True if the linear model of the walk in a row is wrong by more than `least` of the echo's
- * peak. */
+/* True if the linear model of the walk in a row is wrong by more than the fraction `least` of the
+ * echo's peak. */
 bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least);
-/* Models an echo of peak 1 that bends in row i. Fills the vector x over rows: 1 in row i, 0 in the
- * other rows. Fills the vector `lags` over lags: the sum of the windows, each with its own delay.
- * rough: as in pnr_echo_model_exact. Unless rough is NULL, x and lags have three vectors, with the
- * derivatives with respect to delay and frequency. */
+/* Models an echo of peak 1 that walks too far in row i for the linear model. Fills the vector x
+ * over rows: 1 in row i, 0 in the other rows. Fills the vector `lags` over lags: the sum of the
+ * windows, each with its own delay. rough: as in pnr_echo_model_exact. Unless rough is NULL, x and
+ * lags have three vectors, with the derivatives with respect to delay and frequency. */
 void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                          const pnr_patch_echo *echo, const pnr_patch_place *place,
                          pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags);
@@ -131,20 +134,21 @@ bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *r
  * the echo's peak. */
 double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
                                  const pnr_patch_echo *echo);
-/* Returns an upper bound of the power of the echo that the model does not describe, in one cell of
- * a row, relative to the power of the echo's peak. */
+/* Returns an upper bound of the unmodelled power of the echo in one cell of a row, relative to the
+ * power of the echo's peak. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
-/* Returns sin(pi e) / (N sin(pi e / N)), the mean over a window of a tone that is e bins off. */
+/* Returns sin(pi e) / (N sin(pi e / N)), the mean of a tone of e bins over a window. */
 double pnr_echo_model_tone(const pnr_echo_model *model, double e);
 
 /* Marks the rows that need the exact sums, given the peak of the echo and the noise power of one
- * cell. Also marks the rows in which the echo bends. Returns true if it marks any row. code: the
- * code of the patch. may_move: the frequency is not final. Call it before pnr_echo_model_exact. */
+ * cell. Also sets `bends` of each row. Returns true if it marks any row. code: the code of the
+ * patch. may_move: the frequency is not final. Call it before pnr_echo_model_exact. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move);
-/* Fills the columns of an echo in a patch from the smooth chi, which is R times the tone. echo.code
- * must be the code of the patch. The peak of the echo has no influence. */
+/* Fills the columns of an echo in a patch from the smooth chi, which is R times
+ * pnr_echo_model_tone. echo.code must be the code of the patch. The peak of the echo has no
+ * influence. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
                            const pnr_patch_echo *echo, long lag, bool with_slopes,
                            pnr_echo_columns *out);
@@ -154,8 +158,8 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           pnr_echo_rough *rough, pnr_echo_columns *out);
-/* True if an echo has moved so far that the error of `rough` matters against the noise power
- * `cell`. */
+/* True if the echo is so far from the echo of `rough` that the error of `rough` is not negligible
+ * beside the noise power `cell`. */
 bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
                            const pnr_patch_echo *echo, double cell);
 

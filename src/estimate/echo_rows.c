@@ -10,9 +10,11 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-static const double loading = 1e-4; /* diagonal loading: rows within 1/K are nearly dependent */
-/* Rows with another time scale are used if the two scales differ by at most this number of samples
- * over a look. The two adjacent rows are always used, because the frequency needs them. */
+static const double loading = 1e-4; /* diagonal loading: rows closer than 1/K are nearly
+                                     * dependent */
+/* A row is used if its time scale and that of the middle row differ by at most this number of
+ * samples over a look. The two rows beside the middle row are always used, because the fit of the
+ * frequency needs them. */
 static const double same_scale_samples = 0.5;
 
 pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row)

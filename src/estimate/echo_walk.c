@@ -18,8 +18,9 @@ double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stre
            stretch * (double)model->setup->plan.n_samples;
 }
 
-/* A walk by w samples over a look moves the ends of an echo by w / 2. The part of R that the linear
- * term does not describe has the mean B w^2 / 24, where B is the mean square bandwidth. */
+/* If an echo walks by w samples in a look, its delay at the ends of the look differs by w / 2 from
+ * its delay in the middle. The part of R that the linear term does not describe has the mean
+ * B w^2 / 24, where B is the mean square bandwidth. */
 bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least)
 {
@@ -29,11 +30,11 @@ bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
     return look > 1 && model->codes[echo->code].bandwidth * walk * walk / 24 > least;
 }
 
-/* Self-noise is summed exactly only if an echo walks by at most this part of a chip within a
+/* Self-noise is summed exactly only if an echo walks by at most this fraction of a chip within a
  * window. */
 static const double most_in_window = 0.125;
 
-/* Returns the length of a chip that has the code's bandwidth and a flat spectrum, in samples. */
+/* Returns the length, in samples, of a chip with a flat spectrum and the bandwidth of the code. */
 static double shape_of(const pnr_echo_lags *code)
 {
     return M_PI / sqrt(3 * code->bandwidth);
@@ -51,9 +52,10 @@ bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *r
            most_in_window * chip_of(model);
 }
 
-/* A phase that turns by e cycles over the N / chip independent chips of a window causes self-noise
- * in cells far from the peak. Its power is chip / N times (pi e)^2 / 3, at most chip / N. A walk by
- * e chips within the window has the same effect. */
+/* A window has N / chip independent chips, where `chip` is the length of a chip in samples. A phase
+ * that turns by e cycles over the window causes self-noise in cells far from the peak. The power of
+ * this self-noise is chip / N times (pi e)^2 / 3, at most chip / N. A walk by e chips within the
+ * window has the same effect. */
 double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row *row,
                                  const pnr_patch_echo *echo)
 {
@@ -65,10 +67,10 @@ double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row
 }
 
 /* An echo walks by x chips in a window. The code's self-noise is spread over as many rows as the
- * echo walks chips in a look. In 2 x 10^6 cells of an m-sequence of 127 chips the greatest power
- * was 20 times the mean. The bound is 32 times the mean. If the delay is constant within each
- * window, it is wrong by up to x / 2 chips. This error leaves the part pi^2 x^2 / 36 of the
- * self-noise. */
+ * echo walks chips in a look. In two million cells of an m-sequence of 127 chips the greatest power
+ * was 20 times the mean. The bound is 32 times the mean. If the self-noise is summed with a
+ * constant delay in each window, the delay is wrong by up to x / 2 chips. Then only the part
+ * pi^2 x^2 / 36 of the self-noise is not modelled. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo)
 {
@@ -85,7 +87,7 @@ double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *r
 typedef struct pieces {
     size_t n, in_window; /* pieces of the look; pieces of one window */
     size_t group;        /* pieces in a group; R is nearly linear over the delays of a group */
-    double e;            /* bins from the rotation of the row to the echo */
+    double e;            /* frequency of the echo minus the rotation of the row, in bins */
     double share;        /* mean of the tone of e bins over a piece, divided by in_window */
 } pieces;
 
@@ -144,10 +146,10 @@ static double complex turned(double complex x)
     return CMPLX(-cimag(x), creal(x)) * 2 * M_PI;
 }
 
-/* Subtracts the contribution of the removed mean to a row. In the samples the echo walks by w a
- * window, and the removed mean contains the echo with this walk. The mean is the same in each
- * window. In the row its delay changes only by the stretch b of the row. With w_p and u_p as in
- * slow_time.h the contribution is
+/* Subtracts the contribution of the removed mean to a row. The delay of the echo in the
+ * samples grows by w from window to window, and the mean over the windows contains this walk. The
+ * same mean is subtracted from each window. In the row, the delay of this mean changes only by the
+ * stretch b. With w_p and u_p as in slow_time.h the contribution is
  *     sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(u - w q + N b p) / sum u. */
 static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, long lag, pnr_vector *out)
@@ -188,9 +190,9 @@ static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
     }
 }
 
-/* Fills out[3]: the lags of an echo of peak 1 in a row, and their derivatives with respect to delay
- * and frequency. Each window has its own delay, which is constant within a quarter of a chip of
- * walk. A removed mean is not included. */
+/* Fills out[3]: the values of an echo of peak 1 at the lags of a row, and their derivatives with
+ * respect to delay and frequency. The delay is constant within a piece, in which the echo walks by
+ * at most a quarter of a chip. A removed mean is not included. */
 static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
                          const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {

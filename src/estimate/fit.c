@@ -32,8 +32,8 @@ typedef struct planar {
  * With v = W r / sqrt(r^H W r), L(d) = |v^H c|^2. */
 typedef struct step {
     planar v, r;
-    double quality; /* r^H W r: the share of the echo's energy in the 17 values */
-    double whole;   /* 1 / (the share of the echo's energy in the span of `basis`) */
+    double quality; /* r^H W r: the fraction of the echo's energy that the 17 values contain */
+    double whole;   /* 1 / (the fraction of the echo's energy in the span of `basis`) */
     double delay_variance, amplitude_variance, phase_variance; /* multiplied by S */
 } step;
 
@@ -44,7 +44,8 @@ struct pnr_fit {
     planar basis[N_REACH];
     size_t n_basis;
     double cells;                  /* E(sum |basis^H n|^2) / sigma^2 for noise n */
-    double rest_cells, rest_crowd; /* mean |c - echo|^2 / sigma^2; lags per independent lag */
+    double rest_cells, rest_crowd; /* mean |c - echo|^2 / sigma^2; number of lags that count as one
+                                    * because their noise is correlated */
 };
 
 /* --- the table --- */
@@ -133,8 +134,8 @@ static void fill_variances(const workshop *shop, const double complex *r,
     s->phase_variance = noise_through(shop, im) / (2 * q * q);
 }
 
-/* Fills the basis: orthonormalises by Gram and Schmidt. A direction with less than a hundredth of
- * an echo's energy is omitted, because it would add more noise than signal. */
+/* Fills the basis by the method of Gram and Schmidt. A direction with less than a hundredth of an
+ * echo's energy is omitted, because it would add more noise than signal. */
 static void fill_basis(workshop *shop, pnr_fit *fit)
 {
     pnr_vector e[N_REACH];
@@ -160,11 +161,9 @@ static void fill_basis(workshop *shop, pnr_fit *fit)
     }
 }
 
-/*
- * Returns the mean of |c - echo|^2 that noise n of sigma = 1 leaves. The fitted echo differs from
- * the true one by sum_m x_m Re(h_m^H n), where x_m is the column of parameter m. The mean of
- * n Re(h^H n) is P h / 2.
- */
+/* Returns the mean of |c - echo|^2 for noise n of sigma = 1, where `echo` is the fitted echo. It
+ * differs from the true echo by sum_m x_m Re(h_m^H n), where x_m is the column of parameter m. The
+ * mean of n Re(h^H n) is P h / 2. */
 static double rest_of(const workshop *shop, const double complex *r, const double complex *slope,
                       const pnr_vector h[3])
 {
@@ -264,8 +263,8 @@ static double bend_at(const quartic *q, double x)
     return 2 * q->c[2] + x * (6 * q->c[3] + x * 12 * q->c[4]);
 }
 
-/* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. Two iterations
- * leave an error below 1e-5 of a table step. */
+/* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. After two
+ * iterations the error is below 1e-5 of a table step. */
 static double refine_maximum(const quartic *re, const quartic *im)
 {
     double x = 0;
@@ -296,8 +295,9 @@ static inline double complex project_values(const planar *v, const planar *c)
     return CMPLX((re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3]));
 }
 
-/* Climbs L(d) = |z|^2 on the table from step s to a maximum or near an end of the table. Returns
- * the step reached. Fills z = v^H c at this step and at two steps on either side. */
+/* Climbs L(d) = |z|^2 in the table from step s to a local maximum, or to two steps from an end of
+ * the table. Returns this last step. Fills z = v^H c at this step and at the two steps on each side
+ * of it. */
 static inline int climb_table(const pnr_fit *fit, const planar *c, int s, double complex z[5])
 {
     s = s < 2 ? 2 : s > N_STEPS - 3 ? N_STEPS - 3 : s;
@@ -390,8 +390,9 @@ PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *
 
         energy += left_re * left_re + left_im * left_im;
     }
-    /* The inverse of a gamma variable of mean 1 has the mean 1 / (1 - 1/cells). For correlated
-     * values this mean is smaller, as if there were up to one more cell. */
+    /* The residual power has approximately a gamma distribution with the shape parameter `cells`.
+     * If its mean is 1, the mean of its inverse is 1 / (1 - 1/cells). For correlated values this
+     * mean is smaller, as if there were up to one more cell. */
     *cells = fmin(fmax((fit->rest_cells - 1) / fit->rest_crowd + 1, 0.5), J - 1.5);
     return ((energy[0] + energy[1]) + (energy[2] + energy[3])) / fit->rest_cells;
 }

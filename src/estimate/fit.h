@@ -19,8 +19,9 @@ typedef struct pnr_fitted {
     double delay;        /* d: lags from the centre, -1..1 */
     double complex peak; /* A g R(0) */
     double gain;         /* gain in log likelihood from this echo, times sigma^2 */
-    /* power: an estimate of |A g R(0)|^2 from the projection onto all delays -1..1. No delay is
-     * selected for it. The mean of `power` is |A g R(0)|^2 + cells sigma^2 at any S. */
+    /* power: an estimate of |A g R(0)|^2 from the projection of c onto the span of the echoes at
+     * all delays -1 .. 1. Unlike |peak|^2 it is not a maximum over the delay. The mean of `power`
+     * is |A g R(0)|^2 + cells sigma^2 at any S. */
     double power, cells;
     /* Variances multiplied by S: of the delay (lags^2), of |A| (relative) and of the phase (rad^2).
      * Each holds when the other two are unknown. */
@@ -35,8 +36,8 @@ void pnr_fit_destroy(pnr_fit *fit);
  * [PNR_NEIGHBOURS]. Allocates nothing. */
 void pnr_fit_find(const pnr_fit *fit, const double complex *c, double start, pnr_fitted *out);
 
-/* Returns the vertex of the parabola through (-1, a), (0, b), (1, c), which is within -1/2..1/2.
- * Returns 0 if b is not the greatest. */
+/* Returns the x of the vertex of the parabola through (-1, a), (0, b), (1, c): -1/2 .. 1/2. Returns
+ * 0 if b is not the greatest. */
 static inline double pnr_parabola_vertex(double a, double b, double c)
 {
     const double curvature = a - 2 * b + c;
@@ -45,7 +46,7 @@ static inline double pnr_parabola_vertex(double a, double b, double c)
 }
 
 /* Returns the noise power of one cell, from the residual of c after the echo is subtracted. The
- * noise may have any spectrum. *cells: the number of independent cells in this mean. */
+ * noise may have any spectrum. *cells: the number of independent cells in the residual. */
 double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,
                      double *cells);
 

@@ -13,7 +13,7 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    GRID = 2, /* delays of the table in one lag */
+    GRID = 2, /* delays of the table for each lag */
     N_GRID = 2 * PNR_PAIR_REACH * GRID + 1,
     N = 6, /* real parameters */
     STEPS = 40
@@ -26,7 +26,8 @@ struct pnr_fit_pair {
     pnr_vector weighed[N_GRID];             /* W r(d) */
     double energy[N_GRID];                  /* r^H W r */
     double complex overlap[N_GRID][N_GRID]; /* r_i^H W r_k */
-    double crowd;                           /* lags per independent lag */
+    double crowd;                           /* lags that count as one because their noise is
+                                             * correlated */
 };
 
 /* Fills r(d) and its derivative with respect to d. */
@@ -70,7 +71,8 @@ void pnr_fit_pair_destroy(pnr_fit_pair *pair)
     free(pair);
 }
 
-/* Finds the two delays of the table that explain most of c. They are at least a lag apart. */
+/* Finds the pair of delays in the table that explains the greatest part of c. The two delays are at
+ * least one lag apart. */
 static void search_table(const pnr_fit_pair *pair, const double complex *c, double d[2])
 {
     double complex on[N_GRID];
@@ -130,7 +132,7 @@ typedef struct state {
     double energy;                  /* rest^H W rest */
 } state;
 
-/* Fills columns, rest and F^-1 at s->d and s->a. */
+/* Fills columns, rest and F^-1 at s->d and s->a. Returns false if F is singular. */
 static bool evaluate(const pnr_fit_pair *pair, const double complex *c, state *s)
 {
     pnr_vector weighed[N], weighed_rest, slope;
@@ -201,8 +203,8 @@ static void describe(const state *s, int e, pnr_fitted *out)
     };
 }
 
-/* Fills the noise of a cell: the power of the residual, divided by the power that noise of power 1
- * leaves after the fit. */
+/* Fills the noise power of a cell: the power of the residual, divided by the mean power of the
+ * residual for noise of power 1. */
 static void find_noise(const pnr_fit_pair *pair, const state *s, pnr_fitted_pair *out)
 {
     double left = J, energy = 0;

@@ -90,9 +90,9 @@ static double complex onto(const products *p, const pnr_echo_column *a, const pn
 /*
  * The model at the present point of the climb. The columns c are the echo and its derivatives with
  * respect to delay and bins. The probes h are the vectors onto which the patch is projected. The
- * probes are the columns of the model, except when rows share their noise. Then the probes are the
- * columns of the smooth chi. The reason is that the weights are a product over rows and lags: they
- * would amplify the small values at the ends of the exact chi.
+ * probes are the columns of the model, except when rows lie closer than 1/K. Then the probes are
+ * the columns of the smooth chi, because the weights are a product over rows and lags: they would
+ * amplify the small values at the ends of the exact chi.
  */
 typedef struct fit_state {
     pnr_echo_columns model, smooth;
@@ -229,8 +229,8 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     out->at.amplitude_variance = variance_of(noise, re);
     out->at.phase_variance = variance_of(noise, im);
     /* The gain is the least of three powers: the power of the peak, the energy that the echo
-     * explains, and the power of <h_0, patch> relative to the power of <h_0, noise>. Beyond the
-     * rows of the map noise alone may have a large peak. */
+     * explains, and the power of <h_0, patch> relative to the power of <h_0, noise>. At a frequency
+     * beyond the rows of the map, noise alone may cause a large peak. */
     out->at.gain = pnr_power(s->on[0]) / creal(noise[0][0]);
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
     /* The noise of the peak counts as one cell. The maximisation over delay adds half a cell, and
@@ -258,9 +258,10 @@ static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int
     return (rows->row[MIDDLE].bins + x * (x > 0 ? above : below)) / scale;
 }
 
-/* Returns the least energy of a model echo in the patch: a tenth of the energy of an echo in the
- * middle cell. Beyond the first or last row, and near the removed mean, little of an echo is in the
- * patch. There noise would fit an echo of any strength. */
+/* Returns the least energy that the fit allows for a model echo in the patch: a tenth of the energy
+ * of an echo in the middle cell. The patch contains little of an echo whose frequency is beyond the
+ * first or the last row, or is removed with the mean. At such a frequency an echo of any strength
+ * would fit the noise. */
 static double least_energy(const pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_echo_rows *rows, fit_state *s)
 {
@@ -278,9 +279,9 @@ static double clamp(double x, double limit)
     return x < -limit ? -limit : x > limit ? limit : x;
 }
 
-/* Climbs from *echo to the maximum. s: the state at the maximum. The climb ends when the square of
- * the next step in sigmas, times the noise of a cell, is below `enough`. least: the least energy
- * <echo, echo> that is allowed. */
+/* Climbs from *echo to the maximum of the gain. s: the state at the last point. The climb ends when
+ * the next step, in sigmas, is less than sqrt(enough / noise power of a cell). least: the least
+ * energy <echo, echo> that is allowed. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
                         const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,
                         double least, fit_state *s)

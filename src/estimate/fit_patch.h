@@ -14,9 +14,9 @@
  * lag k, in the row at F with the rotation f, the value
  *     A R(0) G g(v - F) chi(k; d, v - f),   g(x) = sum_p w_p exp(2 pi i x (p - (K - 1)/2)) / G.
  * The phase of each row is referred to the middle of the look (see engine/plan.h). The sum is over
- * the used windows p of the look. w_p includes the share of valid samples of a window; G = sum_p
- * w_p. If the mean of the windows is removed, g has only the part that remains. chi is the
- * cross-ambiguity (ambiguity.h). It is approximated by the smooth chi
+ * the used windows p of the look. w_p includes the fraction of valid samples of window p, and G is
+ * the sum of w_p. If the mean of the windows is removed, the mean of the echo is also subtracted
+ * (slow_time.h). chi is the cross-ambiguity (ambiguity.h). It is approximated by the smooth chi
  *     R(k - d)/R(0) sin(pi e) / (N sin(pi e / N)),   e = v - f.
  * The exact sum over all samples replaces the smooth chi if the difference matters for this echo
  * and code.
@@ -44,14 +44,14 @@ typedef struct pnr_patch_place {
 /* An echo in the coordinates of the map. */
 typedef struct pnr_patch_echo {
     size_t code;
-    double lag;          /* d, from the start of the window */
+    double lag;          /* d: the delay in samples from the start of the window */
     double bins;         /* v */
     double complex peak; /* A R(0) G */
 } pnr_patch_echo;
 
-/* Returns the power by which an echo has changed. before: NULL if the echo is new. With a flat
- * spectrum a shift by x samples changes a signal by pi x / sqrt(3) of its amplitude; 2 x is
- * used. */
+/* Returns the power of the difference of two states of an echo. before: NULL if the echo is new.
+ * With a flat spectrum a shift by x samples changes a signal by pi x / sqrt(3) of its amplitude;
+ * 2 x is used. */
 static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
                                            const pnr_patch_echo *after, double n_periods)
 {
@@ -66,8 +66,9 @@ static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
 }
 
 typedef struct pnr_patch_fitted {
-    pnr_fitted at; /* gain: S of the weighted sum times the noise power of a cell; power:
-                    * |peak|^2 */
+    pnr_fitted at; /* power: |peak|^2. gain: the least of three powers: `power`, the energy that
+                    * the echo explains, and the SNR of the weighted sum times the noise power of
+                    * a cell */
     double bins, bins_variance;
     double centre; /* |value in the middle cell| of the model echo with peak 1 */
 } pnr_patch_fitted;
@@ -75,7 +76,7 @@ typedef struct pnr_patch_fitted {
 /* carrier_hz 0: no echo walks. Keeps a pointer to setup. PNR_OK, PNR_ENOMEMORY. The caller owns
  * *out. The functions below use the scratch memory of *out, so they allow one caller at a time. */
 int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patch **out);
-/* Makes a fit for another thread, which shares the tables of `from`. Destroy `from` after *out.
+/* Creates a fit for another thread. It shares the tables of `from`. Destroy `from` after *out.
  * PNR_OK, PNR_ENOMEMORY. */
 int pnr_fit_patch_share(const pnr_fit_patch *from, pnr_fit_patch **out);
 void pnr_fit_patch_destroy(pnr_fit_patch *map);
@@ -84,25 +85,27 @@ void pnr_fit_patch_destroy(pnr_fit_patch *map);
 void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite);
 /* Sets the signs of an echo's windows in the model, see pnr_slow_time_signs. NULL: no signs. */
 void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs);
-/* Gains of the dwell, summed over its looks: sum w_p for the amplitude of an echo, and sum w_p^2
- * for the noise power. Each window counts with its share of valid samples. */
+/* Returns the gain of the amplitude of an echo in the dwell: sum w_p u_p over all looks, with w_p
+ * and u_p as in slow_time.h. */
 double pnr_fit_patch_gain(const pnr_fit_patch *map);
+/* Returns the gain of the noise power in the dwell: sum w_p^2 u_p over all looks. */
 double pnr_fit_patch_noise_gain(const pnr_fit_patch *map);
 double pnr_fit_patch_looks(const pnr_fit_patch *map); /* number of looks with at least one used
                                                        * window */
 /* *weight: the noise power of a cell, as a mean over the rows of the map; 1 if no mean is removed.
  * *crowd: the number of rows that count as one because their noise is correlated. */
 void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd);
-/* The power of an echo in all rows of a map. rows: a multiple of the power that the echo would have
- * in a row at its frequency. smooth: the part of `rows` with the shape of R over the lags. rough:
- * the power of the other part in all lags, divided by the power of the peak. */
+/* The power of an echo in all rows of a map. rows: this power, divided by the power that the echo
+ * would have in a row at its frequency. smooth: the part of `rows` with the shape of R over the
+ * lags. rough: the power of the other part in all lags, divided by the power of the peak. */
 typedef struct pnr_patch_spread {
     double rows, smooth, rough;
 } pnr_patch_spread;
 pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, size_t code, double bins);
 
-/* Reads a patch of the engine and refers its rows to the phase in the middle of the look. From sums
- * of several looks it subtracts the contribution of the noise. floor: mean noise power. */
+/* Reads a patch of the engine. Multiplies each row by a phase factor that moves the reference of
+ * the phase from the start to the middle of the look. With several looks, also subtracts the
+ * contribution of the noise. floor: mean noise power. */
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,
                         double floor, pnr_vector *out);
 /* Finds the likeliest echo near the middle cell. start: an echo near the likeliest echo. If its
@@ -127,21 +130,21 @@ double pnr_fit_patch_power(pnr_fit_patch *map, const pnr_patch_place *place,
  * side of the middle. */
 double pnr_fit_patch_inside(pnr_fit_patch *map, const pnr_patch_place *place,
                             const pnr_patch_echo *echo, double cell, int reach);
-/* Returns an upper bound of the power of the echo that its model does not describe, in one cell of
- * the patch. This power is 0 if the echo walks by less than half a chip in a look. */
+/* Returns an upper bound of the unmodelled power of the echo in one cell of the patch. This power
+ * is 0 if the echo walks by less than half a chip in a look. */
 double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *place,
                              const pnr_patch_echo *echo);
 /* Returns the noise power of one cell, from the residual after the echo is subtracted. *cells: the
- * number of independent cells in this mean. cell: the approximate noise power of one cell. */
+ * number of independent cells in the residual. cell: the approximate noise power of one cell. */
 double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
                            const pnr_vector *patch, const pnr_patch_fitted *fitted, double cell,
                            double *cells);
 /* Returns the growth of an echo's delay in one period, in samples, without the part that `stretch`
  * removes. */
 double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch);
-/* Return the frequency v, in bins, of an echo at the frequency F of a row, and the stretch of the
- * row. */
+/* Returns the frequency v, in bins, of an echo at the frequency F of a row. */
 double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row);
+/* Returns the stretch of a row. */
 double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row);
 
 #endif

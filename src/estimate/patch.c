@@ -100,7 +100,7 @@ double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *pl
 
 void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd)
 {
-    enum { REACH = 64 }; /* rows to each side; farther rows have no correlated noise */
+    enum { REACH = 64 }; /* rows to each side; the noise of farther rows is not correlated */
     const size_t n_rows = pnr_plan_rows(map->plan), middle = n_rows / 2;
     const size_t first = middle > REACH ? middle - REACH : 0;
     const pnr_echo_row here = pnr_echo_model_row(map->model, middle);
@@ -148,10 +148,11 @@ static double share_of_rows(double n, double k, double x)
     return fmin(near + pow(sin(M_PI * x), 2) / (M_PI * k) * far, 1);
 }
 
-/* Returns the power of an echo in all lags of a row, without the part tone(e)^2 that has the shape
- * of R. The rotation of the row is e bins off. A tone of e bins is a sum of tones of whole bins g,
- * each of the power tone(e - g)^2. code->spread[g] is the power that a tone of g bins puts into all
- * lags. Only the tones near e are summed, and the sum is scaled to all tones. */
+/* Returns the power of an echo in all lags of a row, without the part tone(e)^2 that has the
+ * shape of R. e: the frequency of the echo minus the rotation of the row, in bins. A tone of e
+ * bins is a sum of tones of whole bins g, each of the power tone(e - g)^2. code->spread[g] is
+ * the power of a tone of g bins in all lags. Only the tones near e are summed, and the sum is
+ * scaled to all tones. */
 static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, double e)
 {
     enum { REACH = 4 };
@@ -169,7 +170,7 @@ static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, d
     return share > 0 ? power / share * (1 - smooth * smooth) : 0;
 }
 
-/* Returns share_of_rows for the rows of a hypothesis in which an echo walks. The sidelobes of the
+/* Returns share_of_rows for an echo that walks in the rows of a hypothesis. The sidelobes of the
  * echo spread over as many rows as it walks chips in a look. */
 static double share_of_walk(const pnr_fit_patch *map, const pnr_hypothesis *at, double bins,
                             double x)
@@ -237,7 +238,8 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
             energy += pnr_power(rest[i][j]) / g;
         n_rows++;
     }
-    /* The echo takes four real degrees of freedom: complex peak, delay and frequency. */
+    /* The fit has four real parameters: the complex peak, the delay and the frequency. They reduce
+     * the number of complex cells by 2. */
     *cells = fmax(J * n_rows / code->crowd - 2, 0.5);
     return energy / (*cells * code->crowd);
 }

@@ -20,7 +20,8 @@ enum {
 struct pnr_patch_noise {
     const pnr_plan *plan;
     size_t n_blocks;
-    pnr_patch *blocks; /* [n_codes][n_blocks]: 1/R(0) sum conj(a(m - l)) a(m - l') */
+    pnr_patch *blocks; /* [n_codes][n_blocks]: 1/R(0) sum conj(a(m - l)) a(m - l') over the samples
+                        * m of a block */
 };
 
 static size_t block_first(const pnr_patch_noise *noise, size_t b)
@@ -28,8 +29,8 @@ static size_t block_first(const pnr_patch_noise *noise, size_t b)
     return b * noise->plan->n_samples / noise->n_blocks;
 }
 
-/* Fills sums[m + MIDDLE] with the sum of conj(a(m')) a(m' - d) / energy over m' = -MIDDLE .. m -
- * 1. */
+/* Fills sums[m + MIDDLE] with the sum of conj(a(m')) a(m' - d) / energy for m' from -MIDDLE to
+ * m - 1. */
 static void sum_up(const pnr_plan *plan, size_t code, int d, double energy, double complex *sums)
 {
     const long n = (long)plan->n_samples;

@@ -14,9 +14,9 @@
  *     g(r, r') 1/R(0) sum_n exp(-2 pi i (f_r - f_r') t_n / N) conj(a(n - l)) a(n - l'),
  *
  * where g is the covariance of slow time, f_r the rotation of row r, and t_n the time of sample n
- * from the middle of the window. Rows with different rotations share noise also at different lags,
- * which a product over rows and lags cannot describe. The sum is computed in blocks of time. Within
- * a block the rotations are taken as constant.
+ * from the middle of the window. The noise of rows with different rotations is correlated at
+ * different lags too. A product over rows and lags cannot describe this. The sum is computed in
+ * blocks of time. Within a block the rotations are taken as constant.
  */
 typedef struct pnr_patch_noise pnr_patch_noise;
 

@@ -105,8 +105,9 @@ static inline __attribute__((always_inline)) void add_wide(const lanes *x, wide_
 
 enum { TOGETHER = 3 }; /* lags in one pass */
 
-/* Adds the products of LANES-wide samples i .. end - 1 at TOGETHER lags: the sums are of single
- * precision, and so short that they round no more than their products. */
+/* Adds the products of n samples at TOGETHER lags to re and im. n is a multiple of LANES and at
+ * most BLOCK. The sums over these samples are in single precision. They are so short that their
+ * rounding error is not greater than that of the products. */
 static inline __attribute__((always_inline)) void
 add_block(const float *ur, const float *ui, const float *ar, const float *ai, size_t n,
           bool is_real, wide_lanes re[TOGETHER], wide_lanes im[TOGETHER])

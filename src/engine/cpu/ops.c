@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops over samples of the cpu engine, in plain C that the compiler vectorises. */
+/* The cpu engine's loops over samples, in plain C that the compiler vectorises. */
 #include "engine/cpu/ops.h"
 
 #include "base/multiversion.h"
@@ -9,9 +9,9 @@
 
 enum { BLOCK = 256, SUM_BLOCK = 2048, LANES = 64 };
 
-/* Converts packed integers: one value in each sample, or two in a complex format. Nearly every
- * block has no clipped value; one test of the whole block shows this. A sample whose I and Q are
- * both clipped counts once. */
+/* Converts packed integers: one value in each sample, or two in a complex format. Clipped samples
+ * are counted only in a block that has a clipped value; nearly no block has one. A sample whose I
+ * and Q are both clipped counts once. */
 #define DEFINE_CONVERT_PACKED(name, type, low, high, offset, scale)                                \
     static uint64_t name##_clipped(const type *in, size_t count, size_t values)                    \
     {                                                                                              \
@@ -46,8 +46,8 @@ DEFINE_CONVERT_PACKED(convert_i8, int8_t, -128, 127, 0.0f, 1.0f / 128)
 DEFINE_CONVERT_PACKED(convert_u8, uint8_t, 0, 255, -127.5f, 1.0f / 128)
 DEFINE_CONVERT_PACKED(convert_i16, int16_t, -32768, 32767, 0.0f, 1.0f / 32768)
 
-/* Converts sample by sample: formats without a loop in convert_packed, and samples that are not
- * adjacent in memory. */
+/* Converts one sample at a time. Serves the formats that convert_packed refuses, and samples that
+ * are not adjacent in memory. */
 static void convert_plain(pnr_format format, const char *raw, size_t stride, size_t n,
                           float (*out)[2], pnr_converted *total)
 {
@@ -78,8 +78,8 @@ PNR_MULTIVERSION static void convert_cf32(const float (*raw)[2], size_t n, float
     total->n_nonfinite += bad;
 }
 
-/* Makes real values complex in place. Goes from the last value to the first, so that no value is
- * overwritten before it is read. */
+/* Expands n real values to complex values in place. The loop runs from the last value to the first,
+ * so that it reads each value before it overwrites it. */
 static void spread_real(size_t n, float (*out)[2])
 {
     const float *real = &out[0][0];
@@ -92,7 +92,8 @@ static void spread_real(size_t n, float (*out)[2])
     }
 }
 
-/* Converts n packed samples of 1 or 2 values each. Returns false if the format has no such loop. */
+/* Converts n packed samples of 1 or 2 values each. Returns false if the switch has no case for the
+ * format; then nothing is converted. */
 static bool convert_packed(pnr_format format, const void *raw, size_t n, size_t values,
                            float (*out)[2], pnr_converted *total)
 {
@@ -174,8 +175,8 @@ void pnr_cpu_rotation_tables(pnr_rotation *rotation)
     }
 }
 
-/* exp(-j phi) = coarse * fine * (1 - j rest), rest < 2 pi 2^-20. Terms of rest^2 < 4e-11 are left
- * out. */
+/* exp(-j phi) = coarse * fine * (1 - j rest), rest < 2 pi 2^-20. Terms of rest^2 < 4e-11 are
+ * neglected. */
 void pnr_cpu_rotate(const pnr_rotation *rotation, uint64_t phase, uint64_t step, size_t n,
                     float (*x)[2])
 {
@@ -250,8 +251,8 @@ static inline void transpose_tile(const float (*from)[2], size_t from_row, float
     *(quad *)(to + 3 * to_row) = __builtin_shufflevector(ab_odd, cd_odd, 2, 3, 6, 7);
 }
 
-/* The inner loop runs along the shorter side. The next turns of the outer loop then find the same
- * cache lines in the cache. */
+/* The inner loop runs along the shorter side. So the next iteration of the outer loop finds its
+ * cache lines still in the cache. */
 PNR_MULTIVERSION void pnr_cpu_transpose(size_t rows, size_t columns, const float (*from)[2],
                                         size_t from_row, float (*to)[2], size_t to_row)
 {
@@ -284,8 +285,8 @@ static inline void power_tile(const float (*c)[2], size_t c_row, size_t power_ro
     const eight c0 = *(const eight *)c, c1 = *(const eight *)(c + c_row);
     const eight c2 = *(const eight *)(c + 2 * c_row), c3 = *(const eight *)(c + 3 * c_row);
     const eight s0 = c0 * c0, s1 = c1 * c1, s2 = c2 * c2, s3 = c3 * c3;
-    /* low: the powers |c[column][place]|^2 of columns 0 and 1 in the order 00 01 10 11 02 03 12 13;
-     * high: the powers of columns 2 and 3 in the same order */
+    /* low: the powers |c[j][r]|^2 of columns j = 0 and 1, with jr in the order
+     * 00 01 10 11 02 03 12 13; high: the powers of columns 2 and 3 in the same order */
     const eight low = __builtin_shufflevector(s0, s1, 0, 2, 8, 10, 4, 6, 12, 14) +
                       __builtin_shufflevector(s0, s1, 1, 3, 9, 11, 5, 7, 13, 15);
     const eight high = __builtin_shufflevector(s2, s3, 0, 2, 8, 10, 4, 6, 12, 14) +
@@ -326,8 +327,8 @@ PNR_MULTIVERSION void pnr_cpu_power_columns(size_t rows, size_t columns, const f
 
 enum { TILE = 16 };
 
-/* Eight complex values. The factor w is stored as (re, re) and (-im, im); x' is x with its parts
- * exchanged. Then x w = x (re, re) + x' (-im, im). */
+/* Eight complex values. The factor w is stored as (re, re) and (-im, im); x' is x with its real and
+ * imaginary parts exchanged. Then x w = x (re, re) + x' (-im, im). */
 typedef float wide __attribute__((vector_size(64), aligned(4), may_alias));
 
 PNR_MULTIVERSION void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const float (*fine)[2],
@@ -336,7 +337,7 @@ PNR_MULTIVERSION void pnr_cpu_twiddle(size_t n, const float (*coarse)[2], const 
     const float sign = conjugate ? -1 : 1;
     const wide turn = {-sign, sign, -sign, sign, -sign, sign, -sign, sign,
                        -sign, sign, -sign, sign, -sign, sign, -sign, sign};
-    wide re[2], im[2], re_turned[2], im_turned[2]; /* turned: multiplied by (-1, 1) */
+    wide re[2], im[2], re_turned[2], im_turned[2];
     size_t first = 0;
 
     for (int half = 0; half < 2; half++) {

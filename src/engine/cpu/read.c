@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads samples of a view: converts them, tunes them, and subtracts echoes. */
+/* Reads samples of a view: converts them, mixes them down by plan->tune, and subtracts echoes. */
 #include "engine/cpu/read.h"
 
 #include "base/multiversion.h"
@@ -29,7 +29,8 @@ static void mark_nonfinite(pnr_format format, const char *raw, size_t stride, si
 static void mark_lost(const pnr_windows *windows, size_t first, size_t n, float (*x)[2])
 {
     const pnr_lost_run *runs = windows->lost_runs;
-    size_t low = 0, high = windows->n_lost_runs; /* finds the first run that ends after `first` */
+    size_t low = 0, high = windows->n_lost_runs; /* binary search for the first run that ends after
+                                                  * `first` */
 
     while (low < high) {
         const size_t middle = low + (high - low) / 2;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines in the way `kept` of cpu.h: correlations, powers, and the values around candidates. */
+/* Computes the correlations and powers of each line, which is one row of one code, and the values
+ * around candidates (`kept` in cpu.h). */
 #include "engine/cpu/steps.h"
 
 #include "base/multiversion.h"
@@ -31,8 +32,8 @@ static void filter_lags(const pnr_cpu *cpu, const pnr_cpu_scratch *scratch, valu
         memcpy(c[(plan->gate_first + k) % plan->n_lags], gate_out[k], sizeof(value));
 }
 
-/* Multiplies c at n lags k from `first` on by exp(-2 pi i m k / N). The correlation with a rotated
- * code lacks this factor. */
+/* Multiplies c[k] by exp(-2 pi i m k / N), with m = row->phase, for the n lags k = first,
+ * first + 1, ... The correlation with a rotated code lacks this factor. `c` points to c[first]. */
 static void restore_phase(const pnr_cpu *cpu, const pnr_cpu_row *row, size_t first, size_t n,
                           value *c)
 {
@@ -60,8 +61,8 @@ static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size
                                 cpu->plan->n_lags, power, add, s->dwell->stage_ns);
 }
 
-/* Returns c from the scratch memory, in the order of lags. With a filter the phase of c is
- * complete; without a filter the caller must call restore_phase. */
+/* Returns c from the scratch memory, in the order of lags. With a filter, c is filtered and its
+ * phase is restored. Without a filter, the caller must call restore_phase. */
 static value *ordered_lags(const pnr_cpu *cpu, size_t number, size_t worker)
 {
     const pnr_cpu_scratch *scratch = &cpu->scratch[worker];
@@ -159,7 +160,7 @@ void pnr_cpu_rows(pnr_cpu_step *s)
 
     pnr_cpu_do(s, compute_line, n_lines);
     pnr_cpu_lap(s->dwell->stage_ns, PNR_STAGE_COUNT,
-                &s->since); /* adds no time: the lines have added their times */
+                &s->since); /* adds no time: compute_line has added it */
     if (is_along_rows(s->cpu->plan))
         pnr_cpu_do(s, scan_line, n_lines);
 }

@@ -20,7 +20,7 @@ enum {
     SLOW_BYTES = 1 << 18,  /* bytes of this cache for the slow-time columns of a thread */
     FEWEST_COLUMNS = 16,
     MOST_COLUMNS = 64,
-    READ_BYTES = 1 << 24 /* bytes of samples that are read at once when looks are short */
+    READ_BYTES = 1 << 24 /* short looks are read together, up to this number of bytes */
 };
 
 static size_t slow_columns(const pnr_cpu *cpu)
@@ -66,7 +66,7 @@ static void shape_kept(pnr_cpu *cpu)
     cpu->is_transformed_late = plan->n_codes == 1 && cpu->axes.n_spectra == cpu->axes.n_rows;
 }
 
-/* --- memory: one list counts the bytes, allocates the memory and frees it --- */
+/* --- memory: the same functions count the bytes, allocate the memory and free it --- */
 
 typedef enum { COUNT, ALLOCATE, FREE } purpose;
 
@@ -249,8 +249,8 @@ static double all_bytes(const pnr_cpu *cpu, size_t n_threads)
 
 /* --- sizes --- */
 
-/* If the cache of one core holds a kept dwell, one thread computes the dwell. Several threads share
- * a larger dwell. With more than two threads, a second dwell begins before the first ends. */
+/* If the memory of a dwell fits into the cache of one core, one thread computes the dwell. Several
+ * threads share a larger dwell. More than two threads compute two such dwells at the same time. */
 static void arrange_kept(pnr_cpu *cpu, size_t n_threads)
 {
     if (memory_bytes(cpu) < SMALL_BYTES || n_threads < 2)

@@ -10,7 +10,7 @@ typedef pnr_cpu_value value;
 
 /* SUM_COLUMNS: columns of one task if bins are computed as sums. SUM_PERIODS: periods that are
  * added before their sum is added to the total. The samples of these periods stay in the
- * first-level cache. The rounding error grows with the square root of the number of periods. */
+ * first-level cache. */
 enum { SUM_COLUMNS = 128, SUM_PERIODS = 32 };
 
 typedef pnr_cpu_wide wide;
@@ -47,7 +47,8 @@ PNR_MULTIVERSION static void sum_few_periods(size_t n_periods, size_t n, const f
     }
 }
 
-/* The rows are too far apart for the processor to prefetch them, so this code prefetches them. */
+/* Prefetches the next periods. They lie too far apart in memory for the processor's own
+ * prefetcher. */
 static void prefetch_rows(size_t n_periods, size_t n, const float (*x)[2], size_t x_pitch)
 {
     for (size_t p = 0; p < n_periods; p++)
@@ -125,8 +126,8 @@ static void transform_columns(void *context, size_t task, size_t worker)
     }
 }
 
-/* Transforms y of a spectrum. If the length is extended, reads y[i mod N] for i < 2 N - 1, then
- * zeros. If lags are linear, reads y, then zeros. */
+/* Transforms y to its spectrum in place. If the period is extended, the input is y[i mod N] for
+ * i < 2 N - 1, then zeros. If the correlation is linear, the input is all of y, then zeros. */
 void pnr_cpu_forward(const pnr_cpu *cpu, size_t spectrum, pnr_cpu_value *y, size_t worker)
 {
     const value *rotation = (const value *)cpu->rotations[cpu->axes.spectra[spectrum].rotation];
@@ -178,8 +179,8 @@ static void compute_set(pnr_cpu_step *s, size_t set)
                s->n_looks * ((cpu->window + most - 1) / most));
 }
 
-/* Stretched sets come first, because they need all windows. Then the unused windows are cleared for
- * the other sets. */
+/* Computes the stretched sets first, because they read all windows. Then clears the unused windows
+ * and computes the other sets. */
 void pnr_cpu_slow_time(pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;

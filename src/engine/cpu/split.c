@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Long transforms of the cpu engine in three passes over memory, from short FFTW plans. */
+/* Long transforms of the cpu engine in three passes over memory, with short FFTW plans. */
 #include "engine/cpu/split.h"
 
 #include "base/error.h"
@@ -13,8 +13,7 @@
 enum {
     COLUMNS = PNR_CPU_COLUMNS,
     ROWS = 16, /* rows of a task of pass B */
-    EDGES =
-        2, /* a block has at most two lines with the end of a period: one for each of two periods */
+    EDGES = 2, /* at most two rows of a block contain the end of a period */
     SHORTEST = 16384,
     SHORTEST_WIDE = 8192
 };
@@ -80,7 +79,8 @@ size_t pnr_cpu_split_profile_values(const pnr_cpu_split *split)
     return split->is_wide ? split->n1 * split->row2 : split->n2 * split->row1;
 }
 
-/* The tile must hold COLUMNS + 1 rows of N1 values, and also two rows of N2 values. */
+/* Passes A and C need at most COLUMNS + 1 rows of N1 values in the tile. Pass B needs two rows of
+ * N2 values. */
 size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
 {
     const size_t columns = (COLUMNS + 1) * split->row1;
@@ -88,8 +88,7 @@ size_t pnr_cpu_split_tile_values(const pnr_cpu_split *split)
     return columns > 2 * split->row2 ? columns : 2 * split->row2;
 }
 
-/* Creates the plans of columns that are not computed in lanes, and allocates the table of the
- * powers of W_L. */
+/* Runs unless is_wide. Creates the FFTW plans of the columns, and allocates `fine`. */
 static bool create_columns(pnr_cpu_split *split, pnr_cpu_value *tile)
 {
     split->fine = fftwf_malloc(split->n1 * COLUMNS * sizeof *split->fine);
@@ -209,8 +208,8 @@ static void fill_columns(const pnr_cpu_split *split, size_t block, size_t first,
         }
 }
 
-/* Pass A with one column in each vector lane. A line is read from x, or is zero, or is assembled in
- * `edge` when it contains the end of a period. Lanes after the last column hold values that are
+/* Pass A with one column in each vector lane. A row of the block is read from x, or is zero. If a
+ * period ends in the row, `edge` holds the row. Lanes after the last column hold values that are
  * never read. */
 static void forward_wide(const pnr_cpu_split *split, size_t block, const pnr_cpu_value *x,
                          size_t n_samples, size_t n_lit, pnr_cpu_value *z, pnr_cpu_value *tile)
@@ -326,7 +325,7 @@ void pnr_cpu_split_inverse(const pnr_cpu_split *split, size_t block, const pnr_c
     const size_t width = width_of(split, block), first = COLUMNS * block, n2 = split->n2;
     uint64_t since = pnr_cpu_start(stage_ns);
     pnr_cpu_value *out = c + first * split->next2;
-    /* number of rows m1 that have all lags below n_samples */
+    /* number of rows m1 whose lags are all below n_samples */
     size_t whole = n_samples < first + width ? 0 : (n_samples - first - width) / n2 + 1;
 
     if (split->is_wide) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The stopwatch of the stages that a plan measures. */
+/* Measures the times of the stages of a submit, if plan.measure is set. */
 #ifndef PNR_ENGINE_CPU_STOPWATCH_H
 #define PNR_ENGINE_CPU_STOPWATCH_H
 
 #include "base/clock.h"
 #include "engine/engine.h"
 
-/* Returns the time at which a lap begins. */
+/* Begins a lap: returns the present time in ns, or 0 if stage_ns is NULL. */
 static inline uint64_t pnr_cpu_start(const uint64_t *stage_ns)
 {
     return stage_ns != NULL ? pnr_clock_ns() : 0;

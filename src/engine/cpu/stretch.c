@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a look with another time scale on the cpu engine. */
+/* Resamples looks to another time scale. See engine/stretch.h. */
 #include "engine/cpu/steps.h"
 
 #include "base/multiversion.h"
@@ -13,10 +13,10 @@ typedef pnr_cpu_wide wide;
 
 /* --- the doubled rate --- */
 
-enum { SPREAD = 8192 }; /* number of samples in a task that writes d */
+enum { SPREAD = 8192 }; /* samples that one call of spread_part copies */
 
 /* Copies the samples of a window to the look. A sample belongs to the window whose first N samples
- * contain it. The samples after the last N samples belong to the last window. */
+ * contain it. The samples after the first K N of the look belong to the last window. */
 static void gather_window(void *context, size_t p, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -29,7 +29,7 @@ static void gather_window(void *context, size_t p, size_t worker)
            (p + 1 < n_periods ? n : cpu->window) * sizeof *x);
 }
 
-/* Adds the margins of the look, and the zeros after it. */
+/* Writes the margins on both sides of the look, and zeros after the second margin. */
 static void extend_look(const pnr_cpu_step *s)
 {
     const pnr_cpu_doubling *d = &s->cpu->doubling;
@@ -75,9 +75,9 @@ static void inverse_columns(void *context, size_t block, size_t worker)
                           NULL);
 }
 
-/* Copies one part of `from` to every second value of `out`. The samples of the look go to the even
- * places of the doubled look. The values halfway between samples go to the odd places: the caller
- * then passes out + 1. */
+/* Copies SPREAD values of `from` to every second value of `out`. The even values of the doubled
+ * look lie at the samples of the look, and the odd values halfway between samples. For the odd
+ * values the caller passes out + 1. */
 static void spread_part(const pnr_cpu_step *s, const value *from, const pnr_cpu_split *split,
                         size_t task, value *out)
 {
@@ -100,7 +100,7 @@ static void spread_samples(void *context, size_t task, size_t worker)
     spread_part(s, (const value *)s->my->look, NULL, task, doubled_look(s, s->look));
 }
 
-/* Spreads what shift_look has computed. */
+/* Copies the output of shift_look to every second value of the doubled look. */
 static void spread_shifted(void *context, size_t task, size_t worker)
 {
     const pnr_cpu_step *s = context;
@@ -111,14 +111,14 @@ static void spread_shifted(void *context, size_t task, size_t worker)
                 doubled_look(s, s->look) + (s->shift == s->cpu->doubling.half ? 1 : 0));
 }
 
-/* Gathers the look with its margins, in memory that shift_look overwrites. */
+/* Writes the look and its margins to my->look. shift_look overwrites my->look. */
 static void fill_look(pnr_cpu_step *s)
 {
     pnr_cpu_do(s, gather_window, s->cpu->plan->n_periods);
     extend_look(s);
 }
 
-/* Weights the bins of the look, and transforms them back. */
+/* Transforms the look, multiplies its bins by the weights, and transforms the products back. */
 static void shift_look(pnr_cpu_step *s, value *weights)
 {
     const pnr_cpu_transform *t = &s->cpu->doubling.transform;
@@ -159,9 +159,9 @@ void pnr_cpu_double(pnr_cpu_step *s)
 
 /* --- the interpolation --- */
 
-/* DOUBLED repeats weights n .. n + 7, because each one serves the two parts of a complex value.
- * interpolate computes sum_i x[i] (low[i] + part (high[i] - low[i])) of 16 taps, as 8 partial
- * sums. */
+/* DOUBLED writes each of the weights n .. n + 7 twice, for the real and the imaginary part of a
+ * value. interpolate computes sum_i x[i] (low[i] + part (high[i] - low[i])), i = 0 .. 15, as 8
+ * partial sums. */
 #define DOUBLED(w, n)                                                                              \
     __builtin_shufflevector(w, w, n, n, n + 1, n + 1, n + 2, n + 2, n + 3, n + 3, n + 4, n + 4,    \
                             n + 5, n + 5, n + 6, n + 6, n + 7, n + 7)

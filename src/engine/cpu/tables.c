@@ -20,7 +20,8 @@ static void fill_rotations(const pnr_cpu *cpu)
                 cpu->rotations[r][i]);
 }
 
-/* Fills the weights w_p exp(-2 pi i (r/4 + s/K) p), with s = 0 for a set that is transformed. */
+/* Fills the weights w_p exp(-2 pi i (r/4 + s/K) p) of axes.h, with s = 0 for a set that is
+ * transformed. */
 static void fill_weights(const pnr_cpu *cpu, size_t number)
 {
     const pnr_cpu_set *set = &cpu->axes.sets[number];
@@ -60,7 +61,8 @@ static int fill_code(const pnr_cpu *cpu, size_t code, double complex *spectrum)
     return PNR_OK;
 }
 
-/* Stores the columns of the filter as rows, so that c'[k] = sum_j filter[k][j] c[j] sums rows. */
+/* Stores the columns of the filter as rows, because c'[k] = sum_j filter[k][j] c[j] is computed as
+ * a weighted sum of these rows. */
 static void fill_filter(const pnr_cpu *cpu)
 {
     const size_t n = cpu->plan->gate_count;

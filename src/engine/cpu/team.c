@@ -7,7 +7,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The tasks of one step of a dwell. The job stays on the leader's stack until all helpers end. */
+/* The tasks of one step of a dwell. The job is on the stack of the leader, so the leader waits
+ * until all helpers have finished. */
 struct pnr_cpu_job {
     pnr_cpu_task *task;
     void *context;
@@ -144,8 +145,8 @@ static void leave_core(pnr_cpu_team *team, int cpu)
     team->waiter_cpu = cpu;
 }
 
-/* If the team has one thread, the caller does no work, because this thread also works while a
- * caller polls. */
+/* With n_threads = 1 the team itself starts thread 0, which also works while the caller polls. Then
+ * the caller does no work here. */
 void pnr_cpu_team_wait(pnr_cpu_team *team)
 {
     if (team->n_threads > 1)

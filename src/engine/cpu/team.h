@@ -28,7 +28,7 @@ typedef struct pnr_cpu_team {
     void *owner;
     size_t n_threads; /* worker threads, including the thread that waits in collect */
     size_t n_started;
-    int waiter_cpu;    /* the core that is left to the waiting thread; -1: no core yet */
+    int waiter_cpu;    /* the core that only the waiting thread uses; -1: no core yet */
     cpu_set_t allowed; /* cores that the process may use */
     size_t n_leaders;  /* the most dwells that threads lead at the same time */
     bool help_first;   /* a thread leads another dwell only if no dwell in progress has open
@@ -47,9 +47,11 @@ void pnr_cpu_team_init(pnr_cpu_team *team, pnr_cpu_lead *lead, void *owner);
 /* Starts threads 1 .. n_threads - 1; the thread that waits is number 0. With n_threads = 1, starts
  * thread 0. PNR_OK; PNR_ENOMEMORY: fewer threads run, and stop must still be called. */
 int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads);
-/* A thread that waits for a dwell calls this under the lock. Works, or sleeps until `changed`. */
+/* A thread that waits for a dwell calls this under the lock. Works, or sleeps until `changed` is
+ * signalled. */
 void pnr_cpu_team_wait(pnr_cpu_team *team);
-/* Ends the threads after they have finished all submitted dwells, then clears the team. */
+/* Ends the threads after they have finished all submitted dwells, then destroys `lock` and
+ * `changed`. */
 void pnr_cpu_team_stop(pnr_cpu_team *team);
 
 /* Runs tasks 0 .. n_tasks - 1. The caller is thread `worker`, which leads a dwell. The caller

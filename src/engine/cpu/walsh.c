@@ -20,7 +20,7 @@ enum {
     TASK = 1024,          /* columns of a task */
     WORDS = 512,          /* samples that are gathered together, and then converted */
     MAX_PARTS = 16,
-    CHIPS = 64,             /* chips whose lags are summed at once */
+    CHIPS = 64,             /* greatest number of chips in one call of sum_chips */
     SUM_CHIPS = 64 * CHIPS, /* chips of a task */
     MAX_ROWS = 1 << (24 - ROW_BITS)
 };
@@ -168,7 +168,8 @@ INLINE void lowest_stages(vector *x, size_t n)
     }
 }
 
-/* Transforms over the bits of strides h .. n / 2 vectors: three bits at a time, then one by one. */
+/* Transforms n vectors over the bits h, 2 h, .. n / 2 of their index: three bits at a time, then
+ * one at a time. */
 INLINE void stages(vector *x, size_t h, size_t n)
 {
     for (; 8 * h <= n; h *= 8)
@@ -302,8 +303,8 @@ void pnr_cpu_walsh_value(const pnr_cpu_walsh *walsh, const float (*X)[2], size_t
 
     for (size_t r = 0; r < left; r++)
         memcpy(w[r], X[r * walsh->row + column], sizeof *w);
-    /* Transforms one bit at a time, the lowest bit first as in the tile. Computes only the half of
-     * the outputs on which output `place` depends. */
+    /* Transforms one bit at a time, the lowest bit first as in the tile. Each stage computes only
+     * the half of its outputs on which W at `place` depends. */
     for (size_t bit = 1; left > 1; bit *= 2) {
         left /= 2;
         for (size_t r = 0; r < left; r++)
@@ -333,8 +334,8 @@ size_t pnr_cpu_walsh_n_sums(const pnr_cpu_walsh *walsh)
     return (((size_t)1 << walsh->degree) + SUM_CHIPS - 1) / SUM_CHIPS;
 }
 
-/* Sums W of the parts to c at lags q first .. q (first + count) - 1. Each chip has separate sums,
- * so that the rounding error does not grow along the profile. */
+/* Computes c at the lags q first .. q (first + count) - 1 from W of all parts. Each chip has
+ * separate sums, so that the rounding error does not grow along the profile. */
 INLINE void sum_chips(const pnr_cpu_walsh *walsh, size_t first, size_t count, const float (*W)[2],
                       float (*c)[2])
 {

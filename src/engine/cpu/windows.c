@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the windows of a look: converts and counts them, and adds them or removes their mean. */
+/* Reads the windows of a look. Converts and counts their samples. Then adds the windows, or removes
+ * their mean. */
 #include "engine/cpu/fused.h"
 
 #include "base/multiversion.h"
@@ -16,7 +17,7 @@ typedef pnr_cpu_value value;
 enum { READ_BLOCK = PNR_CPU_READ_MOST, MEAN_BLOCK = PNR_CPU_MEAN_BLOCK };
 
 /* blocks_of: the number of blocks in n samples. blocks_of_window: the number of blocks in a window.
- * The first N samples of the window and its other samples are divided separately. */
+ * The first N samples of the window and its other samples are divided into blocks separately. */
 static size_t blocks_of(size_t n, size_t size)
 {
     return (n + size - 1) / size;
@@ -87,8 +88,8 @@ static void read_block(void *context, size_t task, size_t worker)
     }
 }
 
-/* Counts the samples of window i of the windows that are read. Samples after its first N count for
- * the next window. */
+/* Counts the lost, clipped and non-finite samples among the first N samples of window
+ * s->number + i. Returns true if the window is used. */
 static bool count_window(const pnr_cpu_step *s, size_t i)
 {
     const size_t number = s->number + i, n = s->cpu->plan->n_samples;
@@ -164,9 +165,8 @@ bool pnr_cpu_read_fused(pnr_cpu_step *s)
 
 /* --- way `kept`: the mean over the used windows --- */
 
-/* A mark is a NaN in place of a sample. The compiler makes vectors of a loop that compares bits,
- * but not of a loop that compares floats. unmarked(x) has all bits 1 when x is not a mark, else all
- * bits 0. */
+/* A mark is a NaN in place of a sample. The compiler vectorises a loop that compares bits, but not
+ * a loop that compares floats. unmarked(x) has all bits 1 when x is not a mark, else all bits 0. */
 typedef uint32_t bits __attribute__((may_alias));
 
 static inline uint32_t unmarked(uint32_t x)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A dwell of the reference engine: codes, hypotheses, Doppler rows and looks as plan.h says. */
+/* Computes one dwell in the reference engine, as plan.h defines it. */
 #include "engine/reference/state.h"
 
 #include "base/transform.h"
@@ -20,7 +20,7 @@ static double complex sum_bins(double first, double n, size_t t, double l)
     return sum / l * pnr_cis(M_PI * fmod((2 * first + n - 1) * half, 2 * l) / l);
 }
 
-/* Fills `between`. The bins that count are some runs of neighbours. */
+/* Fills `between`. The bins in the band form runs of adjacent bins. sum_bins sums each run. */
 static void fill_between(const double band[2], pnr_reference_work *work)
 {
     const int64_t length = (int64_t)pnr_transform_fast_length(work->n_extended);
@@ -101,8 +101,7 @@ void pnr_reference_work_destroy(pnr_engine *engine)
     free(work->power);
 }
 
-/* Returns the values c of one line in used look number `look`. Looks that are not used have no
- * number. */
+/* Returns c of one row and one code. look: index among the used looks. */
 static double complex *line_of(const pnr_engine *engine, size_t look, size_t code, size_t row)
 {
     const pnr_plan *plan = engine->plan;
@@ -117,7 +116,8 @@ static bool is_valid(const pnr_reference_work *work, size_t sample)
     return (work->flags[sample] & (PNR_SAMPLE_NONFINITE | PNR_REFERENCE_LOST)) == 0;
 }
 
-/* Reads a look and counts its windows; returns the number of used windows. */
+/* Reads a look and counts the clipped and non-finite samples of its windows. Returns the number of
+ * used windows. */
 static size_t read_look(pnr_engine *engine, const pnr_slot_dwell *task, size_t look)
 {
     const pnr_plan *plan = engine->plan;
@@ -166,7 +166,7 @@ static void find_mean(pnr_engine *engine)
     }
 }
 
-/* Returns x_p[i] without the mean. */
+/* Returns x_p[i], minus the mean if remove_mean is set. */
 static double complex find_sample(const pnr_engine *engine, size_t p, size_t i)
 {
     const pnr_reference_work *work = &engine->work;
@@ -177,8 +177,8 @@ static double complex find_sample(const pnr_engine *engine, size_t p, size_t i)
     return is_valid(work, sample) ? work->look[sample] - work->mean[i] : 0;
 }
 
-/* Removes the mean of the look. A sample belongs to the window whose first N samples contain it.
- * The samples after the last N samples belong to the last window. */
+/* Fills work->own. A sample belongs to the window whose first N samples contain it. The samples
+ * after the first K N of the look belong to the last window. */
 static void fill_own_samples(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;
@@ -230,7 +230,7 @@ static void count_used_windows(const pnr_engine *engine, const pnr_slot_dwell *t
     }
 }
 
-/* Fills the samples of a look, and the margins on both sides. */
+/* Fills work->extended: the samples of a look, and the margins on both sides. */
 static void extend_look(const pnr_plan *plan, pnr_reference_work *work)
 {
     const int64_t margin = (int64_t)work->margin, n_look = (int64_t)work->n_look;
@@ -255,7 +255,6 @@ static double complex double_sample(const pnr_reference_work *work, size_t m)
     return sum;
 }
 
-/* Doubles the rate of the look. */
 static void double_look(pnr_engine *engine)
 {
     pnr_reference_work *work = &engine->work;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference engine: dwells by their definition, in double precision. */
+/* The reference engine: computes dwells by their definition, in double precision. */
 #include "engine/reference/reference.h"
 
 #include "base/memory.h"

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* number of lags; their sums stay in the first-level cache */
+enum { BLOCK = 256 }; /* lags of one block; their sums stay in the first-level cache */
 
-/* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from samples n = first .. of a look. */
+/* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from each sample n of a look, except lost and
+ * non-finite samples. `x` points to sample `first`. */
 static void remove_echoes(const pnr_plan *plan, const pnr_slot_dwell *task, size_t first,
                           size_t n_samples, double complex *x, const unsigned char *flags)
 {

@@ -19,7 +19,9 @@ typedef struct pnr_reference_work {
     double complex *extended;  /* [n_extended] the samples, with M more on each side */
     double complex *doubled;   /* [2 n_extended] d of stretch.h; d[0] has the index 2 M */
     double complex *stretched; /* [n_look] the samples at the time scale of one hypothesis */
-    /* [2 n_extended]; [i]: weight of a sample i half samples earlier; conjugated, of one later */
+    /* [2 n_extended] A value of d is a weighted sum of samples. between[i] is the weight of the
+     * sample that lies i half samples before the value. The conjugate is the weight of the sample
+     * that lies i half samples after the value */
     double complex *between;
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
@@ -44,9 +46,9 @@ struct pnr_engine {
 /* A flag in addition to the flags of format.h. */
 enum { PNR_REFERENCE_LOST = 4 };
 
-/* Reads n_samples samples from sample `first` of a dwell on: a look and, if lags are linear, its
- * tail. x has full scale = 1, is conjugated if plan->conjugate, then tuned, and the echoes to
- * remove are subtracted. flags: [n_samples]. */
+/* Reads a look, which begins at sample `first` of a dwell and includes the tail of linear lags.
+ * Converts the samples to full scale = 1, conjugates them if plan->conjugate, mixes them down by
+ * plan->tune, and subtracts task->removals. flags: [n_samples]. */
 void pnr_reference_read(const pnr_engine *engine, const pnr_slot_dwell *task, size_t first,
                         size_t n_samples, double complex *x, unsigned char *flags);
 
