@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PNR_CONTAINER_BYTES = 264 }; /* enough bytes, from the start of an input, to identify any
-                                     * container */
+/* Bytes at the start of an input that identify every container. */
+enum { PNR_CONTAINER_BYTES = 264 };
 
 typedef struct pnr_container {
     const char *name;    /* "WAV", "gzip" */
