@@ -19,6 +19,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -43,6 +44,18 @@ static const uint64_t pause_ns = PNR_NS_PER_S;
  * with the same descriptor. */
 static const uint64_t early_ns = PNR_NS_PER_S;
 
+/* libzmq closes a connection within this time after it has reported the end. */
+static const uint64_t close_ns = 100 * 1000 * 1000;
+enum { CLOSE_LOOK_MS = 2 };
+
+/* The address of a socket. */
+typedef union socket_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un local;
+} socket_address;
+
 typedef struct connection {
     int handle; /* descriptor of libzmq, which identifies the connection in libzmq's events */
     int own;    /* descriptor of the guard for the same socket, because libzmq may close its own */
@@ -53,6 +66,8 @@ typedef struct connection {
     uint64_t received; /* bytes received until the last check */
     double debt;       /* bytes beyond the rate that is allowed in the long run */
     uint64_t seen_ns;  /* time of the last check */
+    ino_t inode;       /* identifies the socket: descriptors are used again */
+    uint64_t ended_ns; /* libzmq has reported the end of a connection with this handle; 0: not */
     size_t n_subscriptions;
 } connection;
 
@@ -76,6 +91,8 @@ struct pnr_guard {
     pthread_t thread;
     bool is_running;
 
+    socket_address here; /* the address that the publisher listens on */
+
     pthread_mutex_t lock; /* protects all members after it */
     size_t n;
     connection *connections; /* [publisher.max_subscribers] */
@@ -89,20 +106,38 @@ struct pnr_guard {
 
 /* --- one connection --- */
 
-/* Reads the address and the port of the peer. False: the descriptor is no connection. This happens
- * when libzmq has closed the connection and the program uses the same number for another file. */
-static bool read_peer(connection *c)
+/* Returns the inode of a descriptor, which no other open socket has. 0: the descriptor is closed. */
+static ino_t inode_of(int handle)
 {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-        struct sockaddr_un local;
-    } peer;
+    struct stat status;
+
+    return fstat(handle, &status) == 0 ? status.st_ino : 0;
+}
+
+/* True if a socket has the address that the publisher listens on, as its connections have. */
+static bool is_of_publisher(const pnr_guard *g, int handle)
+{
+    socket_address here;
+    socklen_t size = sizeof here;
+
+    memset(&here, 0, sizeof here);
+    if (getsockname(handle, &here.any, &size) != 0 || here.any.sa_family != g->here.any.sa_family)
+        return false;
+    if (here.any.sa_family == AF_UNIX)
+        return memcmp(here.local.sun_path, g->here.local.sun_path, sizeof here.local.sun_path) == 0;
+    return here.v4.sin_port == g->here.v4.sin_port; /* sockaddr_in6 has it at the same place */
+}
+
+/* Reads the address and the port of the peer. False: the descriptor is no connection of the
+ * publisher. This happens when libzmq has closed the connection and the program uses the same
+ * number for another file. */
+static bool read_peer(const pnr_guard *g, connection *c)
+{
+    socket_address peer;
     socklen_t size = sizeof peer;
     struct ucred owner;
 
-    if (getpeername(c->own, &peer.any, &size) != 0)
+    if (!is_of_publisher(g, c->own) || getpeername(c->own, &peer.any, &size) != 0)
         return false;
     c->port = 0;
     if (peer.any.sa_family == AF_INET) {
@@ -157,6 +192,14 @@ static connection *find_handle(pnr_guard *g, int handle)
 {
     for (size_t i = 0; i < g->n; i++)
         if (g->connections[i].handle == handle)
+            return &g->connections[i];
+    return NULL;
+}
+
+static connection *find_inode(pnr_guard *g, ino_t inode)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->connections[i].inode == inode)
             return &g->connections[i];
     return NULL;
 }
@@ -252,7 +295,8 @@ static void accept_peer(pnr_guard *g, int handle)
     new.own = fcntl(handle, F_DUPFD_CLOEXEC, 3);
     if (new.own < 0)
         return; /* libzmq has closed the connection already */
-    if (!read_peer(&new)) {
+    new.inode = inode_of(new.own);
+    if (!read_peer(g, &new) || find_inode(g, new.inode) != NULL) { /* the number is used again */
         close(new.own);
         return;
     }
@@ -277,9 +321,9 @@ static void accept_peer(pnr_guard *g, int handle)
                    new.address, g->config->publisher.max_subscribers);
 }
 
-/* Handles a connection that libzmq has closed. Posts an event, except in three cases: the
- * connection is an ipc connection; the peer closed it first; its key was refused, and this refusal
- * has posted an event. */
+/* Handles a connection whose end libzmq has reported. If its peer has not closed it, waits until
+ * libzmq has closed it: the report may be that of an earlier connection, and the handle that of a
+ * later one, which goes on. */
 static void end_connection(pnr_guard *g, connection *c)
 {
     struct tcp_info info = {0};
@@ -288,13 +332,44 @@ static void end_connection(pnr_guard *g, connection *c)
     if (c->port == 0 || getsockopt(c->own, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
         info.tcpi_state != STATE_ESTABLISHED)
         forget_connection(g, c);
-    else if (!c->is_ready && g->n_keys_refused > 0) {
+    else
+        c->ended_ns = pnr_clock_ns();
+}
+
+/* Disconnects a peer whose connection libzmq has closed. Posts an event, unless the key of the peer
+ * was refused: this refusal has posted an event. */
+static void finish_connection(pnr_guard *g, connection *c)
+{
+    if (!c->is_ready && g->n_keys_refused > 0) {
         g->n_keys_refused--;
         forget_connection(g, c);
     } else
         refuse_peer(g, c,
                     c->is_ready ? "it broke the protocol, sent a long message or fell silent"
                                 : "its handshake failed or took too long");
+}
+
+/* Finishes the connections that libzmq has closed. Returns the milliseconds until the next look; -1:
+ * no connection is waiting for libzmq. */
+static long finish_connections(pnr_guard *g)
+{
+    long wait_ms = -1;
+
+    pthread_mutex_lock(&g->lock);
+    for (size_t i = g->n; i-- > 0;) {
+        connection *c = &g->connections[i];
+
+        if (c->ended_ns == 0)
+            continue;
+        if (inode_of(c->handle) != c->inode)
+            finish_connection(g, c);
+        else if (pnr_clock_ns() - c->ended_ns > close_ns)
+            c->ended_ns = 0;
+        else
+            wait_ms = CLOSE_LOOK_MS;
+    }
+    pthread_mutex_unlock(&g->lock);
+    return wait_ms;
 }
 
 static void take_monitor_event(pnr_guard *g)
@@ -311,7 +386,9 @@ static void take_monitor_event(pnr_guard *g)
     memcpy(&event, data, sizeof event);
     memcpy(&handle, data + sizeof event, sizeof handle);
     pthread_mutex_lock(&g->lock);
-    if (event == ZMQ_EVENT_ACCEPTED)
+    if (event == ZMQ_EVENT_LISTENING)
+        (void)getsockname(handle, &g->here.any, &(socklen_t){sizeof g->here});
+    else if (event == ZMQ_EVENT_ACCEPTED)
         accept_peer(g, handle);
     else if ((c = find_handle(g, handle)) != NULL)
         end_connection(g, c);
@@ -398,7 +475,7 @@ static void *run_guard(void *argument)
 
     (void)prctl(PR_SET_NAME, "pnradar-guard");
     while ((items[0].revents & ZMQ_POLLIN) == 0) {
-        if (zmq_poll(items, n, -1) < 0 && errno != EINTR)
+        if (zmq_poll(items, n, finish_connections(g)) < 0 && errno != EINTR)
             break;
         if ((items[1].revents & ZMQ_POLLIN) != 0)
             take_bytes(g);
@@ -464,7 +541,7 @@ static int limit_socket(void *socket, pnr_error *error)
 int pnr_guard_create(void *context, void *socket, const pnr_config *config, const char *clients,
                      pnr_events *events, pnr_guard **out, pnr_error *error)
 {
-    const int wanted = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED;
+    const int wanted = ZMQ_EVENT_LISTENING | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED;
     pnr_guard *g = calloc(1, sizeof *g);
     pthread_mutexattr_t attribute;
     int code;

@@ -6,8 +6,11 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -91,6 +94,22 @@ static void expect_result(uint64_t sample)
     assert_true(n > 0);
     assert_int_equal(pnr_message_read_range(text, (size_t)n, &report, NULL), PNR_OK);
     assert_true(report.sample == sample);
+}
+
+/* --- a guard that is late --- */
+
+static atomic_bool is_held;
+
+/* Holds the guard before it reads an event of libzmq. */
+int zmq_recv(void *socket, void *data, size_t size, int flags)
+{
+    static int (*real)(void *, void *, size_t, int);
+
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "zmq_recv");
+    while (flags == ZMQ_DONTWAIT && size == 6 && atomic_load(&is_held))
+        usleep(1000);
+    return real(socket, data, size, flags);
 }
 
 /* --- a hostile peer, which speaks ZMTP 3.0 itself --- */
@@ -393,6 +412,81 @@ TEST_BETWEEN(messages_of_a_peer_that_has_left, set_up, tear_down)
         await_files(before);
     }
     print_message("# %d peers until one was served\n", tries);
+}
+
+/* Opens files until no number below the next one is free. */
+static size_t fill_numbers(int fill[64])
+{
+    size_t n = 0;
+
+    do
+        fill[n] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fill[n++] < (int)open_files() && n < 64);
+    return n;
+}
+
+/* Connects a peer that libzmq refuses. */
+static int join_refused(void)
+{
+    const size_t before = open_files();
+    const int handle = shake_hands();
+
+    await_files(before + 2);
+    (void)say_subscription(handle, 0, 1000);
+    await_files(before + 1);
+    return handle;
+}
+
+/* Releases the guard, and gives it time for all events of libzmq. */
+static void release_guard(void)
+{
+    pnr_event event;
+
+    atomic_store(&is_held, false);
+    for (int i = 0; i < 300; i++) {
+        (void)pnr_publisher_subscribers(publisher);
+        usleep(1000);
+    }
+    assert_false(pnr_event_take(&events, &event));
+}
+
+/* The guard hears of a peer that libzmq has refused only after the descriptor of this peer has
+ * become the guard's own one of a good subscriber. This subscriber stays. */
+TEST_BETWEEN(descriptor_of_the_guard, set_up, tear_down)
+{
+    int fill[64], hostile;
+    size_t n;
+
+    atomic_store(&is_held, true);
+    subscribe();
+    n = fill_numbers(fill);
+    hostile = join_refused();
+    release_guard();
+    publish(7);
+    expect_result(7);
+    close(hostile);
+    while (n > 0)
+        close(fill[--n]);
+    leave();
+}
+
+/* The same after it has become that of another subscriber. */
+TEST_BETWEEN(descriptor_of_the_next_peer, set_up, tear_down)
+{
+    char bytes[256];
+    int fill[64], handle;
+    size_t n = fill_numbers(fill);
+
+    atomic_store(&is_held, true);
+    close(join_refused());
+    handle = shake_hands();
+    assert_true(handle >= 0 && say(handle, "\0\x0b\x01range/demo", 13));
+    release_guard();
+    publish(7);
+    assert_true(recv(handle, bytes, sizeof bytes, 0) > 0);
+    close(handle);
+    while (n > 0)
+        close(fill[--n]);
 }
 
 /* A message of 400 bytes is below libzmq's limit and above ours. */
