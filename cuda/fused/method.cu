@@ -99,7 +99,8 @@ static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
 static int open_shared(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error)
 {
     shared *own = (shared *)common->shared;
-    /* The plain kernel transforms raw values, so its spectrum contains their scale. */
+    /* The plain kernel transforms values before the scaling. So the spectrum of the code is
+     * multiplied by the scale of the format. */
     const double scale = find_plain(plan) != NULL ? pnr_format_get(plan->format)->scale : 1;
     int code;
 

@@ -108,7 +108,7 @@ static __device__ __forceinline__ void pnr_fused_pair_by(float2 &a, float2 &b, f
     a = make_float2(x, y);
 }
 
-/* --- transforms with w = 1 --- */
+/* --- transforms with base twiddle 1 --- */
 
 /* These templates are recursive, since nvcc does not unroll a loop over the spans. */
 template <int R, int SPAN> static __device__ __forceinline__ void pnr_fused_stages(float2 (&a)[R])
@@ -143,7 +143,7 @@ template <int R> static __device__ __forceinline__ void pnr_fused_transform(floa
         v[i] = a[i];
 }
 
-/* --- transforms with any w --- */
+/* --- transforms with any base twiddle w --- */
 
 /* Derives the twiddles of the stages. set[0] is the twiddle of span 2. set[m/4 + j], j < m/4, is
  * the twiddle w^(R/m) W_m^j of span m >= 4. The second half of a span, j >= m/4, is -i times the
@@ -222,7 +222,7 @@ static __device__ __forceinline__ void pnr_fused_transform_at(float2 (&v)[R], fl
     pnr_fused_transform_by<R>(v, set);
 }
 
-/* --- transforms with any w, more accurate: squaring adds errors, so all w^(2^i) are given --- */
+/* --- more accurate transforms: squaring w adds errors, so all w^(2^i) are given --- */
 
 __host__ __device__ constexpr int pnr_fused_bits(int n)
 {

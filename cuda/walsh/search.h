@@ -9,7 +9,8 @@
 
 enum {
     PNR_WALSH_LISTED = PNR_MAX_CANDIDATES + PNR_CUDA_WARP, /* greatest number of keys of a list */
-    PNR_WALSH_HELD = PNR_WALSH_LISTED / PNR_CUDA_WARP,     /* keys of a list that a lane sorts */
+    PNR_WALSH_HELD = PNR_WALSH_LISTED / PNR_CUDA_WARP,     /* greatest number of keys that one lane
+                                                            * has when its warp sorts a list */
     PNR_WALSH_WRITES = PNR_NEIGHBOURS + 1 /* lanes that write one candidate: one for each value, one
                                            * for the head */
 };

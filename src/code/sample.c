@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes the N samples of one period. Each chip is held for whole samples, or excites a pulse. */
+/* Computes the N samples of one period. A chip is constant over a whole number of samples, or it is
+ * the factor of a pulse. */
 #include "base/complex.h"
 #include "base/transform.h"
 #include "code/family.h"

@@ -45,8 +45,8 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     for (size_t i = 0; i < n; i++) {
         const pnr_track *t = &tracks[i];
         const double sine = sin(M_PI * t->fit.delay);
-        /* the variance of a fit to 17 values divided by the variance of a fit to all samples, minus
-         * 1 */
+        /* v17 / v_all - 1. v17: variance of the amplitude of a fit to 17 values. v_all: the same of
+         * a fit to all samples */
         const double excess = fmax(2 * t->fit.amplitude_variance - 1, 1e-3);
 
         error2 += 4 * pow(of_peak * t->code->energy_scale, 2) * t->power * noise->cell * excess;

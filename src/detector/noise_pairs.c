@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cross terms of the power of several echoes, one for each pair of echoes: in the cells, and in
- * the samples. */
+/* Computes the cross term of each pair of echoes, in the power of the cells and in the power of the
+ * samples. */
 #include "detector/noise.h"
 
 #include "detector/state.h"
@@ -51,9 +51,9 @@ static double tone_of(const pnr_detector *detector, double x)
     return fabs(turns) < 1e-6 ? 1 : sin(turns) / turns;
 }
 
-/* Echo i has the delay d_i, the peak a_i and the amplitude A_i. Lag k has the power
- * |sum_i a_i R(k - d_i)|^2, and sample n has the power |sum_i A_i a(n - d_i)|^2, where a(n) is the
- * code. */
+/* Sums the cross terms of two powers. a(n) is the code. Echo i has the delay d_i, the peak p_i and
+ * the amplitude A_i. Lag k has the power |sum_i p_i R(k - d_i)|^2. Sample n has the power |sum_i
+ * A_i a(n - d_i)|^2. */
 pnr_pairs pnr_noise_pairs(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     pnr_pairs out = {.is_known = !detector->has_rows && !detector->plan->linear &&

@@ -200,7 +200,8 @@ static void take_cell(search *s, size_t number, size_t cell)
     const pnr_candidate candidate = {
         .cell = (uint32_t)cell, .code = (uint16_t)code, .row = (uint32_t)row, .power = here};
 
-    if (!(here > s->threshold)) /* only a cell that has passed CFAR can fail here */
+    if (!(here > s->threshold)) /* with CFAR, a cell above its CFAR level may be below the
+                                 * threshold */
         return;
     if (!pnr_plan_is_in_gate(s->map.plan, cell / s->map.plan->oversample)) {
         take_outside(s, &candidate);

@@ -50,8 +50,8 @@ static inline pnr_stretch_place pnr_stretch_at(double stretch, size_t n_look, si
 /* Returns M, which suffices for all hypotheses of the plan; 0: no hypothesis has a stretch. */
 size_t pnr_stretch_margin(const pnr_plan *plan);
 
-/* Returns the index of sample n within a look of n_look samples, which includes the tail of linear
- * lags. For a sample of a margin, returns the index of the same place in the nearest period. */
+/* Returns n if sample n is in the look, 0 <= n < n_look. Here n_look includes the tail of linear
+ * lags. If sample n is in a margin, returns the index of the same place in the nearest period. */
 static inline size_t pnr_stretch_inside(int64_t n, size_t n_look, size_t n_samples)
 {
     const int64_t period = (int64_t)n_samples, end = (int64_t)n_look;

@@ -52,7 +52,7 @@ int pnr_fit_pair_create(const pnr_waveform *autocorrelation, pnr_fit_pair **out)
             pair->p[i][j] = pair->w[i][j] = pnr_waveform_at(autocorrelation, i - j);
             pair->crowd += pnr_power(pair->p[i][j]) / J;
         }
-    for (int i = 0; i < J; i++) /* the lags of an oversampled code are nearly dependent */
+    for (int i = 0; i < J; i++) /* the matrix of an oversampled code is nearly singular */
         pair->w[i][i] += 1e-4;
     pnr_matrix_invert(pair->w);
     for (int g = 0; g < N_GRID; g++) {

@@ -233,8 +233,9 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
      * beyond the rows of the map, noise alone may cause a large peak. */
     out->at.gain = pnr_power(s->on[0]) / creal(noise[0][0]);
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
-    /* The noise of the peak counts as one cell. The maximisation over delay adds half a cell, and
-     * the maximisation over frequency adds half a cell. The total is a factor of 2. */
+    /* The mean power at the peak exceeds the power of the echo by the noise power of one cell. The
+     * maximisation over delay adds half of this noise power, and so does the maximisation over
+     * frequency. The sum is the noise power of 2 cells. */
     out->at.cells = 2 * creal(noise[0][0]) / power;
 }
 

@@ -49,8 +49,9 @@ typedef struct pnr_publishing pnr_publishing;
 int pnr_publishing_create(const pnr_publishing_parts *parts, pnr_publishing **out,
                           pnr_error *error);
 void pnr_publishing_destroy(pnr_publishing *publishing);
-/* Creates the description of maps and the queue for the results of another configuration. Opens no
- * publisher, tracker, recorder or thread. Errors as for create. */
+/* Prepares a change of the configuration during a run: creates the description of maps and the
+ * queue of results for the new configuration. Opens no publisher, tracker, recorder or thread.
+ * Errors as for create. */
 int pnr_publishing_prepare(const pnr_publishing_parts *parts, pnr_publishing **out,
                            pnr_error *error);
 /* Returns the number of bytes that pnr_publishing_create allocates for the queue. */

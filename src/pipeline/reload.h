@@ -19,7 +19,7 @@ typedef struct pnr_reload pnr_reload;
         next->member = kept;                                                                       \
     } while (0)
 
-/* Starts the thread. A worker that this thread starts ends with the thread. PNR_OK,
+/* Starts the thread. The thread may start a worker; this worker ends when the thread ends. PNR_OK,
  * PNR_ENOMEMORY. */
 int pnr_reload_create(pnr_pipeline *run, pnr_reload **out, pnr_error *error);
 /* Waits until a reload that has begun is over, and prevents another one. The parts of the run,

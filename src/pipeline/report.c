@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports: makes a report of each detected dwell, updates the trackers, and counts and publishes
- * the report. */
+/* Reports: makes a report of each dwell after the detection, updates the trackers, and counts and
+ * publishes the report. */
 #include "pipeline/publishing_state.h"
 
 #include "base/clock.h"

@@ -106,7 +106,8 @@ struct pnr_guard {
 
 /* --- one connection --- */
 
-/* Returns the inode of a descriptor, which no other open socket has. 0: the descriptor is closed. */
+/* Returns the inode of a descriptor, which no other open socket has. 0: the descriptor is
+ * closed. */
 static ino_t inode_of(int handle)
 {
     struct stat status;
@@ -349,8 +350,8 @@ static void finish_connection(pnr_guard *g, connection *c)
                                 : "its handshake failed or took too long");
 }
 
-/* Finishes the connections that libzmq has closed. Returns the milliseconds until the next look; -1:
- * no connection is waiting for libzmq. */
+/* Finishes the connections that libzmq has closed. Returns the time until the next call in ms; -1:
+ * no reported end is unfinished. */
 static long finish_connections(pnr_guard *g)
 {
     long wait_ms = -1;

@@ -22,8 +22,8 @@ typedef struct pnr_plausible {
                             * byte */
     uint32_t low[2][256];  /* [lane][byte + 128] number of 16-bit integers with this least
                             * significant byte */
-    size_t n_signs;        /* pairs of values in which lane 1 is only the sign of lane 0: 0, or -1
-                            * if lane 0 is negative */
+    size_t n_signs;        /* pairs of values in which lane 1 only repeats the sign of lane 0: lane
+                            * 1 is -1 if lane 0 is negative, else 0 */
     bool was_negative;     /* the latest value of lane 0 is negative */
     size_t n_giants;       /* floats above 1e9 in magnitude, NaN and Inf */
 } pnr_plausible;

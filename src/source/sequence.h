@@ -11,7 +11,7 @@
 enum { PNR_SEQUENCE_MAX_HEADER = PNR_VRT_MAX_HEADER };
 
 typedef struct pnr_datagram {
-    uint64_t first; /* number of the first sample; the first datagram may have any number */
+    uint64_t first; /* number of the first sample; a stream may begin at any number */
     size_t n_samples;
     size_t n_header;  /* bytes before the samples */
     size_t n_payload; /* bytes of the samples */

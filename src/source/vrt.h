@@ -61,10 +61,10 @@ size_t pnr_vrt_header_bytes(const unsigned char *bytes);
 bool pnr_vrt_is_data(const unsigned char *bytes);
 
 /* Reads the header of a packet that may be invalid. The packet is a datagram of n_total bytes.
- * `bytes` has the first n_bytes of the datagram: at least the header, and all of a context.
- * Allocates nothing. PNR_OK, or PNR_EDATA with the reason: the packet is cut short, its length is
- * not the length of the datagram, its type is neither signal data nor context, it has spectra
- * instead of samples, or its rate is no number above 0. */
+ * `bytes` has the first n_bytes of the datagram. For signal data this is at least the header; for a
+ * context it is the whole packet. Allocates nothing. PNR_OK, or PNR_EDATA with the reason: the
+ * packet is cut short, its length is not the length of the datagram, its type is neither signal
+ * data nor context, it has spectra instead of samples, or its rate is not a number above 0. */
 int pnr_vrt_read(const unsigned char *bytes, size_t n_bytes, size_t n_total, pnr_vrt_packet *out,
                  pnr_error *error);
 

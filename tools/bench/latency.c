@@ -233,8 +233,8 @@ static void add_histogram(bench_table *table, size_t n_samples, const double *ns
     }
 }
 
-/* Adds the times of the upload, of the kernels and of the return of the results, for one window.
- * The engine measures these times without the pipeline. */
+/* Adds three lines to the table, for one window: the time of the upload, of the kernels, and of the
+ * return of the results. The engine measures these times without the pipeline. */
 static int add_alone(const bench_subject *subject, size_t runs, bench_table *table,
                      pnr_error *error)
 {

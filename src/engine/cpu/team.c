@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of the cpu engine: they lead dwells and help with tasks. */
+/* The threads of the cpu engine. A thread leads the computation of a dwell, or helps another thread
+ * with its tasks. */
 #include "engine/cpu/team.h"
 
 #include "base/error.h"

@@ -262,7 +262,7 @@ static void add_energies(const pnr_cpu_step *s, size_t look)
     }
 }
 
-/* --- way `kept`: the looks --- */
+/* --- the list of used looks, for the way `kept` of cpu.h --- */
 
 /* Lists a look that has enough used windows: one, or two when the mean is removed. */
 static void list_look(pnr_cpu_step *s, size_t look)

@@ -25,8 +25,8 @@ typedef struct pnr_reference_work {
     double complex *between;
     float (*kernel)[PNR_STRETCH_TAPS];
     bool *is_used;            /* [n_periods] */
-    double complex *sum;      /* [2 n_samples]; linear: [n_window]. The sum of the windows of a
-                               * row */
+    double complex *sum;      /* [2 n_samples]; linear: [n_window]. The weighted sum of the windows
+                               * of a look, for one row */
     double complex *filtered; /* [gate_count] */
     size_t n_cells;           /* cells of a look: [n_codes][n_rows][n_lags][oversample] */
     double complex *value;    /* [n_looks][n_cells]: c of the used looks */
