@@ -312,6 +312,8 @@ static void accept_peer(pnr_guard *g, int handle)
             refuse_peer(g, &g->connections[g->n - 1], "this address sent too much a moment ago");
         else if (epoll_ctl(g->bytes, EPOLL_CTL_ADD, new.own, &event) != 0)
             refuse_peer(g, &g->connections[g->n - 1], "it cannot be watched");
+        else /* no event comes for bytes that libzmq has already read */
+            count_bytes(g, &g->connections[g->n - 1]);
         count_early(g, handle, new.serial);
         return;
     }

@@ -34,7 +34,7 @@ static void *hear(void *argument)
     zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
     zmq_setsockopt(socket, ZMQ_RCVTIMEO, &patience_ms, sizeof patience_ms);
     zmq_connect(socket, h->address);
-    while (!h->has_end) {
+    for (int n_silent = 0; !h->has_end && n_silent < 300;) { /* at most a minute after the run */
         int n = 0, more = 1;
 
         for (; more && n < 3; n++) {
@@ -43,10 +43,10 @@ static void *hear(void *argument)
                 break;
             more = zmq_msg_more(&parts[n]);
         }
-        if (n == 0 && atomic_load(&h->is_over))
-            break;
-        if (n == 0)
+        if (n == 0) {
+            n_silent += atomic_load(&h->is_over);
             continue;
+        }
 
         const char *topic = zmq_msg_data(&parts[0]);
 

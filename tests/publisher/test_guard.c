@@ -489,6 +489,29 @@ TEST_BETWEEN(descriptor_of_the_next_peer, set_up, tear_down)
         close(fill[--n]);
 }
 
+/* libzmq has read all bytes of a flood before the guard hears of the peer, which sends no more. */
+TEST_BETWEEN(flood_before_the_guard, set_up, tear_down)
+{
+    int handle;
+
+    atomic_store(&is_held, true);
+    handle = shake_hands();
+    assert_true(handle >= 0);
+    for (uint32_t i = 0; i < 200; i++) {
+        assert_true(say_subscription(handle, i, 255));
+        for (int tries = 0; tries < 5; tries++)
+            (void)pnr_publisher_subscribers(publisher);
+    }
+    for (int i = 0; i < 300; i++) {
+        (void)pnr_publisher_subscribers(publisher);
+        usleep(1000);
+    }
+    atomic_store(&is_held, false);
+    expect_refusal("more than a subscriber needs");
+    await_hangup(handle);
+    close(handle);
+}
+
 /* A message of 400 bytes is below libzmq's limit and above ours. */
 TEST_BETWEEN(long_subscription, set_up, tear_down)
 {
