@@ -177,6 +177,16 @@ static void forget_connection(pnr_guard *g, connection *c)
     *c = g->connections[--g->n];
 }
 
+/* Shuts a connection down. The kernel resets it when libzmq and the guard have closed their
+ * descriptors; without the reset, a peer that is sending would block for a minute. */
+static void hang_up(int handle)
+{
+    const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+
+    (void)setsockopt(handle, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    (void)shutdown(handle, SHUT_RDWR);
+}
+
 /* Disconnects a peer; libzmq then closes its own descriptor and forgets the subscriptions. */
 static void refuse_peer(pnr_guard *g, connection *c, const char *reason)
 {
@@ -185,7 +195,7 @@ static void refuse_peer(pnr_guard *g, connection *c, const char *reason)
                    c->port > 0 ? "subscriber %s port %u is disconnected: %s"
                                : "subscriber %s (%u) is disconnected: %s",
                    c->address, c->port, reason);
-    (void)shutdown(c->own, SHUT_RDWR);
+    hang_up(c->own);
     forget_connection(g, c);
 }
 
@@ -317,7 +327,7 @@ static void accept_peer(pnr_guard *g, int handle)
         count_early(g, handle, new.serial);
         return;
     }
-    (void)shutdown(new.own, SHUT_RDWR);
+    hang_up(new.own);
     close(new.own);
     pnr_event_post(g->events, PNR_EVENT_SUBSCRIBER_REFUSED, PNR_EVENT_NO_SAMPLE, 0, 0,
                    "subscriber %s is refused: publisher.max_subscribers = %zu are connected",
