@@ -389,6 +389,7 @@ static void take_monitor_event(pnr_guard *g)
 {
     unsigned char data[6];
     char address[256];
+    socklen_t size = sizeof g->here;
     uint16_t event;
     int32_t handle;
     connection *c;
@@ -400,7 +401,7 @@ static void take_monitor_event(pnr_guard *g)
     memcpy(&handle, data + sizeof event, sizeof handle);
     pthread_mutex_lock(&g->lock);
     if (event == ZMQ_EVENT_LISTENING)
-        (void)getsockname(handle, &g->here.any, &(socklen_t){sizeof g->here});
+        (void)getsockname(handle, &g->here.any, &size);
     else if (event == ZMQ_EVENT_ACCEPTED)
         accept_peer(g, handle);
     else if ((c = find_handle(g, handle)) != NULL)
