@@ -257,3 +257,10 @@ bool pnr_file_is_same(const char *a, const char *b)
     return strcmp(a, b) == 0 || (stat(a, &at) == 0 && stat(b, &bt) == 0 && at.st_dev == bt.st_dev &&
                                  at.st_ino == bt.st_ino);
 }
+
+ino_t pnr_file_inode(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}

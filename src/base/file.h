@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * A mark is the text with which every file of one kind begins. An existing file is replaced only if
@@ -68,5 +69,9 @@ bool pnr_file_rename(const char *from, const char *to);
 
 /* True if the paths are equal or name the same existing file. */
 bool pnr_file_is_same(const char *a, const char *b);
+
+/* Returns the inode of an open descriptor; no two open sockets have the same. Returns 0 if the
+ * descriptor is closed. */
+ino_t pnr_file_inode(int fd);
 
 #endif

@@ -3,6 +3,7 @@
 #include "publisher/guard.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "publisher/keys.h"
 
@@ -19,7 +20,6 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -105,15 +105,6 @@ struct pnr_guard {
 };
 
 /* --- one connection --- */
-
-/* Returns the inode of a descriptor, which no other open socket has. 0: the descriptor is
- * closed. */
-static ino_t inode_of(int handle)
-{
-    struct stat status;
-
-    return fstat(handle, &status) == 0 ? status.st_ino : 0;
-}
 
 /* True if a socket has the address that the publisher listens on, as its connections have. */
 static bool is_of_publisher(const pnr_guard *g, int handle)
@@ -306,7 +297,7 @@ static void accept_peer(pnr_guard *g, int handle)
     new.own = fcntl(handle, F_DUPFD_CLOEXEC, 3);
     if (new.own < 0)
         return; /* libzmq has closed the connection already */
-    new.inode = inode_of(new.own);
+    new.inode = pnr_file_inode(new.own);
     if (!read_peer(g, &new) || find_inode(g, new.inode) != NULL) { /* the number is used again */
         close(new.own);
         return;
@@ -374,7 +365,7 @@ static long finish_connections(pnr_guard *g)
 
         if (c->ended_ns == 0)
             continue;
-        if (inode_of(c->handle) != c->inode)
+        if (pnr_file_inode(c->handle) != c->inode)
             finish_connection(g, c);
         else if (pnr_clock_ns() - c->ended_ns > close_ns)
             c->ended_ns = 0;
