@@ -53,7 +53,8 @@ int pnr_cli_parse(pnr_cli *cli, int argc, char **argv, pnr_config *config, pnr_e
  * `text` if there is no number. Returns 0 if 2^n is too large. */
 size_t pnr_cli_read_count(const char *text, const char **end);
 
-/* Logs the error, with "try --help" for PNR_EUSAGE, and returns its exit status. */
+/* Logs the error, with "try --help" for PNR_EUSAGE; does not log PNR_EEND. Returns the exit status
+ * of the error. */
 int pnr_cli_fail(const pnr_error *error);
 
 /* The flags of signals, the only global variables. pnr_stop is 1 after the first SIGINT, SIGTERM or

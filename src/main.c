@@ -259,8 +259,8 @@ static int open_paths(const output_paths *paths, outputs *to, pnr_error *error)
                : code;
 }
 
-/* Chooses the table if neither --print nor --quiet is given and stdout is a terminal. If *print is
- * still NULL, nothing is printed. */
+/* Refuses --print together with --quiet. Chooses the table if neither is given and stdout is a
+ * terminal. If *print is still NULL, nothing is printed. */
 static int choose_print(const char **print, bool is_quiet, pnr_error *error)
 {
     if (is_quiet && *print != NULL)

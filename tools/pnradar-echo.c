@@ -22,7 +22,8 @@ enum { CHUNK = 8192 };                         /* default length of a chunk in s
 static const double send_every_s = 0.01;       /* longest chunk with source.pace = real-time */
 static const uint64_t progress_ns = 500000000; /* time between two progress lines */
 
-/* The first line of the truth file. The program may replace a file that begins with this line. */
+/* The first line of the truth file. The program replaces an existing file only if the file is empty
+ * or begins with this line. */
 static const char truth_header[] =
     "period,sample,target,delay_samples,delay_s,range_m,velocity_mps,snr_db";
 static const char truth_what[] = "cannot write --truth"; /* first words of messages about the truth

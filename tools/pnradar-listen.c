@@ -370,8 +370,8 @@ static int take_next(listener *l, pnr_error *error)
     return code != PNR_EAGAIN ? code : result;
 }
 
-/* Waits until a message can be read, or an event of the connection to the publisher. False: POLL_MS
- * have passed. */
+/* Waits for a message, or for an event of the connection for profiles. False: POLL_MS have
+ * passed. */
 static bool wait_for_more(listener *l)
 {
     zmq_pollitem_t items[2] = {{.events = ZMQ_POLLIN}, {.events = ZMQ_POLLIN}};

@@ -28,11 +28,13 @@ typedef struct pnr_cuda_method {
     /* Fills the data that all slots share. These data do not change later. The pointers of `plan`
      * are valid during this call only. On failure the engine calls `close`. */
     int (*open)(const pnr_plan *plan, pnr_cuda_common *common, pnr_error *error);
-    void (*close)(void *shared); /* frees memory that list_shared does not list; may be NULL */
+    void (*close)(void *shared); /* frees memory that list_shared does not list; NULL: there is
+                                  * none */
     /* Creates the method's part of a slot, on the stream of the slot. NULL: the method has no such
      * part. On failure the engine calls `destroy`. */
     int (*create)(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error);
-    void (*destroy)(void *work); /* called when the stream is idle; may be NULL */
+    void (*destroy)(void *work); /* called when the stream is idle; NULL: there is nothing to
+                                  * destroy */
     /* Enqueues the kernels that compute slot->results from the upload (raw, job, windows). Also
      * enqueues the time marks of the stages. The kernels are launched for n_dwells dwells. The job
      * has the actual number of dwells, which may be smaller. The kernels may skip the other dwells,

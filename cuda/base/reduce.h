@@ -38,7 +38,8 @@ static inline __device__ pnr_cuda_energy pnr_cuda_sum_energies(const pnr_cuda_en
 }
 
 /* Returns the sum of x to thread 0, and 0 to the other threads. All PNR_CUDA_THREADS threads must
- * call this. scratch: [PNR_CUDA_WARPS], shared; it is free after the next barrier of the block. */
+ * call this. scratch: [PNR_CUDA_WARPS], shared; it can be used again after the next barrier of the
+ * block. */
 template <typename T> static inline __device__ T pnr_cuda_block_sum(T x, T *scratch)
 {
     T total = 0;

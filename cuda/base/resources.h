@@ -8,8 +8,9 @@
 
 /* --- tables --- */
 
-/* Copies a table of `bytes` bytes (0: copies nothing) to device memory and waits for the copy to
- * end. PNR_OK, or as pnr_cuda_check. */
+/* Copies a table of `bytes` bytes (0: copies nothing) to device memory. The caller can free `from`
+ * after the call. The copy can end later, so the caller synchronises with the device before a
+ * kernel in another stream reads the table. PNR_OK, or as pnr_cuda_check. */
 int pnr_cuda_upload(void *to, const void *from, size_t bytes, pnr_error *error);
 
 /* Returns the index of bin k in a spectrum of n_transform values. */

@@ -21,8 +21,9 @@ enum {
  *
  * G (group) is the greatest number of rows of a cuFFT call. It is 2^22 / L, limited to 1 .. 4096.
  * (Groups of 2^20 and 2^21 values were slower: launches cost more than the L2 cache saved.) The
- * number of rows of each call depends on L and the map alone, never on the batch or the dwells of a
- * submit. So cuFFT always chooses the same kernels, and the bits of the results stay the same.
+ * number of rows of each call depends only on L and the sizes of a dwell, never on the batch or the
+ * number of dwells in a submit. So cuFFT always chooses the same kernels, and the bits of the
+ * results stay the same.
  *
  * The dwells of a submit are processed in rounds. A round has as many whole dwells as fit into one
  * group, but at least one dwell. A long submit needs several rounds.
@@ -43,7 +44,7 @@ typedef struct pnr_cuda_shape {
     size_t n_windows;      /* windows of a full submit */
     size_t n_tail;         /* samples read after the end of a window; 0 unless lags are linear */
     size_t n_tail_windows; /* headers of windows that cover the tail */
-    size_t n_cells;        /* cells of a dwell: N * oversample, or all cells of its map */
+    size_t n_cells;        /* cells of a dwell: codes * rows * lags * oversample */
     size_t n_segments;     /* segments of PNR_CUDA_BLOCK_SAMPLES samples in a window */
     size_t sample_bytes;   /* bytes of one sample of all channels */
     size_t raw_bytes;      /* bytes of a full submit, rounded up to a multiple of 16 */

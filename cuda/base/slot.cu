@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot: memory and stream of one submit in flight, the same for every method. */
+/* A slot holds the memory and the stream of one submit in flight. */
 #include "cuda/base/slot.h"
 
 #include "base/pause.h"
@@ -313,7 +313,7 @@ void pnr_cuda_slot_mark_lost(const pnr_windows *windows, uint64_t first, size_t 
     }
 }
 
-/* Uploads the marks of lost samples, if there are any and the method needs them. */
+/* Uploads the marks of lost samples if the plan removes the mean and samples are lost. */
 static int upload_lost(const pnr_cuda_common *common, pnr_cuda_slot *slot,
                        const pnr_windows *windows, size_t n_samples, pnr_error *error)
 {

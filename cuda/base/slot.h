@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot: memory and stream of one submit in flight, the same for every method. */
+/* A slot holds the memory and the stream of one submit in flight. All methods use this type. */
 #ifndef PNR_CUDA_SLOT_H
 #define PNR_CUDA_SLOT_H
 

@@ -58,7 +58,8 @@ static size_t count_devices(void)
     return n_devices > 0 ? (size_t)n_devices : 0;
 }
 
-/* Selects the device of later CUDA calls in this thread. One thread may use several engines. */
+/* Selects the device of later CUDA calls in this thread. One thread can use engines of several
+ * devices. */
 static int select_device(size_t device, pnr_error *error)
 {
     return pnr_cuda_check(cudaSetDevice((int)device), "selecting the GPU", error);
@@ -80,7 +81,7 @@ static int probe(size_t device, char *text, size_t text_size)
     return PNR_OK;
 }
 
-/* Allocates portable memory. All devices may read it, not only the selected device. */
+/* Allocates portable memory: all devices can read it, not only the selected device. */
 static void *alloc_pinned(size_t bytes)
 {
     void *memory = NULL;
@@ -308,7 +309,7 @@ static int upload_ahead(pnr_engine *engine, const pnr_windows *windows)
         return PNR_ELOST;
     if (engine->in_flight == common->plan.depth)
         return PNR_EAGAIN;
-    /* Returns PNR_OK unless the device is lost: after another failure the submit uploads these
+    /* Returns PNR_OK unless the device is lost. After any other failure, the submit uploads these
      * samples. */
     return (select_device(common->plan.device, &error) == PNR_OK &&
             pnr_cuda_slot_advance(common, slot, windows, &error) == PNR_OK) ||

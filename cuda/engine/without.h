@@ -7,8 +7,8 @@
 #include "cuda/base/slot.h"
 
 /* The plan of the second engine has cf32 samples and one dwell a submit. The samples of the dwell
- * are converted to cf32, conjugated and shifted in frequency on the device, in the slot of the
- * second engine. */
+ * are converted to cf32 on the device, from `raw` to the slot of the second engine. If the plan of
+ * the first engine says so, they are also conjugated and mixed by its `tune`. */
 typedef struct pnr_cuda_without {
     pnr_engine *engine; /* the second engine, with the plan of pnr_cuda_without_plan */
     const pnr_cuda_common *common;

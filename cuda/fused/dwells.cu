@@ -7,13 +7,12 @@
 #include "cuda/fused/search.h"
 #include "cuda/steps/energy.h"
 
-/*
- * A window of N samples is extended periodically if the transform has L > N points: x[n mod N] for
- * n < 2N - 1 <= L, then 0. The code is padded with zeros, and the lags below N are exact. For the
- * search, shared memory holds the sum of powers over the windows of a dwell, in the order of the
- * cells. The neighbours of an incoherent dwell need the values of all its windows. So the windows
- * are transformed a second time if the dwell has a candidate.
- */
+/* A window of N samples is extended periodically if the transform has L > N points: x[n mod N] for
+ * n < 2N - 1 <= L, then 0. The code is padded with zeros, and the lags below N are exact. Shared
+ * memory holds the power of each cell for the search. In a dwell of several looks (incoherent) this
+ * is the sum of the cell's powers in all used windows. The neighbours of an incoherent dwell need
+ * the values of all its windows. So the windows are transformed a second time if the dwell has a
+ * candidate. */
 
 /* True when the windows are added before the transform. */
 static __device__ __forceinline__ bool is_coherent(const pnr_cuda_fused &p)
@@ -112,7 +111,8 @@ static __device__ __forceinline__ void note_window(pnr_fused_search<M> &s, const
 }
 
 /* Writes a thread's samples of a coherent dwell to the buffer. Sample n is the sum of sample n of
- * all used windows. Each window is first mixed by plan.tune. */
+ * all used windows. Before the sum each window is conjugated and mixed by plan.tune, if the plan
+ * says so. */
 template <int M>
 static __device__ __forceinline__ void read_sum(const pnr_cuda_fused &p, float2 *buffer,
                                                 size_t window, uint32_t u)
@@ -307,9 +307,10 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
 #pragma unroll 1
         for (uint32_t cell = u; cell < n_samples * p.oversample; cell += T)
             cells[cell] = 0;
-            /* The first pass adds all powers, half lags before integer lags. The second pass adds
-             * the neighbours of the kept candidates. For a coherent dwell, the windows are measured
-             * one by one before their sum is transformed. */
+            /* In its first iteration the loop adds all powers, half lags before integer lags, and
+             * searches them. In a second iteration it adds the neighbours of the kept candidates.
+             * For a coherent dwell, the windows are measured one by one before their sum is
+             * transformed. */
 #pragma unroll 1
         for (bool has_kept = false;; has_kept = true) {
 #pragma unroll 1

@@ -76,7 +76,8 @@ static __device__ __forceinline__ void prefetch_words(const WORD *window, int u)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(window + 32 * u + i));
 }
 
-/* Writes the values at a thread's lags to the profile, or zeros for a window that is not used. */
+/* Writes the values or powers at a thread's lags to the profile, or zeros for a window that is not
+ * used. */
 template <int M>
 static __device__ __forceinline__ void return_profile(const pnr_cuda_fused &p, const float2 *column,
                                                       uint32_t window, uint32_t u, bool is_used)

@@ -41,7 +41,7 @@ typedef struct pnr_cuda_fused_size {
     pnr_cuda_fused_kernel kernel;
     uint32_t n_transform;  /* L, points of the transform */
     uint32_t n_threads;    /* threads of a window */
-    uint32_t max_windows;  /* windows that a block works on at one time */
+    uint32_t max_windows;  /* greatest number of windows that a block works on at one time */
     uint32_t table_bytes;  /* shared memory of a block, without its windows */
     uint32_t window_bytes; /* shared memory of each window */
 } pnr_cuda_fused_size;

@@ -9,7 +9,7 @@
 
 enum { PNR_FUSED_LIST = PNR_MAX_CANDIDATES + PNR_CUDA_WARP };
 
-/* The state of the search of one window, in shared memory. */
+/* The state of the search of one dwell, in shared memory. */
 template <int M> struct alignas(16) pnr_fused_search {
     pnr_dwell dwell;    /* the result so far */
     float threshold;    /* threshold of the first search; infinite: no candidate is possible */
@@ -270,7 +270,8 @@ static __device__ __forceinline__ void pnr_fused_sum_both(double *x, double *y, 
 
 /* Finds the columns with a cell above the threshold. *columns: lane w gets a bit for each such
  * column of warp w. Returns a bit for each warp that has such a column. Adds the powers of all
- * other columns to *noise. own: the result of pnr_fused_note_found in this thread. */
+ * other columns to *noise, which only the first search uses. own: the result of
+ * pnr_fused_note_found in this thread. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_columns(const pnr_fused_search<M> &s,
                                                              uint32_t lane, float threshold,

@@ -106,7 +106,8 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     __device__ __forceinline__ pnr_fused_thread(const float2 *table_, float2 *buffer, int u_)
         : table(table_), u(u_), k1(u_ / M), k2(u_ % M)
     {
-        column = buffer + u / 32 * size::PART + u % 32; /* column[k1 * ROW] is value k1 */
+        column = buffer + u / 32 * size::PART + u % 32; /* column[k * ROW] is value k of the
+                                                         * thread */
         row = buffer + k1 * size::ROW + k2 * size::PART;
         /* values of the thread in the middle pass, see pnr_fused_middle */
         middle = buffer + k1 * size::ROW + 2 * k2;
@@ -241,9 +242,10 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
         }
     }
 
-    /* On entry v[j] is sample u + THREADS * j. On return v[j] is the correlation at that lag, with
-     * real and imaginary part swapped. between() is called after a barrier of the window's threads.
-     * After correlate() a thread may write only to its own column of the buffer. */
+    /* On entry v[j] is sample u + THREADS * j. On return v[j] is the correlation at lag u +
+     * THREADS * j, with real and imaginary part swapped. between() is called after a barrier of
+     * the window's threads. After correlate() a thread may write only to its own column of the
+     * buffer. */
     template <class BETWEEN>
     __device__ __forceinline__ void correlate(float2 (&v)[32], const float4 *spectrum,
                                               BETWEEN between) const
@@ -260,7 +262,7 @@ template <int M, bool IS_ALONE = true> struct pnr_fused_thread {
     }
 };
 
-/* Returns the index in the buffer of value i, which is a sample or a lag. */
+/* Returns the index in the buffer of sample i, or of the value at lag i. */
 template <int M> static __device__ __forceinline__ uint32_t pnr_fused_at(uint32_t i)
 {
     typedef pnr_fused_size<M> size;

@@ -41,7 +41,8 @@ template <int P> static __device__ __forceinline__ uint32_t pnr_fused_column(uin
     return tile * pnr_fused_columns<P>::COLUMNS + threadIdx.x % pnr_fused_columns<P>::COLUMNS;
 }
 
-/* Returns the row of the thread's value j in the transform of its column. */
+/* Returns the row of the thread's result j in the transformed column: bin ka + 32 i, see
+ * pnr_fused_columns. */
 template <int P> static __device__ __forceinline__ uint32_t pnr_fused_row_of(int j)
 {
     return P == 1 ? (uint32_t)j : pnr_fused_part<P>() + j / P * P + j % P * 32;

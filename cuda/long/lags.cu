@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused, long: computes the values of all lags, adds their powers, and lists the cells above
- * the threshold. */
+/* Method fused, long: computes the value and the power at every lag, and lists the cells above the
+ * threshold. */
 #include "cuda/base/chain.h"
 #include "cuda/long/lags.h"
 

@@ -52,7 +52,8 @@ typedef struct pnr_fused_long {
     const pnr_cuda_job *job;        /* has the actual number of dwells; grids may be larger */
     const float4 *spectrum;         /* [L / 2], in the order of pnr_fused_long_place */
     const float2 *row_powers;       /* [N1][PNR_FUSED_LONG_POWERS]: W_L^(k1 2^i) */
-    const float2 *thread_powers;    /* [2][5][N2/32]: W_N2^(t 2^i), t: see pnr_fused_long_turn */
+    const float2 *thread_powers;    /* [2][5][N2/32], forward and inverse: W_N2^(t 2^i), t: see
+                                     * pnr_fused_long_turn */
     const float2 *column_powers;    /* [log2 N1][N2]: W_L^(m1 2^i) */
     float2 *rows;                   /* [n_dwells][n_sums][N1][N2] */
     pnr_cuda_energy *parts;     /* [n_dwells][tiles], raw units; NULL: measured in another step */

@@ -83,7 +83,7 @@ static __device__ void begin_window(const pnr_fused_long &p, uint32_t window)
 template <int M> struct row_thread {
     typedef row_size<M> size;
     const float2 *table; /* [BITS][32]: W_32M^(j 2^b) */
-    float2 *column;      /* column[k1 * ROW] is value k1 */
+    float2 *column;      /* column[k * ROW] is value k of the thread */
     float2 *own;
     float2 *middle; /* values of the thread in the middle pass, see pnr_fused_middle */
     int u, k1, k2;
@@ -96,8 +96,8 @@ template <int M> struct row_thread {
         middle = buffer + k1 * size::ROW + 2 * k2;
     }
 
-    /* Transforms v, samples of a row, to the spectrum of the row. row_powers: W_L^(k1 2^i) of row
-     * k1. thread_powers: the table of all threads. */
+    /* Transforms v, samples of a row, to the spectrum of the row. row_powers: W_L^(r 2^i), where r
+     * is the number of the row. thread_powers: the table of all threads. */
     __device__ __forceinline__ void forward(float2 (&v)[32], const float2 *row_powers,
                                             const float2 *thread_powers) const
     {

@@ -37,9 +37,9 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], uint32_
     return x + y;
 }
 
-/* Returns the energy of the first n_own values; the other values are copies of samples. Sets
- * non-finite values to 0. *odd: the number of clipped values in the lower 16 bits, of non-finite
- * values in the upper 16. */
+/* Returns the energy of the first n_own values; the other values are copies of samples, or zeros.
+ * Sets non-finite values to 0. *odd: the number of clipped values in the lower 16 bits, of
+ * non-finite values in the upper 16. */
 template <class FORMAT>
 static __device__ __forceinline__ float
 measure_values(float2 (&v)[32], const typename FORMAT::word (&raw)[32],

@@ -35,8 +35,8 @@ struct searcher {
 /* --- cells above the threshold --- */
 
 /* Counts the listed cells of all tiles, and copies the cells to s.listed if they are few. Returns
- * true if they are many. The first search also loads the state of the dwell, and sums the noise in
- * a fixed order. All threads call this. The last step is a barrier. */
+ * true if they are many. The first search also loads the state of the dwell, and sums the `noise`
+ * of the tiles in a fixed order. All threads call this. The last step is a barrier. */
 static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint32_t dwell,
                                      int search)
 {

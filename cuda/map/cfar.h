@@ -54,7 +54,7 @@ struct pnr_map_level {
         return line + other * m.oversample + cell % m.oversample;
     }
 
-    /* Returns true if a cell is full: it has all training cells along the range on both sides. */
+    /* Returns true if a cell is full: it has all training cells along the lags on both sides. */
     __device__ __forceinline__ bool is_full(uint32_t cell) const
     {
         const uint32_t lag = cell >> (m.oversample - 1);
@@ -74,8 +74,8 @@ struct pnr_map_level {
     {
         return factor[m.training * (m.training + 1) + m.training];
     }
-    /* The level of a full cell is at least this value times side_of(). The factor 1 - 1e-4 covers
-     * all rounding errors in single precision. */
+    /* The level of a full cell (factor times Z, see plan.h) is at least this value times side_of().
+     * The number 1 - 1e-4 covers all rounding errors in single precision. */
     __device__ __forceinline__ float least_factor() const
     {
         return (float)(full_factor() * (1 - 1e-4) / m.training);
@@ -114,8 +114,8 @@ struct pnr_map_level {
         return m.cfar_kind == PNR_CFAR_GO ? fmax(before, after) : fmin(before, after);
     }
 
-    /* Returns true if a cell is full and no index of its training cells wraps more than once. Then
-     * all training cells can be loaded without a test before each load. */
+    /* Returns true if the training cells lie along the lags, all of them exist, and no index of
+     * them wraps more than once. Then they can be loaded without a test before each load. */
     __device__ __forceinline__ bool is_plain(uint32_t cell) const
     {
         return m.cfar_axis != PNR_CFAR_ALONG_ROWS && !m.is_filtered && is_full(cell) &&

@@ -58,7 +58,8 @@ bool pnr_map_lines_is_whole(const pnr_map *map, size_t n_points, size_t block_by
  * the kernel and is called once, before the launches. */
 size_t pnr_map_lines_bytes(const pnr_map *map, size_t n_points, bool is_whole);
 int pnr_map_lines_prepare(const pnr_map *map, size_t n_points, bool is_whole, pnr_error *error);
-/* Computes all lines of one look of a round. With lines->is_whole also writes the results. */
+/* Computes all lines of look lines->look, for every dwell of a round. With lines->is_whole also
+ * writes the results. */
 int pnr_map_correlate(const pnr_map *map, const pnr_map_lines *lines, size_t n_points,
                       cudaStream_t stream, pnr_error *error);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Computes the lines of a map with transforms of 1024 to 8192 points. A block transforms a row,
  * multiplies it by the spectrum of each code, and transforms the products back. It writes the
- * powers of each line, their sum and the greatest power. If a dwell is one line, the same kernel
- * can search the line instead. */
+ * values and powers of each line and, without half lags, the sum and the greatest of the powers. If
+ * a dwell is one line, the same kernel can search the line instead. */
 #include "cuda/fused/window.h"
 #include "cuda/map/fused.h"
 #include "cuda/map/small.h"
@@ -87,8 +87,8 @@ static __device__ __forceinline__ void extend(const pnr_map &m, uint32_t first, 
     }
 }
 
-/* Rotates v[j] back by n * turns, in units of 2^-64 turns. n is the index of this sample in the
- * window or base. */
+/* Multiplies v[j] by exp(-2 pi i n turns / 2^64). n is the index of this sample in the window or
+ * base. */
 template <int N>
 static __device__ __forceinline__ void rotate(const pnr_map &m, uint64_t turns, uint32_t first,
                                               uint32_t step, float2 (&v)[N])
@@ -115,7 +115,8 @@ static __device__ __forceinline__ void load_row(const pnr_map &m, const pnr_map_
         rotate(m, row.shift * p.bin_turns, first, step, v);
 }
 
-/* Loads the samples of a row's transform from the raw window. A look is one window here. */
+/* Loads the samples of a row's transform from a window, without a base. A look is one window
+ * here. */
 template <int N>
 static __device__ __forceinline__ void load_window(const pnr_map &m, const pnr_map_lines &p,
                                                    uint32_t dwell, const pnr_map_row &row,
@@ -352,8 +353,8 @@ static __device__ __forceinline__ void narrow(pnr_map &m, pnr_map_lines &p)
     m.is_filtered = p.look = 0;
 }
 
-/* The groups share the n_rows rows of all dwells. A block of several groups fills a large table
- * once, and then computes many rows. A block of one group computes one row. */
+/* The n_rows rows of all dwells are divided among the groups. A block of several groups fills a
+ * large table once, and then computes many rows. A block of one group computes one row. */
 template <int M, lines_kind KIND>
 __global__ void __launch_bounds__(lines_size<M, KIND>::THREADS, pnr_fused_size<M>::BLOCKS)
     correlate_rows(pnr_map m, pnr_map_lines p, uint32_t n_rows)

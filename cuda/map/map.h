@@ -45,7 +45,8 @@ typedef struct pnr_map_plan {
 int pnr_map_plan_create(const pnr_plan *plan, bool is_direct, pnr_map_plan *out, pnr_error *error);
 void pnr_map_plan_free(pnr_map_plan *plan);
 
-/* The greatest number of cells of a tile. In method_fused.cu a row is one tile. */
+/* The greatest number of cells of a tile, except in method_fused.cu, where a whole row is one
+ * tile. */
 enum { PNR_MAP_TILE = 2048 };
 
 /* Sizes and tables that the kernels of all slots read. The tables are in device memory. */
@@ -74,7 +75,7 @@ typedef struct pnr_map {
     double *taper_energy; /* [n_periods] w_p^2 */
     double *threshold;    /* [n_looks * n_periods] */
     double *factor;       /* CFAR: [n_looks][training + 1][training + 1], else NULL */
-    float *interpolation; /* with a stretch: [PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS], else NULL */
+    float *interpolation; /* [PNR_STRETCH_STEPS + 1][PNR_STRETCH_TAPS], see stretch.h */
 } pnr_map;
 
 /* Returns the sizes, without tables. tile: the greatest number of cells of a tile; the last tile of

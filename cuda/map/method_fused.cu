@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Method fused for maps, for periods of 128 to 8192 samples. One kernel sums over the slow time.
- * Another kernel transforms all lines of the map forward and back. */
+/* Method fused for maps, for periods of at least 128 samples and transforms of at most 8192 points.
+ * One kernel sums over the slow time. Another kernel transforms all lines of the map forward and
+ * back. */
 #include "cuda/base/resources.h"
 #include "cuda/fused/fused.h"
 #include "cuda/map/fused.h"
@@ -10,7 +11,7 @@
 
 static const size_t round_bytes = (size_t)1
                                   << 29; /* greatest size of the maps and bases of a round, in
-                                          * bytes */
+                                          * bytes, unless one dwell needs more */
 
 /* Data that all slots share. */
 typedef struct shared {

@@ -46,7 +46,8 @@ static size_t list_shared(const pnr_cuda_common *common, pnr_cuda_buffer *list)
     return n + pnr_fused_long_list(&common->plan, &own->lines, list + n);
 }
 
-/* Returns true if the map differs from a plain window only in its search. */
+/* Returns true if the map differs from a plain window only in its search, and the first kernel can
+ * read the raw samples. */
 static bool has_plain_line(const pnr_plan *plan)
 {
     pnr_plan plain = *plan;

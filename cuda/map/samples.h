@@ -58,7 +58,7 @@ typedef struct pnr_map_samples {
 } pnr_map_samples;
 
 /* Converts and measures the samples of n_dwells dwells, computes the means over the windows of each
- * look, and sets the first state of each dwell. */
+ * look if the plan removes them, and sets the first state of each dwell. */
 int pnr_map_measure(const pnr_map *map, const pnr_map_samples *samples, size_t n_dwells,
                     cudaStream_t stream, pnr_error *error);
 
@@ -117,7 +117,7 @@ static __device__ __forceinline__ float2 pnr_map_clean(const pnr_map &m, const p
     return isnan(x.x) ? make_float2(0, 0) : make_float2(x.x - mean.x, x.y - mean.y);
 }
 
-/* Returns the weight of a base in a look of one window. */
+/* Returns the weight of a base in a look of one window; 0 if the window is not used. */
 static __device__ __forceinline__ float2 pnr_map_weight(const pnr_map &m, const pnr_map_samples &s,
                                                         size_t look, uint32_t base)
 {

@@ -12,14 +12,16 @@ enum { PNR_MAP_PIECE = 1024 }; /* cells of a line that are scanned together */
 
 /* --- maxima --- */
 
-/* Returns true if a line has cell first - n_cells. The offset n_cells avoids negative numbers. A
- * circular line wraps, so it has all these cells. A linear line has only cells 0 to n_cells - 1. */
+/* Returns true if a line has the cell of number (first - n_cells). The offset n_cells avoids
+ * negative numbers. A circular line wraps, so it has all these cells. A linear line has only cells
+ * 0 to n_cells - 1. */
 static __device__ __forceinline__ bool pnr_map_is_cell(const pnr_map &m, uint32_t first)
 {
     return !m.is_linear || (first >= m.n_cells && first < 2 * m.n_cells);
 }
 
-/* Returns the power of cell first - n_cells of a line that wraps. `first` is below 3 * n_cells. */
+/* Returns the power of the cell of number (first - n_cells) in a line that wraps. `first` is below
+ * 3 * n_cells. */
 static __device__ __forceinline__ float pnr_map_wrapped(const pnr_map &m, const float *line,
                                                         uint32_t first)
 {
@@ -273,8 +275,8 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
 }
 
 /* Compares each maximum with the other rows of its box. Marks the maximum if
- * pnr_map_is_greater_than_row returns false for one row. A thread compares one maximum with one row
- * at a time. */
+ * pnr_map_is_greater_than_row returns false for at least one row. A thread compares one maximum
+ * with one row at a time. */
 template <int THREADS>
 static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, const pnr_map &m,
                                                           const float *power, uint32_t line)
@@ -392,7 +394,9 @@ static __device__ uint32_t pnr_map_list_columns(const pnr_map &m, const uint64_t
     return (uint32_t)__popc(__ballot_sync(0xffffffffu, is_new));
 }
 
-/* Sets a lower floor for the next search, or marks the dwell as done. Thread 0 calls this. */
+/* Computes the floor without the kept candidates. Lowers the threshold for another search, or marks
+ * the dwell as done. taken, n_taken: the power and the number of the columns that the kept
+ * candidates exclude. One thread calls this. */
 static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, int search,
                                       double taken, uint32_t n_taken)
 {

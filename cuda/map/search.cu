@@ -122,7 +122,7 @@ static __device__ void list_hot(const pnr_map &m, const pnr_map_search &s, pnr_m
             s.hot[(size_t)d * s.n_tiles + atomicAdd(&state->n_hot, 1u)] = i;
 }
 
-/* One block prepares the first search of one dwell. It adds the noise of all tiles, and lists the
+/* One block prepares the first search of one dwell. It sums s.noise over all tiles, and lists the
  * tiles that have a cell above the threshold. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) begin_search(pnr_map m, pnr_map_search s)
 {

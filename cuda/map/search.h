@@ -7,7 +7,8 @@
 
 #include "cuda/map/samples.h"
 
-enum { PNR_MAP_PARTS = 8 }; /* number of parts of the rows; all parts are summed in parallel */
+/* The rows are divided into this number of parts, which are summed in parallel. */
+enum { PNR_MAP_PARTS = 8 };
 
 /* The maps of a round: dwells [first_dwell, first_dwell + n_dwells). n_cells and n_tiles: numbers
  * of cells and of tiles of one map. */
@@ -48,8 +49,8 @@ int pnr_map_find(const pnr_map *map, const pnr_map_search *search, cudaStream_t 
                  pnr_error *error);
 
 /* The parts of pnr_map_find. pnr_map_search_small searches small maps and writes their results.
- * pnr_map_return writes the candidates of large maps. pnr_map_return_all writes whole maps on
- * request. */
+ * pnr_map_return writes the sums and candidates of large maps. pnr_map_return_all writes whole maps
+ * on request. */
 int pnr_map_search_small(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,
                          pnr_error *error);
 int pnr_map_return(const pnr_map *map, const pnr_map_search *search, cudaStream_t stream,

@@ -11,7 +11,8 @@
  * needed. */
 union pnr_map_warp_piece {
     pnr_map_piece piece;
-    double taken[PNR_MAX_CANDIDATES * PNR_MAP_PARTS]; /* sums of sum_columns, only in pieces[0] */
+    double taken[PNR_MAX_CANDIDATES * PNR_MAP_PARTS]; /* results of sum_columns, in pieces[0]
+                                                       * only */
 };
 
 /* Shared memory of a warp: the maxima that it keeps. */
@@ -198,7 +199,7 @@ template <int WARPS> struct pnr_map_searcher {
     }
     static_assert(sizeof(pnr_map_dwell) % sizeof(uint64_t) == 0, "copied in whole words");
 
-    /* Adds the noise of all tiles of the dwell. A barrier must follow. */
+    /* Sums s.noise over all tiles of the dwell. A barrier must follow. */
     __device__ __forceinline__ void sum_lines() const
     {
         const auto line = [&](uint32_t e) { return s.noise[(size_t)d * s.n_tiles + e]; };

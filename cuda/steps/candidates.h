@@ -145,7 +145,8 @@ static __device__ double pnr_candidates_rest(const uint64_t *kept, uint32_t n_ke
         for (uint32_t o = 0; o < i && !is_counted; o++)
             is_counted = pnr_candidate_reaches(n, pnr_candidate_lag(kept[o]), lag);
         if (!is_counted) {
-            /* the power in the key has the same bits as in the search */
+            /* noise_sum contains the power of the key; power(i, j) can differ from it by
+             * rounding */
             taken +=
                 (double)(j == PNR_CANDIDATE_REACH ? pnr_candidate_power(kept[i]) : power(i, j));
             n_taken++;

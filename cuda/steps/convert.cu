@@ -10,7 +10,7 @@
 
 enum { PLACES = 4 }; /* samples of a row that a thread writes */
 
-/* Returns sample n of a row, summed over the windows of the row. */
+/* Returns sample n of a row, summed over the used windows of the row. */
 template <typename FORMAT>
 static __device__ float2 converted(const pnr_cuda_conversion &c, size_t first_window,
                                    uint32_t n_windows, uint32_t n)

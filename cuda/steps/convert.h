@@ -17,11 +17,11 @@ typedef struct pnr_cuda_conversion {
     bool is_conjugated; /* x is conjugated before the mix */
 } pnr_cuda_conversion;
 
-/* Fills rows, [n_dwells * n_looks][row_stride]. x is a window, or for a coherent dwell the sum of
- * its windows, added in their order. The transform has L points. If L = N, a row is x. Otherwise a
- * row has L samples: y[n] = x[n mod N] for n < 2N - 1, then zeros. A window has full scale = 1, and
- * is conjugated and mixed to frequency 0 if required. It is 0 at samples that are not finite. A
- * window that is not used counts as 0. */
+/* Fills rows, [n_dwells * n_looks][row_stride], one row for each look. x is the sum of the used
+ * windows of the look, added in their order. The samples of a window have full scale = 1. They are
+ * conjugated and mixed to frequency 0 if required; a sample that is not finite counts as 0. The
+ * transform has L points. If L = N, a row is x. Otherwise a row has L samples: y[n] = x[n mod N]
+ * for n < 2N - 1, then zeros. */
 int pnr_cuda_convert(const pnr_cuda_shape *shape, const pnr_cuda_conversion *conversion,
                      size_t n_dwells, float2 *rows, cudaStream_t stream, pnr_error *error);
 

@@ -49,7 +49,7 @@ static __device__ __forceinline__ void transform_tile(const pnr_cuda_walsh &p, s
     }
 }
 
-/* Returns the cell u of the thread's value r. */
+/* Returns u, the index in W of the thread's value r. */
 template <int ROWS>
 static __device__ __forceinline__ uint32_t cell_of_value(uint32_t tile, uint32_t r)
 {
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) walsh_profiles(pnr_cuda_wals
 struct searcher {
     double noise[THREADS / 32];
     uint64_t keys[PNR_WALSH_LISTED], few[FEW];
-    /* cells of the neighbours of the kept keys */
+    /* index u of W for each neighbour of the kept keys */
     uint32_t cells[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];
     float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* W at these neighbours */
     uint32_t hot[1 << (PNR_WALSH_MAX_DEGREE - PNR_WALSH_TILE_BITS -
@@ -174,7 +174,8 @@ struct searcher {
     bool has_next;
 };
 
-/* Returns the state of a dwell before the first search. Adds the noise of its tiles in order. */
+/* Returns the state of a dwell before the first search. Sums p.noise over its tiles in a fixed
+ * order. */
 static __device__ pnr_walsh_dwell begin_search(searcher &s, const pnr_cuda_walsh &p, size_t window,
                                                uint32_t n_tiles)
 {
@@ -272,7 +273,7 @@ static __device__ pnr_walsh_list select_keys(searcher &s, const pnr_cuda_walsh &
     return list;
 }
 
-/* Finds the cells of the neighbours of the kept lags. All threads call this. */
+/* Finds the index u of W for each neighbour of the kept lags. All threads call this. */
 static __device__ void find_neighbours(searcher &s, const pnr_cuda_walsh &p)
 {
     const uint32_t n = (1u << p.degree) - 1;
@@ -286,8 +287,9 @@ static __device__ void find_neighbours(searcher &s, const pnr_cuda_walsh &p)
     }
 }
 
-/* Computes W at the neighbours. W at each neighbour is a signed sum over a column. A warp
- * computes three sums at a time, so that all neighbours of a candidate are loaded together. */
+/* Computes W at the neighbours. W at each neighbour is a signed sum over a column. Each of the 8
+ * warps computes three sums at a time, so that the 17 neighbours of a candidate are loaded
+ * together. */
 template <int ROWS>
 static __device__ void sum_neighbours(searcher &s, const pnr_cuda_walsh &p, size_t window)
 {

@@ -69,7 +69,8 @@ read_windows(const pnr_cuda_walsh &p, pnr_walsh_stage<T, DEGREE> &stage, size_t 
     return is_used;
 }
 
-/* Writes the profile in lag order. value(u, at) writes the value of cell u to index `at`. */
+/* Writes the profile in lag order. value(u, at) writes the value at index u of W to index `at` of
+ * the profile. */
 template <typename T, int DEGREE, typename VALUE>
 static __device__ void write_profile(const pnr_cuda_walsh &p, size_t dwell, VALUE value)
 {
@@ -185,9 +186,9 @@ __global__ void __launch_bounds__(pnr_walsh_size<T, DEGREE>::THREADS,
 
 /* --- incoherent: the powers of all windows are added --- */
 
-/* Transforms the windows of a dwell again. Computes the sum of c conj(c0) over the windows, where c
- * is the value at a neighbour and c0 the value at its candidate. Stores these sums as the values of
- * the candidates in the results. */
+/* Transforms the windows of a dwell again. Computes the sum of c conj(c0) over the used windows,
+ * where c is the value at a neighbour and c0 the value at its candidate. Stores these sums as the
+ * values of the candidates in the results. */
 template <typename T, int DEGREE>
 static __device__ void add_neighbours(const pnr_cuda_walsh &p, size_t dwell,
                                       pnr_walsh_stage<T, DEGREE> &stage, float2 *values,

@@ -274,7 +274,7 @@ static int launch_long(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_
     return pnr_cuda_side_join(side, slot->stream, code, error);
 }
 
-/* The kernels do all stages, so their time counts as the time of the last stage. */
+/* The kernels do all stages, so their time counts as the time of PNR_STAGE_PEAK. */
 static int compute(const pnr_cuda_common *common, pnr_cuda_slot *slot, size_t n_dwells,
                    pnr_error *error)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of method walsh: the sample of each state, and the cell of each lag. */
+/* Tables of method walsh: the sample of each state, and the index u of W for each lag, see
+ * walsh.h. */
 #include "cuda/base/resources.h"
 #include "cuda/walsh/walsh.h"
 

@@ -32,14 +32,14 @@ enum {
  * A period has N = 2^n - 1 samples. The code is a[i] = 1 - 2 b[i], b: an m-sequence. The states of
  * its register, s_i = sum_j b[i + j] 2^j, i < N, j < n, are all n-bit numbers except 0. Let X[s_i]
  * be sample x_i, X[0] = 0, and let W be the Walsh-Hadamard transform of X,
- *   W[u] = sum_m (-1)^(sum of the bits of (u and m)) X[m].
+ *   W[u] = sum_m (-1)^(number of ones in the bits of u & m) X[m].
  * Then the correlation at lag k is W[u_k] with u_k = sum_j b[t_j - k] 2^j. t_j is the index of
  * state 2^j. The reason is that the bits of s_i that u_k selects have the sum b[i - k] modulo 2.
  * W[0] is the sum of x and belongs to no lag.
  */
 typedef struct pnr_cuda_walsh {
-    /* [windows of the submit][N], one channel. The memory may be read to the next multiple of 16
-     * bytes. All other arrays begin with dwell first_dwell. */
+    /* [windows of the submit][N], one channel. The memory extends to the next multiple of 16 bytes.
+     * All other arrays of dwells begin with dwell first_dwell. */
     const void *raw;
     const pnr_cuda_job *job;        /* header of the submit, which has the number of its dwells */
     const pnr_cuda_window *windows; /* [n_dwells][n_periods] */
@@ -58,7 +58,7 @@ typedef struct pnr_cuda_walsh {
     const double *thresholds;  /* [n_periods]: in units of the floor */
     float scale;               /* x = scale * raw has full scale = 1; scale is a power of two */
     float conjugate;           /* -1 when x is conjugated, else 1 */
-    uint32_t first_dwell;      /* index of the first dwell in the submit */
+    uint32_t first_dwell;      /* index, in the submit, of the first dwell of this launch */
     uint32_t n_dwells;         /* greatest number of dwells; the job has the actual number */
     uint32_t n_periods;        /* windows of a dwell; 1 above degree 13 */
     uint32_t degree;

@@ -78,13 +78,11 @@ static __device__ __noinline__ uint32_t pnr_walsh_count_odd(const pnr_cuda_pair<
     return odd;
 }
 
-/*
- * Runs all searches of a dwell whose powers are in shared memory. One warp calls this. power(u)
- * returns the power of cell u. Thread t of the TEAM threads of a window passes the greatest power
- * of the cells u with u mod TEAM = t. If TEAM <= 32, it passes this power in `top`. If TEAM > 32,
+/* Runs all searches of a dwell whose powers are in shared memory. One warp calls this. power(u)
+ * returns the power at index u of W. Thread t of the TEAM threads of a window passes the greatest
+ * power of all u with u mod TEAM = t. If TEAM <= 32, it passes this power in `top`. If TEAM > 32,
  * the power is in tops[t], in shared memory. own: number of the window in the warp. Afterwards
- * `list` has the candidates of the window, and `d` has the sums of the dwell.
- */
+ * `list` has the candidates of the window, and `d` has the sums of the dwell. */
 template <typename T, int DEGREE, typename POWER>
 static __device__ __forceinline__ void
 pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh &p, float top,

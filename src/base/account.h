@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The account counts each sample, window and result as used or lost. Its three sums must agree at
- * every exit. */
+/* The account counts each sample, window and result once, by what became of it. Its three sums must
+ * agree at every exit. */
 #ifndef PNR_ACCOUNT_H
 #define PNR_ACCOUNT_H
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the number after `name` in a line of the file. Returns infinity if no line has such a
- * number. */
+/* Returns the number that follows `name` at the beginning of a line of the file. Returns infinity
+ * if no line begins with `name` and a number. */
 static double read_number(const char *path, const char *name)
 {
     FILE *file = fopen(path, "re");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions for the complex numbers of C11. nvcc does not support them, so cuda does not include
- * this file. */
+/* Functions for the complex numbers of C11. nvcc does not know these numbers, so the code in cuda/
+ * does not include this file. */
 #ifndef PNR_COMPLEX_H
 #define PNR_COMPLEX_H
 

@@ -48,9 +48,9 @@ int pnr_error_set(pnr_error *error, int code, const char *format, ...)
 #define pnr_refuse(error, ...) pnr_error_set(error, PNR_ECONFIG, __VA_ARGS__)
 
 /* Sets *error after a failed call on a file. number: the errno of the call. what: the key or
- * option, as "--truth". The message is `what path: reason`. If there is no such file, the message
- * also names the folder: the missing folder of the path, or the folder where a relative path was
- * searched. */
+ * option, as "--truth". The message is `what path: reason`. If the file does not exist, the message
+ * also names the folder of the path if this folder is missing too, else the working directory if
+ * the path is relative. */
 int pnr_error_file(pnr_error *error, int code, const char *what, const char *path, int number);
 
 const char *pnr_error_name(int code); /* "EDATA"; "EUNKNOWN" for an unknown error code */

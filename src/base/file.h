@@ -10,12 +10,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/*
- * A mark is the text with which every file of one kind begins. An existing file is replaced only if
- * it is a regular file, may be written, and is empty or begins with the mark. Samples have no mark:
- * PNR_FILE_SAMPLES replaces any regular file that may be written, except text such as a
- * configuration or a table.
- */
+/* A mark is the text with which every file of one kind begins. An existing file is replaced only if
+ * it is a regular file, is writable, and is empty or begins with the mark. Samples have no mark:
+ * PNR_FILE_SAMPLES replaces any writable regular file, except text such as a configuration or a
+ * table. */
 #define PNR_FILE_SAMPLES NULL
 
 /* A new file in the folder of its target. It has a random name until it is finished. */
@@ -46,13 +44,12 @@ int pnr_new_file_create(const char *what, const char *path, const char *mark, pn
 int pnr_new_file_check(const char *what, const char *path, const char *mark, pnr_error *error);
 /* Writes all bytes, in several calls if necessary. Returns PNR_OK or PNR_EIO. */
 int pnr_new_file_write(const pnr_new_file *file, const void *bytes, size_t n, pnr_error *error);
-/*
- * Renames the new file to its target, if the target may still be replaced. Closes the file.
- * lasting: before the rename, waits until the file is on the disk. After the rename, waits until
- * the new name is on the disk. Without `lasting` a power failure may leave an empty file. Returns
- * PNR_OK or an error of pnr_new_file_create. After an error the target is unchanged. If only the
- * last wait failed, the target is the new file, but its name may not be on the disk.
- */
+/* Checks the target again as pnr_new_file_create does, and renames the new file to it. Closes the
+ * file. lasting: before the rename, waits until the file is on the disk. After the rename, waits
+ * until the new name is on the disk. Without `lasting` a power failure can leave an empty file.
+ * Returns PNR_OK or an error of pnr_new_file_create. After an error the target is unchanged, with
+ * one exception: if only the last wait failed, the target is the new file, but a power failure can
+ * undo the rename. */
 int pnr_new_file_finish(pnr_new_file *file, bool lasting, pnr_error *error);
 /* Removes the new file; the target is unchanged. Does nothing if no new file is open. */
 void pnr_new_file_discard(pnr_new_file *file);
@@ -70,8 +67,8 @@ bool pnr_file_rename(const char *from, const char *to);
 /* True if the paths are equal or name the same existing file. */
 bool pnr_file_is_same(const char *a, const char *b);
 
-/* Returns the inode of an open descriptor; no two open sockets have the same. Returns 0 if the
- * descriptor is closed. */
+/* Returns the inode of an open descriptor; two open sockets never have the same inode. Returns 0 if
+ * the descriptor is closed. */
 ino_t pnr_file_inode(int fd);
 
 #endif

@@ -220,7 +220,7 @@ static unsigned write_component(const pnr_format_info *info, double value, unsig
     long low, high;
     unsigned flags = 0;
     integer_range(info, &low, &high);
-    /* An integer format has no NaN. A NaN is stored as 0, with the flag for clipping. */
+    /* An integer format has no NaN. A NaN is stored as the value 0, with the flag for clipping. */
     if (isnan(value)) {
         value = 0;
         flags = PNR_SAMPLE_CLIPPED;

@@ -58,8 +58,8 @@ enum { PNR_SAMPLE_CLIPPED = 1, PNR_SAMPLE_NONFINITE = 2 };
 unsigned pnr_format_read(pnr_format format, const void *raw, double iq[2]);
 
 /* The inverse of pnr_format_read, for generators. Rounds integers half away from zero, and limits I
- * and Q to the range of the format. Returns PNR_SAMPLE_CLIPPED if it has limited I or Q, or has
- * stored a NaN as the integer 0. Real formats store I. */
+ * and Q to the range of the format. An integer format stores a NaN as the value 0. Returns
+ * PNR_SAMPLE_CLIPPED if it has limited I or Q, or has replaced a NaN. Real formats store I. */
 unsigned pnr_format_write(pnr_format format, const double iq[2], void *raw);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules: parts of the program that are loaded at run time, if the user chooses them. */
+/* Modules: parts of the program that are loaded at run time, only if they are needed. */
 #ifndef PNR_MODULE_H
 #define PNR_MODULE_H
 

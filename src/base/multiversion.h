@@ -3,7 +3,7 @@
 #ifndef PNR_MULTIVERSION_H
 #define PNR_MULTIVERSION_H
 
-/* A sanitizer starts before the loader chooses a version, and clang 14 does not know the attribute
+/* The choice at load time does not work with a sanitizer, and clang 14 does not know the attribute
  * in C. In both cases only the default version is compiled. The order of every sum in these loops
  * is fixed, so all versions give the same bits. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) &&                             \

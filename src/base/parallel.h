@@ -22,7 +22,7 @@ void pnr_parallel_run(size_t n_tasks, size_t n_threads, pnr_parallel_work *work,
 
 /* From this call on, pnr_parallel_run in this thread starts no further task when *stop is not 0.
  * NULL, the initial value: it runs all tasks. After a stop the work is incomplete, and the
- * functions that use it return PNR_EEND or another error. */
+ * functions that call pnr_parallel_run return PNR_EEND or another error. */
 void pnr_parallel_stop_at(const volatile int *stop);
 /* True if *stop of this thread is not 0. */
 bool pnr_parallel_is_stopped(void);

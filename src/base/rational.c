@@ -100,8 +100,8 @@ static bool parse_digits(const char **text, decimal *d)
 }
 
 /* Reads a decimal number exactly. Builds the whole part from its first digit on. Builds the
- * fraction from its last digit on: rest = (digit + rest) / 10. The denominator of each rest divides
- * the denominator of the number, so every rest fits 64 bits if the number does. */
+ * fraction in *out from its last digit on: *out = (digit + *out) / 10. Each denominator of *out
+ * divides the denominator of the number, so *out always fits 64 bits if the number does. */
 static bool parse_decimal(const char **text, pnr_rational *out)
 {
     decimal d;

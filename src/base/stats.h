@@ -8,8 +8,9 @@
 
 enum { PNR_HISTOGRAM_BUCKETS = 64 * 32 };
 
-/* A histogram of whole numbers. Each interval from 2^k to 2^(k + 1) - 1 has 32 buckets of equal
- * width, so the relative error is at most 1/64. A zeroed histogram is empty. */
+/* A histogram of whole numbers. Each value below 32 has its own bucket. From 32 on, each interval
+ * from 2^k to 2^(k + 1) - 1 has 32 buckets of equal width, so the relative error of a quantile is
+ * at most 1/64. A zeroed histogram is empty. */
 typedef struct pnr_histogram {
     uint64_t n;
     uint64_t max;

@@ -151,8 +151,8 @@ static void step_radix2(const wide *restrict x, wide *restrict y, size_t s)
     }
 }
 
-/* A step of an odd radix r:
- * y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(-2 pi i j k / r).
+/* A step of an odd radix r. With w = exp(-2 pi i / n), p < n/r and k < r:
+ *     y[r p + k] = w^(k p) sum_j x[p + j n/r] exp(-2 pi i j k / r)
  * The terms j and r - j have the same cosine, and opposite sines. The function is inlined, so that
  * the compiler unrolls the sums of a constant r. */
 static inline __attribute__((always_inline)) void step_odd(const wide *restrict x, wide *restrict y,
@@ -354,8 +354,8 @@ typedef struct split {
     size_t n_work;
 } split;
 
-/* Copies from[i step + q lane_step] to lane q of to[i], for q < n_lanes. Sets the other lanes to
- * 0. */
+/* Copies from[i step + q lane_step] to lane q of to[i], for q < n_lanes. Sets the other lanes to 0.
+ * is_exchanged: exchanges the real and imaginary parts. */
 PNR_MULTIVERSION static void gather(wide *to, size_t n, const double complex *from, size_t step,
                                     size_t lane_step, size_t n_lanes, bool is_exchanged)
 {
@@ -370,7 +370,8 @@ PNR_MULTIVERSION static void gather(wide *to, size_t n, const double complex *fr
     }
 }
 
-/* Copies lane q of from[i] to to[i step + q], for q < n_lanes. */
+/* Copies lane q of from[i] to to[i step + q], for q < n_lanes. is_exchanged: exchanges the real and
+ * imaginary parts. */
 PNR_MULTIVERSION static void scatter(const wide *from, size_t n, double complex *to, size_t step,
                                      size_t n_lanes, bool is_exchanged)
 {
@@ -483,7 +484,8 @@ static double complex exchange(double complex x, bool is_exchanged)
     return is_exchanged ? CMPLX(cimag(x), creal(x)) : x;
 }
 
-/* Transforms values of a length that is not split. Uses Bluestein's algorithm, as plan_run does. */
+/* Transforms values of a length for which columns_of() returns 0. Uses Bluestein's algorithm, as
+ * plan_run does. */
 static int transform_long(double complex *data, size_t n, bool is_inverse)
 {
     const size_t m = convolution_length(n);

@@ -48,8 +48,8 @@ int pnr_band_add_notches(pnr_band *band, const pnr_config *config, bool is_real,
  * to the correlation (D. Gabor, Theory of communication, 1946).
  *
  * *share: the kept energy divided by the energy of a. *removed: the energy that the notches remove,
- * divided by the energy that would be kept without notches. Returns PNR_OK, PNR_ENOMEMORY or
- * PNR_EEND.
+ * divided by the energy that would be kept without notches. Returns PNR_OK; PNR_ENOMEMORY;
+ * PNR_EEND: stopped as pnr_parallel_stop_at describes.
  */
 int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *share,
                   double *removed);

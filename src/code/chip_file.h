@@ -25,14 +25,14 @@ typedef struct pnr_chips {
 int pnr_chips_add(pnr_chips *chips, const double chip[2], const pnr_chip_file *file,
                   pnr_error *error);
 
-/* Reads the rest of the file. Refuses chips that are not finite. The memory grows with the chips
+/* Reads all chips of the file. Refuses chips that are not finite. The memory grows with the chips
  * that are read. Returns PNR_OK; PNR_EDATA: the message has the wrong value, and its line or index;
  * PNR_EIO; PNR_ENOMEMORY. */
 typedef int pnr_chip_reader(const pnr_chip_file *file, pnr_chips *out, pnr_error *error);
 
 /*
  * Reads text (.txt, .csv). Commas, semicolons or white space separate values. A value is a real
- * number or a complex number such as 1+2j; numpy's brackets are allowed. Empty lines are skipped,
+ * number or a complex number such as 1+2j or (1+2j), the form of numpy. Empty lines are skipped,
  * and so is the text from '#' to the end of a line. The first line with values decides the form of
  * the file. If it has one number, each line is one chip. If it has two numbers, each line is I and
  * Q of one chip. If it has a complex value or more than two numbers, each value of the file is one

@@ -51,7 +51,7 @@ static int read_header(const pnr_chip_file *file, char text[HEADER_LEN + 1], uin
     return PNR_OK;
 }
 
-/* Returns the text of the header from the value of a key on. "": the key is missing. */
+/* Returns the part of the header that begins with the value of the key. "": the key is missing. */
 static const char *find_value(const char *text, const char *key)
 {
     const char *at = strstr(text, key);

@@ -59,7 +59,8 @@ static void invert_chips(pnr_code *code)
     snprintf(code->name + used, sizeof code->name - used, " inverted");
 }
 
-/* Adds tune_hz to the name. The samples are then complex, so the Walsh method cannot use them. */
+/* Adds tune_hz to the name. Clears is_m_sequence, because the tuned samples are complex, and the
+ * Walsh method cannot use them. */
 static void note_tune(pnr_rational tune_hz, pnr_code *code)
 {
     const size_t used = strlen(code->name);

@@ -149,8 +149,9 @@ static int excite_pulses(const pnr_code *code, const pnr_config *config, size_t 
     free(chips);
     if (rc != PNR_OK)
         return explain_no_memory(error, n_samples);
-    /* The inverse transform is not divided by N. A waveform that is zero except for rounding is
-     * refused, because scaling would turn the rounding errors into a code. */
+    /* The inverse transform has no factor 1 / N, so the mean power is at most about N L `power`,
+     * with L chips. A waveform with less than 1e-20 of this power is only rounding errors. It is
+     * refused, because scaling would turn these errors into a code. */
     if (mean_power((const double complex *)samples, n_samples) <
         1e-20 * (double)n_samples * (double)code->n_chips * power)
         return pnr_error_set(error, PNR_EDATA, "code.pulse%s%s: passes nothing of code %s",

@@ -46,9 +46,9 @@ int pnr_waveform_correlation(const pnr_waveform *a, const pnr_waveform *b, pnr_w
 
 double pnr_waveform_energy(const pnr_waveform *waveform); /* sum |a[n]|^2 over the N samples */
 /* Returns the mean square bandwidth B = sum w^2 |C|^2 / sum |C|^2 - (sum w |C|^2 / sum |C|^2)^2 in
- * (rad/sample)^2. C is the spectrum at w = -pi..pi rad/sample. At the SNR S the Cramer-Rao bound of
- * a delay is 1 / sqrt(2 S B) samples. The Nyquist bin adds pi^2 |C|^2 to the sum of w^2 |C|^2, and
- * 0 to the sum of w |C|^2. */
+ * (rad/sample)^2. C is the spectrum at w = -pi..pi rad/sample. If the correlation peak has the SNR
+ * S, the Cramer-Rao bound of the standard deviation of a delay is 1 / sqrt(2 S B) samples. The
+ * Nyquist bin adds pi^2 |C|^2 to the sum of w^2 |C|^2, and 0 to the sum of w |C|^2. */
 double pnr_waveform_bandwidth(const pnr_waveform *waveform);
 /* Returns the fourth central moment of the angular frequency w, with the weights |C|^2, divided by
  * B^2. It is 9/5 for a flat spectrum, and more if a chip has several samples. */
@@ -56,7 +56,8 @@ double pnr_waveform_kurtosis(const pnr_waveform *waveform);
 /* Measures parts of the spectrum of the code. Part s, s = 0 .. n_steps, has all frequencies f with
  * |f - f0| <= s / (2 n_steps) cycles per sample, where f0 is the mean frequency of the whole
  * spectrum. share, [n_steps + 1]: the energy of each part divided by the whole energy. bandwidth,
- * [n_steps + 1]: the mean square bandwidth of each part in (rad/sample)^2. */
+ * [n_steps + 1]: the mean of (2 pi (f - f0))^2 over each part, with the weights |C|^2, in
+ * (rad/sample)^2. */
 void pnr_waveform_bands(const pnr_waveform *waveform, size_t n_steps, double *share,
                         double *bandwidth);
 /* Returns `share`, the part of the energy that is in the Nyquist bin; 0 for odd N. This bin is a

@@ -199,7 +199,8 @@ typedef struct pnr_config {
         double zero_delay_s;
         int zero;                           /* pnr_zero_kind */
         double zero_search_m;               /* half width of the search for the direct path */
-        double zero_alarm_m;                /* drift that raises an alarm; 0: no alarm */
+        double zero_alarm_m;                /* drift of the direct path that raises an alarm; 0: no
+                                             * alarm */
         char zero_state_path[PNR_PATH_LEN]; /* "": no file */
         double min_range_m;
         double max_range_m; /* 0: min_range_m plus the unambiguous range */
@@ -208,8 +209,9 @@ typedef struct pnr_config {
         size_t periods;
         int combine; /* pnr_combine */
         size_t looks;
-        int taper;                /* pnr_taper over the periods of a dwell */
-        double taper_sidelobe_db; /* sidelobes of dolph-chebyshev below the main lobe */
+        int taper;                /* pnr_taper over the periods of a look */
+        double taper_sidelobe_db; /* level of the sidelobes of dolph-chebyshev, dB below the main
+                                   * lobe */
         int clutter;              /* pnr_clutter */
     } dwell;
     struct {

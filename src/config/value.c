@@ -80,8 +80,9 @@ static bool has_prefixes(const char *unit)
     return false;
 }
 
-/* Finds the power of 10 that a word such as "kHz", "ksps" or "k" means for a key in Hz. Only k, M
- * and G may lack the unit, because "10 m" can be metres, minutes or milliseconds. */
+/* Finds the power of 10 that the prefix of a word means, for example 3 for "kHz", "ksps" or "k" if
+ * the unit of the key is Hz. Only k, M and G can stand without the unit, because "10 m" can be
+ * metres, minutes or milliseconds. */
 static bool find_exponent(const char *unit, const char *word, int *exponent)
 {
     for (size_t i = 0; i < (has_prefixes(unit) ? sizeof prefixes / sizeof prefixes[0] : 1); i++) {

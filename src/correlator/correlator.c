@@ -42,7 +42,7 @@ struct pnr_correlator {
     char reason[160];             /* the reason of the last loss */
     job queue[PNR_MAX_IN_FLIGHT]; /* the oldest is queue[first] */
     size_t first, n_queued;
-    size_t n_dealt; /* the first n_dealt jobs are submitted */
+    size_t n_dealt; /* the first n_dealt jobs of the queue have been submitted */
     uint64_t next_tag;
 };
 
@@ -299,8 +299,8 @@ const char *pnr_correlator_reason(const pnr_correlator *c)
 
 /* --- create and destroy --- */
 
-/* Creates the engine of each device. A device without an engine counts as lost. must: every device
- * must have an engine. */
+/* Creates the engine of each device. If `must` is true, an engine that cannot be created is an
+ * error. If `must` is false, its device counts as lost. */
 static int create_engines(pnr_correlator *c, const pnr_plan *plan, const pnr_devices *devices,
                           bool must, pnr_error *error)
 {

@@ -14,10 +14,10 @@ typedef struct pnr_correlator pnr_correlator;
 
 /* Creates the engines. choice: filled by the function describe of the engine for this plan.
  * devices: a list from pnr_engine_list_devices; an engine that ignores devices is created once.
- * lost: devices that do not work. If `lost` is NULL, there are none, and an engine that cannot be
- * created is an error. If `lost` is not NULL, the device of such an engine is lost. If all devices
- * are lost, the error is the error of the last one. Returns PNR_OK or an error of the function
- * create in engine.h. */
+ * lost: devices that are already known not to work. An engine cannot always be created on a device.
+ * If `lost` is NULL, this is an error. If `lost` is not NULL, the correlator counts this device as
+ * lost too. If all devices are lost, the error is the error of the last one. Returns PNR_OK or an
+ * error of the function create in engine.h. */
 int pnr_correlator_create(const pnr_engine_ops *ops, const pnr_plan *plan,
                           const pnr_engine_choice *choice, const pnr_devices *devices,
                           const pnr_devices *lost, pnr_correlator **out, pnr_error *error);
@@ -31,9 +31,9 @@ bool pnr_correlator_has_room(const pnr_correlator *correlator);
  * returns the result or the failure of this job; PNR_EAGAIN: there is no room; PNR_ELOST: all
  * devices are lost. */
 int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows);
-/* Uploads the part of the next submit that has already arrived. Never waits. Returns PNR_OK;
- * PNR_EAGAIN: there is no room, or the engine does not upload ahead; PNR_ELOST: all devices are
- * lost. */
+/* Uploads the part of the next submit that has already arrived. Waits only after a device is lost,
+ * as pnr_correlator_submit does. Returns PNR_OK; PNR_EAGAIN: there is no room, or the engine does
+ * not upload ahead; PNR_ELOST: all devices are lost. */
 int pnr_correlator_upload_ahead(pnr_correlator *correlator, const pnr_windows *windows);
 /* Returns the result of the oldest job. It is valid until the next submit or collect. Sets *windows
  * to the header of this job, even if the job failed. A job that failed is submitted once more, to

@@ -27,8 +27,8 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
                                 const pnr_noise *noise, double s)
 {
     const pnr_fitted *fit = &t->fit;
-    /* At the peak every valid sample adds about the same value. The gains correct this sum for lost
-     * samples, so lost samples add an error only to the delay. */
+    /* At the peak every valid sample adds about the same value, and the gains count only valid
+     * samples. So lost samples add an error only to the delay. */
     /* To second order, the fitted delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
      * because the noise also changes the curvature of the peak. S is the signal-to-noise ratio of
      * the dwell (snr in detector.h). B is the mean square bandwidth of the code. kurtosis is the
@@ -39,10 +39,9 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
                    fit->amplitude_variance / s, fit->phase_variance / s,
                    t->bins_variance * (1 + flat_curvature / s) / s};
 
-    /* A misfit may come from two paths that are x samples apart, each with half of the power. The
-     * residual of the fit of one echo is then the share u = (x^2 / 8)^2 B^2 (kurtosis - 1) of this
-     * power. This follows from the expansion of exp(i w x / 2). Each path is x / 2 away from the
-     * fit:
+    /* A misfit may come from two equal paths that are x samples apart. The residual of the fit of
+     * one echo is then the share u = (x^2 / 8)^2 B^2 (kurtosis - 1) of the power of this echo. This
+     * follows from the expansion of exp(i w x / 2). Each path is x / 2 away from the fit:
      *     x^2 / 4 = 2 sqrt(u) / (B sqrt(kurtosis - 1)). */
     if (noise->misfit > 0) {
         v.delay +=

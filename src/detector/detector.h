@@ -36,7 +36,7 @@ enum { PNR_MAX_OUTSIDE = 4 }; /* greatest number of echoes outside of the gate i
     NARROW(x, cn0_dbhz)     /* C/N0; NAN: noise alone explains the echo */                         \
     NARROW(x, amplitude)    /* full scale = 1 */                                                   \
     NARROW(x, amplitude_sigma)                                                                     \
-    NARROW(x, phase_rad) /* -pi..pi, at the centre of the dwell; NAN: incoherent dwell */          \
+    NARROW(x, phase_rad) /* -pi..pi, at the centre of the dwell; NAN: dwell of several looks */    \
     NARROW(x, phase_sigma_rad)                                                                     \
     NARROW(x, doppler_hz)                                                                          \
     NARROW(x, doppler_sigma_hz)                                                                    \
@@ -52,18 +52,19 @@ typedef struct pnr_echo {
     pnr_code_label code_name; /* filled by the caller of the detector */
     /* the members below are not published */
     uint32_t candidate, row; /* index in pnr_observed.candidates; Doppler row of this candidate */
-    double lag;              /* delay from the start of the window, samples; epoch and zero delay
-                              * are not added */
+    double lag;              /* samples from the start of the window to the echo; the zero delay and
+                              * the fraction of the epoch are not yet subtracted */
     double snr; /* S of the dwell: the S of one look times `looks`. S is the ratio |c(peak)|^2 /
                  * E|noise of a cell|^2, minus the part of this ratio that the noise adds. So S is
                  * unbiased, and noise alone can make S negative. The sigmas follow from S */
 } pnr_echo;
 
 typedef struct pnr_detection {
-    /* Noise power of a sample in the code's band, full scale = 1. White noise of this power would
-     * cause the measured noise of the cells. */
+    /* Noise power of a sample, measured in the code's band; full scale = 1. White noise of this
+     * power would cause the measured noise of the cells. */
     double noise_power;
-    bool is_coloured;     /* the noise of the samples differs from noise_power by over 0.5 dB */
+    bool is_coloured;     /* the noise of the samples differs from noise_power by over 0.5 dB, and
+                           * by more than chance explains */
     bool is_unresolved;   /* an echo is not a single path, or another echo is too near: sigmas are
                            * widened */
     bool is_sign_changed; /* the sign of an echo changes within the look (sign.h) */
@@ -120,14 +121,15 @@ typedef struct pnr_observed {
 /* Describes how to subtract an echo from the samples. The first removal subtracts the delayed code.
  * If the delay changes from period to period, two more removals subtract the slope of the code.
  * Returns the number of removals; 0: the delay changes by more than half a chip in a look, so the
- * echo is not subtracted. The waveforms must be prepared. replica, slope: [N], filled here and
- * referenced by the removals. work: [2 N]. */
+ * echo is not subtracted. The waveforms of the setup must be prepared (pnr_waveform_prepare).
+ * replica, slope: [N], filled here and referenced by the removals. work: [2 N]. */
 enum { PNR_MAX_REMOVALS = 3 }; /* greatest number of removals of one echo */
 size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
                              float (*replica)[2], float (*slope)[2], double complex *work,
                              pnr_removal out[PNR_MAX_REMOVALS]);
-/* Adds the removed echoes to the values and the patch (NULL: none) of a candidate that was found
- * after their removal. */
+/* Adds the removed echoes back to the values of a candidate that was found after their removal.
+ * With several rows these values are `patch`. With one row patch is NULL, and the values are
+ * candidate->value. */
 void pnr_detector_restore(const pnr_detector *detector, const pnr_observed *observed,
                           const pnr_detection *removed, pnr_candidate *candidate, float *patch);
 

@@ -110,9 +110,10 @@ static void compare_energy(const pnr_detector *detector, double error, pnr_noise
         noise->shape = has_hidden_codes(detector) ? expect_shape(detector, error, noise) : 1;
 }
 
-/* Returns the mean power that the other echoes add to the neighbours of the strongest echo, if they
- * were not subtracted, as in sums of powers. The phases of the echoes are unknown, so the standard
- * deviation of this power is about as large as its mean. */
+/* Returns the mean power that the other echoes add to the neighbours of the strongest echo in
+ * sums of powers, where they are not subtracted. Returns 0 in all other dwells, and in maps. The
+ * phases of the echoes are unknown, so the standard deviation of this power is about as large as
+ * its mean. */
 static double sidelobes_of_others(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     const pnr_patch_echo own = pnr_track_echo(detector, &tracks[0]);

@@ -16,9 +16,10 @@
  * lags, and S * inside in its lobe. The difference is the power of its sidelobes.
  *
  * With weak echoes only the number of independent cells limits the accuracy of this mean. The
- * sidelobes of strong echoes add an error. The residual of the fit around the strongest echo is a
- * second estimate. The result is a mean of both estimates, weighted by the inverse of their
- * variances.
+ * sidelobes of strong echoes add an error. If this error matters, the residual of the fit around
+ * the strongest echo is a second estimate. In sums of powers with several echoes the energy of the
+ * samples gives a third estimate. The result is then the mean of these estimates, weighted by the
+ * inverse of their variances.
  */
 enum {
     PNR_LOBE_STEPS = 64, /* steps of the table in one lag */
@@ -59,7 +60,7 @@ typedef struct pnr_noise {
     double variance; /* relative variance of `cell` */
     double chance;   /* the part of `variance` that makes the mean of 1 / cell too large; it
                       * excludes the effect of random phases between echoes in sums of powers */
-    double least;    /* lower bound of `cell`: the estimate from the sum of P minus two standard
+    double least;    /* lower bound of `cell`: the estimate from the sum of P, minus two standard
                       * deviations of the error that strong echoes cause */
     double misfit;   /* residual energy beyond the noise, divided by the energy of the echo; 0: no
                       * misfit */
@@ -76,10 +77,12 @@ typedef struct pnr_noise {
 
 /*
  * If the noise of a cell exceeds `white`, the samples were filtered. The model of this noise is
- * flat in the part b of the sampled band around the code, and zero outside. E(b) is the share of
- * the code's energy in this part. Then cell / white = E(b) / b, and b follows from this equation.
- * The noise of a cell then has only the bandwidth of the code within that part. So the slope of the
- * noise at the peak is smaller than in white noise. The error of the delay is smaller, too.
+ * flat in an interval of frequencies, whose centre is the mean frequency of the code, and zero
+ * outside. b is the width of the interval divided by the width of the sampled band. E(b) is the
+ * share of the code's energy in the interval. Then cell / white = E(b) / b, and b follows from this
+ * equation. The noise of a cell then has only the bandwidth of the code within the interval. So the
+ * slope of the noise at the peak is smaller than in white noise. The error of the delay is smaller,
+ * too.
  */
 enum { PNR_BAND_STEPS = 64 };
 typedef struct pnr_noise_bands {
@@ -96,9 +99,10 @@ void pnr_noise_bands_fill(const pnr_waveform *waveform, bool is_half, pnr_noise_
  * Returns 1 if even a sixteenth of the band does not explain the ratio. */
 double pnr_noise_shape(const pnr_noise_bands *bands, double ratio);
 
-/* The cross terms of the power of several echoes, one for each pair. is_known: `all` and `variance`
- * are set. This needs a plan with one row and one code. In sums of powers the phases between echoes
- * are not known, so a pair adds only to the variances. */
+/* Sums over all pairs of echoes. Each pair has a cross term in the power of the cells and in the
+ * energy of the samples. is_known: `all` and `variance` are set. This needs a plan with one row and
+ * one code. In sums of powers the phases between echoes are not known, so a pair adds only to the
+ * variances. */
 typedef struct pnr_pairs {
     bool is_known;
     double all;      /* power of the sum of all echoes in all cells */
@@ -115,8 +119,8 @@ pnr_pairs pnr_noise_pairs(const struct pnr_detector *detector, const struct pnr_
 typedef struct pnr_noise_sums {
     double power, cells; /* power P in the cells outside the lobes, without sidelobes; number of
                           * these cells */
-    double lobes;        /* power of the model echoes in the lobes; 0 if the plan has several rows
-                          * or codes */
+    double lobes;        /* power of the model echoes in the lobes; 0 if their cross terms are not
+                          * known exactly */
     double sidelobes;    /* power of the sidelobes of all echoes */
     double model;        /* relative error of the model of the sidelobes */
     double error2;       /* variance of `power` without the part that grows with the noise */

@@ -30,8 +30,8 @@ static double complex overlap_in_lobe(const pnr_detector *detector, const pnr_tr
     return sum;
 }
 
-/* Adds 2 Re(product * x) to *sum. In sums of powers the phase between two echoes is random. There
- * the function adds the variance of this term to *variance. */
+/* Adds the term 2 Re(product * x) to *sum if the dwell has one look. In sums of powers the phase
+ * between two echoes is random. There the function adds the variance of the term to *variance. */
 static void add_term(const pnr_detector *detector, double complex product, double complex x,
                      double *sum, double *variance)
 {
@@ -51,9 +51,9 @@ static double tone_of(const pnr_detector *detector, double x)
     return fabs(turns) < 1e-6 ? 1 : sin(turns) / turns;
 }
 
-/* Sums the cross terms of two powers. a(n) is the code. Echo i has the delay d_i, the peak p_i and
- * the amplitude A_i. Lag k has the power |sum_i p_i R(k - d_i)|^2. Sample n has the power |sum_i
- * A_i a(n - d_i)|^2. */
+/* Sums the cross terms in the power of the lags and in the power of the samples. a(n) is the code.
+ * Echo i has the delay d_i, the peak p_i and the amplitude A_i. Lag k has the power
+ * |sum_i p_i R(k - d_i)|^2. Sample n has the power |sum_i A_i a(n - d_i)|^2. */
 pnr_pairs pnr_noise_pairs(const pnr_detector *detector, const pnr_track *tracks, size_t n)
 {
     pnr_pairs out = {.is_known = !detector->has_rows && !detector->plan->linear &&

@@ -124,8 +124,9 @@ static double model_error(const pnr_detector *detector)
 static void add_rows(const pnr_detector *detector, const pnr_track *t, double *total,
                      double *inside, double *alike)
 {
-    /* An error of a third of the noise in each cell is acceptable, because its effect on the sum
-     * over all cells is small. */
+    /* The model of an echo may be wrong in each cell by 1/100 of the noise that is passed to it, so
+     * here by a third of the noise of a cell. The effect of this error on the sum over all cells is
+     * small. */
     const double coarse = 30 * t->cell;
     const pnr_patch_place place = pnr_track_place(detector, t);
     const pnr_patch_echo echo = pnr_track_echo(detector, t);

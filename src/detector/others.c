@@ -8,7 +8,7 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* Adds the echo `before` to the rest of a track, and subtracts the echo `after` from it. before:
+/* Adds the echo `before` to `rest` of a track, and subtracts the echo `after` from `rest`. before:
  * NULL if no echo was subtracted yet. If the plan has one row, both echoes have the frequency of
  * that row. */
 static void move_echo(const pnr_detector *detector, const pnr_track *from,
@@ -53,9 +53,9 @@ static double walk_of(const pnr_detector *detector, const pnr_track *from,
 }
 
 /* Returns an upper bound of the power of an echo in a cell of a track, divided by the power of the
- * echo's peak. Far lags contain the code's sidelobes or the end of the pulse. In maps far lags also
- * contain the self-noise of the ambiguity function, about 8/N. At far rows the sidelobes of slow
- * time reduce the power by the factor 1 / (pi rows)^2. */
+ * echo's peak. Far lags contain the code's sidelobes or the tail of the pulse. In maps far lags
+ * also contain the self-noise of the ambiguity function, about 8/N. At far rows the sidelobes of
+ * slow time reduce the power by the factor 1 / (pi rows)^2. */
 static double reach_of(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo)
 {

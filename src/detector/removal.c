@@ -86,8 +86,9 @@ size_t pnr_detector_removals(const pnr_detector *detector, const pnr_echo *echo,
     return PNR_MAX_REMOVALS;
 }
 
-/* Adds an echo after a least-squares filter to values[n_rows][17][2]. The added values are the
- * amplitude of the echo in each row, taken at the nearest lag, times the response of the filter. */
+/* Adds an echo to values[n_rows][17][2], which are outputs of a least-squares filter. The added
+ * values are the amplitude of the echo in each row, taken at the nearest lag, times the response of
+ * the filter. */
 static void add_filtered(const pnr_detector *detector, const pnr_patch_place *place,
                          const pnr_patch_echo *echo, float *values)
 {

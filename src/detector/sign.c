@@ -14,18 +14,19 @@ enum {
     DOPPLERS = 13 /* Dopplers tried around the candidate, 1/4 row apart */
 };
 
-/* A fit with signs must explain more power than the fit of a single echo. The difference must be at
- * least least_gain times the noise power of a cell, plus least_share times the power of the echo.
- * Noise alone reaches the first part with the probability exp(-11) for one pattern of signs. Errors
- * of the model cause the second part. */
+/* Without partners (see most_loss) a fit with signs must explain more power than the fit of a
+ * single echo. The difference must be at least least_gain times the noise power of a cell, plus
+ * least_share times the power of the echo. Noise alone reaches the first part with the probability
+ * exp(-11) for one pattern of signs. The second part covers errors of the model. */
 static const double least_gain = 11, least_share = 0.05;
-/* A partner is a track that may be a lobe of the same echo. A fit with signs may explain less power
- * than the partners do, because the parameters of the partners also fit noise. The greatest
- * accepted difference for each partner is most_loss times the noise power of a cell. */
+/* A partner is a track that may be a lobe of the same echo. With partners a fit with signs is
+ * accepted even if it explains less power than the fits of the partners, because their parameters
+ * also fit noise. The greatest accepted difference is most_loss times the noise power of a cell for
+ * each partner, plus least_share times the power of the echo. */
 static const double most_loss = 10;
-/* Without partners, signs are tried only if the residual of the fit of a single echo is at least
- * this many times the noise power of one cell. Noise alone has a residual of 17 times this
- * power. */
+/* Without partners, signs are tried only if column_power of the residual of the fit of a single
+ * echo is at least this many times the noise power of one cell. It is the power of 17 rows at one
+ * lag, so it is 17 times the noise power if only noise is left. */
 static const double least_residual = 22;
 static const double reach_rows = 8; /* rows; lobes at a greater distance are about 20 dB below the
                                      * echo, and are not searched */
@@ -218,8 +219,8 @@ static size_t add_partners(const pnr_detector *detector, const pnr_track *tracks
     return n_partners;
 }
 
-/* Fits a track with its signs to `whole`, the values of the track with its partners. Returns the
- * residual power of the fit. */
+/* Fits a track with its signs to `whole`, the values of the track with its partners. Returns
+ * column_power of the residual of the fit. */
 static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, double bins,
                         double cell, pnr_track *t)
 {
@@ -241,8 +242,8 @@ static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, d
     return left;
 }
 
-/* Finds the signs of a track, and fits the track with these signs. Returns the residual power of
- * the fit. */
+/* Finds the signs of a track, and fits the track with these signs. Returns column_power of the
+ * residual of the fit. */
 static double find_changes(const pnr_detector *detector, const pnr_vector *whole, double cell,
                            pnr_track *t)
 {

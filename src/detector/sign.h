@@ -19,9 +19,9 @@
  *
  * The rows of the patch are transformed to slow time, and every pattern of signs is tried at
  * Dopplers around the candidate. The echo is then fitted anew with the best pattern in its model
- * (estimate/slow_time.h). If other echoes of this code are near this delay, the fit must explain as
- * much power as all of them together. The fit then replaces them. Without such echoes the fit must
- * explain more power than noise alone does.
+ * (estimate/slow_time.h). If other echoes of this code are near this delay, the fit must explain
+ * nearly as much power as all of them together. The fit then replaces them. Without such echoes the
+ * fit must explain more power than noise alone does.
  */
 enum {
     PNR_SIGN_BITS = 8,      /* fewest periods of a bit: shorter bits look like a Doppler shift */

@@ -147,7 +147,8 @@ static double lag_on(const path *p, size_t dwell)
     return p->at[BEFORE - 1]->lag + p->drift * ((double)dwell - (BEFORE - 1));
 }
 
-/* True if a line continues without a step in a dwell after the slip. */
+/* True if, in any dwell after the slip, an echo is found where the line continues without a
+ * step. */
 static bool goes_on(const pnr_slip_tracker *slip, const path *line, double step)
 {
     /* At the last dwell the line has an error of 2.5 sigmas, and the echo has an error of one
@@ -225,7 +226,7 @@ static bool is_slip(const pnr_slip_tracker *slip, const path *lines, size_t n, c
     return !was_there(slip, p) && (keeps_amplitude(p) || has_company(slip, lines, n, p));
 }
 
-/* Returns the step of all echoes in whole samples; 0: no such step. */
+/* Returns the step of the echoes that a slip has caused, in whole samples; 0: no slip is found. */
 static double find_step(const pnr_slip_tracker *slip)
 {
     const pnr_slip_dwell *newest = dwell_at(slip, PNR_SLIP_DWELLS - 1);

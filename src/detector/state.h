@@ -24,11 +24,11 @@ typedef struct pnr_detector_code {
     double bandwidth;       /* B, the mean square bandwidth */
     double curvature_noise; /* (kurtosis of the spectrum - 1) / 2 */
     /* Amplitude and energy of an echo in the samples, divided by amplitude and energy of the fitted
-     * echo. Complex samples: 1 and 1. Real samples: 1 / sqrt(s) and 1 / s, where s is the share of
-     * the code's energy at positive frequencies (setup/setup.h). Real samples that are mixed to
-     * frequency zero: 2 / sqrt(s) and 2 / (1 - r), where r is the share that notches removed. In
-     * these samples A cos(wt) has the amplitude A/2 on either side of 0, and the receiver has
-     * removed the frequencies outside of its band. */
+     * echo. Usually they are 1 / sqrt(s) and 1 / s, where s is the share of the code's energy that
+     * the waveform keeps (`share` in setup/setup.h). s is 1 for complex samples without notches.
+     * Real samples that are mixed to frequency zero: 2 / sqrt(s) and 2 / (1 - r), where r is the
+     * share that notches removed. In these samples A cos(wt) has the amplitude A/2 on either side
+     * of 0, and the receiver has removed the frequencies outside of its band. */
     double amplitude_scale, energy_scale;
     double complex rho[2 * PNR_NEIGHBOURS]; /* R(u)/R(0) for u = -17 .. 16 */
 } pnr_detector_code;
@@ -125,9 +125,10 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
  * time limit was reached before all candidates and all fits were done. */
 size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed, pnr_track *tracks,
                      bool *is_coarse);
-/* Fits a track to `rest`, its values without the other echoes. Returns fit.gain. With a
- * least-squares filter the function repeats the fit with the part that the filter removed. cell:
- * noise power of one cell. */
+/* Fits a track to `rest`, its values without the other echoes. Returns fit.gain. After
+ * a least-squares filter the restored values in `rest` lack a part of the track's own echo. The
+ * function computes this part from the first fit, adds it, and fits again. cell: noise power of one
+ * cell. */
 double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell);
 double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
                                    const pnr_track *t);
@@ -165,14 +166,14 @@ static inline int pnr_track_row(const pnr_track *t)
 
 /* --- one track among others --- */
 
-/* Subtracts the latest fit of track i from the rest of each other track. Adds back the fit that
- * was subtracted before. Skips tracks in which the echo is negligible. cell: the noise power of
- * a cell. */
+/* Subtracts the latest fit of track i from `rest` of every other track, and adds back the earlier
+ * fit of track i that was subtracted there. Skips tracks in which the echo is negligible. cell: the
+ * noise power of a cell. */
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                      double cell);
-/* Fills the rest of a track: its values minus the other echoes that are not negligible. cell: the
- * noise power of a cell. reach: in a map only lags and rows within this distance of the centre are
- * complete; 0: all lags and rows are complete. */
+/* Fills `rest` of a track: its values minus the other echoes that are not negligible. cell: the
+ * noise power of a cell. reach: in a map the echoes are fully subtracted only at lags and rows
+ * within this distance of the centre; 0: at all lags and rows. */
 void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
                          size_t n, double cell, int reach);
 

@@ -21,7 +21,7 @@ typedef struct dwell_view {
     const pnr_observed *observed;
     pnr_dwell_gains gains;
     double cell; /* noise power of one cell, without the echoes found so far */
-    double mean; /* mean noise power in a sum of powers */
+    double mean; /* mean noise power of a cell, which load_candidate subtracts in sums of powers */
 } dwell_view;
 
 pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_observed *observed)
@@ -37,9 +37,10 @@ pnr_dwell_gains pnr_detector_gains(const pnr_detector *detector, const pnr_obser
                              pnr_fit_patch_looks(detector->map)};
 }
 
-/* Fills a track from a candidate. An incoherent dwell has the values c_j = sum_p c_p[j]
- * conj(c_p[0]) / sqrt(P), summed over the looks p. The noise adds view->mean rho(j) / sqrt(P) to
- * c_j on average. The function subtracts this mean. */
+/* Fills a track from a candidate. In a sum of powers the value j of a candidate is the sum over the
+ * looks of c[j] conj(c[0]) / sqrt(P), see Neighbours in engine/plan.h. c[0] is the centre value of
+ * a look, and P is the power at the centre. The noise adds view->mean rho(j) / sqrt(P) to the value
+ * on average, where rho(j) = R(j)/R(0). The function subtracts this mean. */
 static void load_candidate(const pnr_detector *detector, const dwell_view *view, size_t index,
                            pnr_track *t)
 {
@@ -161,9 +162,9 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
 }
 
 /* Fits the tracks again after the weaker echoes are subtracted, too. A track is fitted again only
- * if its rest has changed. In a map the noise is known only after all echoes are found. A rest that
- * was computed with more than twice this noise is computed again, because weaker echoes now matter,
- * too. */
+ * if its `rest` has changed. In a map the noise is known only after all echoes are found. If `rest`
+ * of a track was computed for more than twice this noise, it is computed again: weaker echoes,
+ * which were negligible beside the greater noise, are now subtracted. */
 static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *tracks, size_t n)
 {
     bool moved = true;
@@ -188,8 +189,9 @@ static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *
     }
 }
 
-/* Updates the noise in `view`. Fits the last track again if the noise is below half of the assumed
- * noise, because exact sums may then be needed. */
+/* Updates the noise in `view`. If it is below half of the earlier noise, subtracts the other echoes
+ * from the last track again, and fits this track again: a lower noise demands a more accurate model
+ * of the echoes. */
 static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track *tracks, size_t n)
 {
     pnr_track *t = &tracks[n - 1];

@@ -7,7 +7,8 @@
 #include <math.h>
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
-static const double faint = 1e-3; /* a negligible response, relative to the amplitude */
+static const double faint = 1e-3; /* a response of an echo is negligible if its amplitude is below
+                                   * this share of the candidate's amplitude */
 
 static size_t gate_of(const pnr_detector *detector, const pnr_track *t)
 {

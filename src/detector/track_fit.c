@@ -68,8 +68,8 @@ double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell)
     return t->fit.gain;
 }
 
-/* Returns |A|^2 of a track. In a coherent dwell the peak is |a| = |A| g R(0), where g is the gain
- * of the dwell. In an incoherent dwell it is a = |A|^2 (sum g_p^2) R(0)^2 share / sqrt(P), where
+/* Returns |A|^2 of a track. In a dwell of one look the peak is |a| = |A| g R(0), where g is the
+ * gain of the dwell. In a sum of powers it is a = |A|^2 (sum g_p^2) R(0)^2 share / sqrt(P), where
  * g_p is the gain of look p. The sum of g_p^2 is g^2 / looks if all looks lost equally many
  * samples. */
 double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,

@@ -53,7 +53,7 @@ double pnr_zero_wrap(const pnr_radar *radar, double delay_s)
     return radar->is_linear ? delay_s : remainder(delay_s, radar->period_s);
 }
 
-/* Predicts delay and drift. Before the first detection the state does not change. */
+/* Predicts delay and drift. They do not change until the direct path is seen in this run. */
 static void predict_delay(pnr_zero_tracker *z, uint64_t sample)
 {
     const double dt = z->has_begun && z->is_seen ? (double)(sample - z->sample) / z->rate_hz : 0;

@@ -75,7 +75,7 @@ void pnr_zero_begin(pnr_zero_tracker *zero, const pnr_config *config, const pnr_
                     const pnr_zero_memory *last);
 /*
  * Processes one dwell; `sample` is the first sample of the dwell and grows from call to call. The
- * direct path is the strongest echo of the first code within radar.zero_search_m of the last zero
+ * direct path is the strongest echo of the first code within radar.zero_search_m of the predicted
  * delay. A measurement more than five sigmas away from the prediction counts as an outlier, except
  * the 16th consecutive one. The state of an earlier run is dropped if 16 consecutive dwells have no
  * direct path near its delay, but have a direct path within radar.zero_search_m of

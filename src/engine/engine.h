@@ -33,7 +33,7 @@ typedef struct pnr_candidate {
 
 /* The sums of one dwell. */
 typedef struct pnr_dwell {
-    double energy;        /* sum |x|^2 of the used windows, full scale = 1 */
+    double energy;        /* sum of E_p of the used windows, see pnr_plan; full scale = 1 */
     double noise_sum;     /* sum of P over all codes, rows and integer lags */
     double floor;         /* mean noise power of a cell, after the last search */
     uint64_t n_valid;     /* samples of the used windows that are neither lost nor non-finite */

@@ -27,15 +27,15 @@ typedef enum { PNR_CFAR_ALONG_LAGS, PNR_CFAR_ALONG_ROWS } pnr_cfar_axis;
 typedef enum { PNR_WANT_NONE, PNR_WANT_POWER, PNR_WANT_COMPLEX } pnr_want;
 
 /* Neighbouring Doppler rows that share one stretch and one rotation of the samples. The samples are
- * stretched first. Frequencies are in bins of 1/Tr, where Tr is the duration of N samples. */
+ * stretched first. Frequencies are in bins of 1/Tr, where Tr is the duration of N samples. K is
+ * n_periods. */
 typedef struct pnr_hypothesis {
     int32_t quarters;  /* the rotation: f = quarters / 4 bins */
     int32_t first_bin; /* s of the first row; s = first_bin .. first_bin + n_rows - 1 */
     uint32_t n_rows;   /* number of rows; row s is at F = f + s / K bins */
     double stretch; /* b: sample n is read at the time m + (n - m) (1 + b), where m = (K N - 1) / 2
-                          is the middle of the look, see pnr_stretch_at. An echo at the Doppler
-                          frequency F and the carrier frequency c needs b = -F / (Tr c). 0: no
-                          change */
+                     * is the middle of the look, see pnr_stretch_at. An echo at a Doppler frequency
+                     * of F bins, with a carrier of c Hz, needs b = -F / (Tr c). 0: no change */
 } pnr_hypothesis;
 
 /* With CFAR a cell must also exceed this fraction of the floor. */
@@ -242,8 +242,8 @@ size_t pnr_plan_view_samples(const pnr_plan *plan, size_t n_dwells);
 size_t pnr_plan_cells(const pnr_plan *plan);
 /* Returns the bytes of the profile that one dwell returns; 0 unless want_profile. */
 size_t pnr_plan_profile_bytes(const pnr_plan *plan);
-/* Returns the number of profiles or maps, of `bytes` > 0 each, that fit into 8 MiB; at least 2. The
- * submits in flight may return this number of maps. The same number of other maps may wait for
+/* Returns how many profiles or maps of `bytes` > 0 bytes fit into 8 MiB, but at least 2. This
+ * number limits the maps of all submits in flight, and also the maps that wait to be sent to
  * subscribers. */
 size_t pnr_plan_maps(size_t bytes);
 

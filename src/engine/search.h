@@ -10,7 +10,8 @@
  * search. */
 typedef struct pnr_search_line {
     double sum;      /* sum of P over the integer lags */
-    float greatest;  /* greatest P in the gate; at least 0 */
+    float greatest;  /* greatest P in the gate, or in the whole line if plan.has_outside; at
+                      * least 0 */
     uint64_t *above; /* CFAR: [pnr_search_words]. Cell c is above if bit c mod 64 of word
                       * c / 64 is set */
 } pnr_search_line;
@@ -32,12 +33,13 @@ void pnr_search_scan_line(const pnr_plan *plan, const float *power, size_t looks
 
 /*
  * Searches one dwell as plan.h says. power: [n_codes][n_rows][n_lags * oversample]. Reads
- * dwell->energy, n_periods and floor (as if all x were noise). Sets noise_sum, floor (of the last
- * search), n_above, n_maxima and n_candidates. Fills cell, code, row, channel and power of out[0 ..
- * n_candidates - 1]; the engine gathers `value`. energy_of_code: E_a. looks_used: looks with a used
- * window. lines: [n_codes][n_rows] from pnr_search_scan_line; NULL: the search scans the lines
- * itself, with the same results. places: NULL when the powers are in the order of lags; else lines
- * is NULL. Without a used window all counts and sums are 0. Never fails, never allocates.
+ * dwell->energy, n_periods and floor. The floor that it reads is the mean of P if all of x is
+ * noise. Sets noise_sum, floor (after the last search), n_above, n_maxima and n_candidates. Fills
+ * cell, code, row, channel and power of out[0 .. n_candidates - 1]; the engine gathers `value`.
+ * energy_of_code: E_a. looks_used: looks with a used window. lines: [n_codes][n_rows] from
+ * pnr_search_scan_line; NULL: the search scans the lines itself, with the same results. places:
+ * NULL when the powers are in the order of lags; else lines is NULL. Without a used window all
+ * counts and sums are 0. Never fails, never allocates.
  *
  * Rules that plan.h does not give: the box of a cell covers all cells of the lag grid, also those
  * outside the gate. With a filter a training cell at a lag outside the gate does not exist. With

@@ -9,7 +9,7 @@
 typedef struct pnr_slot {
     pnr_windows windows;
     uint64_t tag;
-    size_t first_dwell; /* index of the first dwell in `windows` */
+    size_t first_dwell; /* index in `windows` of the first dwell of this slot */
     const pnr_removal *removals;
     size_t n_removals;
     size_t n_taken, n_done; /* dwells that threads have begun; dwells that are complete */
@@ -54,8 +54,8 @@ pnr_slot *pnr_slots_get(pnr_slots *slots, size_t i);
 int pnr_slots_submit(pnr_slots *slots, const pnr_job *job);
 /* Removes the oldest submit from the queue and returns its result. */
 void pnr_slots_collect(pnr_slots *slots, pnr_result *result);
-/* Sets *slot and *dwell to the next dwell to compute; the dwell of search_without is always the
- * first. Returns false if no dwell is left. */
+/* Sets *slot and *dwell to the next dwell to compute. The dwell of search_without comes before all
+ * others. Returns false if no dwell is left. */
 bool pnr_slots_take(pnr_slots *slots, pnr_slot **slot, size_t *dwell);
 /* Sets slots->without to one dwell of a view. pnr_slots_take then returns this dwell. */
 void pnr_slots_begin_without(pnr_slots *slots, const pnr_windows *windows, size_t dwell,

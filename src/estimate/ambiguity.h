@@ -14,8 +14,8 @@
  * response at lag k is
  *     chi(k) = 1/R(0) sum_i a(i - d) exp(2 pi i e (i - (N - 1)/2) / N) conj(b[i - k]),
  * i = 0 .. N - 1 with i - k taken mod N; a linear correlation has i = k .. k + N - 1. In both cases
- * the code is assumed to repeat; a single pulse differs in its sidelobes only. If e = 0 and b = a,
- * chi(k) is R(k - d)/R(0).
+ * chi assumes that the code repeats. For a single pulse chi is wrong, but only in the sidelobes. If
+ * e = 0 and b = a, chi(k) is R(k - d)/R(0).
  */
 typedef struct pnr_ambiguity pnr_ambiguity;
 
@@ -35,8 +35,8 @@ bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, 
                            double bins);
 /* Adds two terms to the echo that is set: `sum` times a(n - delay), and `by_delay` times the
  * derivative of a(n - delay) with respect to delay. walk: the growth of the delay within a window,
- * in samples. It is ignored if the correlation is linear, because linear lags read samples beyond
- * the window. */
+ * in samples. A linear correlation ignores it: its lags also read samples after the window, where
+ * the stored echo, which repeats after N samples, would begin the walk again. */
 void pnr_ambiguity_add(pnr_ambiguity *ambiguity, double delay, double complex sum,
                        double complex by_delay, double walk);
 

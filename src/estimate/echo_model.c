@@ -69,7 +69,8 @@ static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, do
     return is_walking;
 }
 
-/* Models the echo as one product, with R times pnr_echo_model_tone in place of chi. */
+/* Models the echo as one product, plus one product if the echo walks. R times pnr_echo_model_tone
+ * replaces chi. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
                            const pnr_patch_echo *echo, long lag, bool with_slopes,
                            pnr_echo_columns *out)
@@ -240,8 +241,9 @@ static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows,
     return next;
 }
 
-/* Models the echo as one product for each rotation among the rows. The exact chi is used for a
- * rotation with a marked row, and for an echo of another code. */
+/* For each rotation among the rows, models the echo as one product, plus one product if the echo
+ * walks. The exact chi is used for a rotation with a marked row, and for an echo of another
+ * code. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           pnr_echo_rough *rough, pnr_echo_columns *out)

@@ -127,7 +127,8 @@ bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
 void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                          const pnr_patch_echo *echo, const pnr_patch_place *place,
                          pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags);
-/* True if an echo walks so little within a window that its self-noise in a row can be summed. */
+/* True if an echo walks so little within a window that its self-noise in a row can be computed by
+ * exact sums. */
 bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
 /* Returns the mean power of the code's self-noise in one window of a row, relative to the power of
@@ -153,8 +154,8 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
                            const pnr_patch_echo *echo, long lag, bool with_slopes,
                            pnr_echo_columns *out);
 /* Fills the columns of an echo in a patch, with exact sums in the marked rows. rough: NULL if no
- * slopes are wanted. Otherwise the first call fills `rough` with sums. The next calls use `rough`
- * in place of sums. */
+ * slopes are wanted. Otherwise the first call computes the exact sums and fills `rough`. The next
+ * calls use `rough` and compute no exact sums. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           pnr_echo_rough *rough, pnr_echo_columns *out);

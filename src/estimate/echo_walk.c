@@ -30,8 +30,8 @@ bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
     return look > 1 && model->codes[echo->code].bandwidth * walk * walk / 24 > least;
 }
 
-/* Self-noise is summed exactly only if an echo walks by at most this fraction of a chip within a
- * window. */
+/* The self-noise of an echo is computed by exact sums only if the echo walks by at most this
+ * fraction of a chip within a window. */
 static const double most_in_window = 0.125;
 
 /* Returns the length, in samples, of a chip with a flat spectrum and the bandwidth of the code. */
@@ -66,10 +66,10 @@ double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row
     return chip / (double)model->setup->plan.n_samples * fmin(M_PI * M_PI * e * e / 3, 1);
 }
 
-/* An echo walks by x chips in a window. The code's self-noise is spread over as many rows as the
- * echo walks chips in a look. In two million cells of an m-sequence of 127 chips the greatest power
- * was 20 times the mean. The bound is 32 times the mean. If the self-noise is summed with a
- * constant delay in each window, the delay is wrong by up to x / 2 chips. Then only the part
+/* x is the walk of the echo in a window, in chips. The code's self-noise is spread over as many
+ * rows as the echo walks chips in a look. Its greatest power in two million cells of an m-sequence
+ * of 127 chips was 20 times the mean. The bound is 32 times the mean. If the self-noise is summed
+ * with a constant delay in each window, the delay is wrong by up to x / 2 chips. Then only the part
  * pi^2 x^2 / 36 of the self-noise is not modelled. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo)
@@ -150,7 +150,8 @@ static double complex turned(double complex x)
  * samples grows by w from window to window, and the mean over the windows contains this walk. The
  * same mean is subtracted from each window. In the row, the delay of this mean changes only by the
  * stretch b. With w_p and u_p as in slow_time.h the contribution is
- *     sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(u - w q + N b p) / sum u. */
+ *     sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(k - d - w q + N b p) / sum_q u_q
+ * at lag k. */
 static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {
@@ -192,7 +193,7 @@ static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
 
 /* Fills out[3]: the values of an echo of peak 1 at the lags of a row, and their derivatives with
  * respect to delay and frequency. The delay is constant within a piece, in which the echo walks by
- * at most a quarter of a chip. A removed mean is not included. */
+ * at most a quarter of a chip. The mean over the windows is not yet subtracted. */
 static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
                          const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {
@@ -222,7 +223,7 @@ static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
 
 /* Sets the echo of model->ambiguity to the sum of the windows of an echo in a row. row_index:
  * number of the row in the map. In circular windows the ambiguity includes the walk within a
- * window. The removed mean is not subtracted. */
+ * window. The mean over the windows is not subtracted here. */
 static void sum_windows(const pnr_echo_model *model, size_t row_index, const pnr_echo_row *row,
                         const pnr_patch_echo *echo)
 {

@@ -180,8 +180,8 @@ static void solve_amplitudes(const pnr_fit_pair *pair, const double complex *c, 
     s->a[1] = (first * on[1] - conj(cross) * on[0]) / det;
 }
 
-/* Fills one echo with its variances for noise of power 1 in a cell. Each variance is multiplied by
- * S = |a|^2. */
+/* Fills one echo: delay, peak, gain, power, cells and the variances. The variances are for noise of
+ * power 1 in a cell, multiplied by S = |a|^2. */
 static void describe(const state *s, int e, pnr_fitted *out)
 {
     const double(*v)[N] = (const double(*)[N])s->inverse;

@@ -35,8 +35,9 @@ enum { PNR_PAIR_REACH = 6 }; /* lags */
  * PNR_ENOMEMORY. The caller owns *out. */
 int pnr_fit_pair_create(const pnr_waveform *autocorrelation, pnr_fit_pair **out);
 void pnr_fit_pair_destroy(pnr_fit_pair *pair);
-/* Finds the likeliest pair, the stronger echo first. c: [PNR_NEIGHBOURS]. Returns false if the
- * steps do not converge within PNR_PAIR_REACH. Allocates nothing. */
+/* Finds the likeliest pair, the stronger echo first. c: [PNR_NEIGHBOURS]. Returns false if a delay
+ * ends beyond PNR_PAIR_REACH, or if the equations for the six parameters are singular. Allocates
+ * nothing. */
 bool pnr_fit_pair_find(const pnr_fit_pair *pair, const double complex *c, pnr_fitted_pair *out);
 
 #endif

@@ -16,7 +16,7 @@ enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, MAX_STEPS = 20 };
 
 /* --- products --- */
 
-/* The products that all columns of a model share. */
+/* The products that all columns of a model share. fit_state explains the model and the probes. */
 typedef struct products {
     pnr_vector mx[PNR_ECHO_VECTORS], wy[PNR_ECHO_VECTORS]; /* weights times x and y of the probes */
     double complex x[PNR_ECHO_VECTORS][PNR_ECHO_VECTORS];  /* x^H m x of probe and model */
@@ -229,8 +229,8 @@ static void find_variances(const pnr_fit_patch *map, const pnr_echo_rows *rows,
     out->at.amplitude_variance = variance_of(noise, re);
     out->at.phase_variance = variance_of(noise, im);
     /* The gain is the least of three powers: the power of the peak, the energy that the echo
-     * explains, and the power of <h_0, patch> relative to the power of <h_0, noise>. At a frequency
-     * beyond the rows of the map, noise alone may cause a large peak. */
+     * explains, and |<h_0, patch>|^2 divided by E|<h_0, noise>|^2 for noise of power 1 in each
+     * cell. At a frequency beyond the rows of the map, noise alone may cause a large peak. */
     out->at.gain = pnr_power(s->on[0]) / creal(noise[0][0]);
     out->at.gain = fmin(fmin(out->at.gain, s->gain), out->at.power);
     /* The mean power at the peak exceeds the power of the echo by the noise power of one cell. The

@@ -50,8 +50,8 @@ typedef struct pnr_patch_echo {
 } pnr_patch_echo;
 
 /* Returns the power of the difference of two states of an echo. before: NULL if the echo is new.
- * With a flat spectrum a shift by x samples changes a signal by pi x / sqrt(3) of its amplitude;
- * 2 x is used. */
+ * With a flat spectrum a shift by x samples changes a signal by pi x / sqrt(3) of its amplitude.
+ * The function takes 2 x, also for a change of the frequency by x / K bins. */
 static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
                                            const pnr_patch_echo *after, double n_periods)
 {
@@ -66,9 +66,9 @@ static inline double pnr_patch_echo_change(const pnr_patch_echo *before,
 }
 
 typedef struct pnr_patch_fitted {
-    pnr_fitted at; /* power: |peak|^2. gain: the least of three powers: `power`, the energy that
-                    * the echo explains, and the SNR of the weighted sum times the noise power of
-                    * a cell */
+    pnr_fitted at; /* power: |peak|^2. gain: the least of three powers: `power`; the energy that the
+                    * echo explains; and |s|^2 divided by E|s|^2 for noise of power 1 in each cell,
+                    * where s is the weighted sum of the patch that is proportional to the peak */
     double bins, bins_variance;
     double centre; /* |value in the middle cell| of the model echo with peak 1 */
 } pnr_patch_fitted;
@@ -81,7 +81,8 @@ int pnr_fit_patch_create(const pnr_setup *setup, double carrier_hz, pnr_fit_patc
 int pnr_fit_patch_share(const pnr_fit_patch *from, pnr_fit_patch **out);
 void pnr_fit_patch_destroy(pnr_fit_patch *map);
 
-/* Begins a dwell. lost, nonfinite: samples in each window, [n_looks n_periods]; NULL: none. */
+/* Begins a dwell. lost, nonfinite: the numbers of lost and of non-finite samples in each window,
+ * [n_looks n_periods]; NULL: none. */
 void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite);
 /* Sets the signs of an echo's windows in the model, see pnr_slow_time_signs. NULL: no signs. */
 void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs);
@@ -118,8 +119,8 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
 void pnr_fit_patch_change(pnr_fit_patch *map, const pnr_patch_place *place,
                           const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
                           pnr_vector *patch);
-/* Adds the model echo to values of the engine. The rows of these values have their original
- * phase. */
+/* Adds the model echo to values of the engine. The phases of these values are still referred to the
+ * start of the look. */
 void pnr_fit_patch_add(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_patch_echo *echo,
                        double cell, float *values);
 /* Returns the power of the model echo in the middle cell and the next n_lags - 1 lags of its

@@ -148,11 +148,12 @@ static double share_of_rows(double n, double k, double x)
     return fmin(near + pow(sin(M_PI * x), 2) / (M_PI * k) * far, 1);
 }
 
-/* Returns the power of an echo in all lags of a row, without the part tone(e)^2 that has the
- * shape of R. e: the frequency of the echo minus the rotation of the row, in bins. A tone of e
- * bins is a sum of tones of whole bins g, each of the power tone(e - g)^2. code->spread[g] is
- * the power of a tone of g bins in all lags. Only the tones near e are summed, and the sum is
- * scaled to all tones. */
+/* Returns the power of an echo in all lags of a row, without the part tone(e)^2 that has the shape
+ * of R. e: the frequency of the echo minus the rotation of the row, in bins. A tone of e bins is a
+ * sum of tones of whole bins g, each of the power tone(e - g)^2. code->spread[g] is the power of a
+ * tone of g bins in all lags. The function takes the mean of this power over the tones g near e,
+ * except g = 0, with the weights tone(e - g)^2. It multiplies the mean by 1 - tone(e)^2, the sum of
+ * all weights except that of g = 0. */
 static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, double e)
 {
     enum { REACH = 4 };
@@ -171,7 +172,8 @@ static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, d
 }
 
 /* Returns share_of_rows for an echo that walks in the rows of a hypothesis. The sidelobes of the
- * echo spread over as many rows as it walks chips in a look. */
+ * echo spread over as many rows as it walks chips in a look. So the function takes the mean of
+ * share_of_rows over all x in this interval of rows. */
 static double share_of_walk(const pnr_fit_patch *map, const pnr_hypothesis *at, double bins,
                             double x)
 {
@@ -271,7 +273,7 @@ void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, 
 
     for (int i = rows.first; i < rows.end; i++) {
         const pnr_echo_row *row = &rows.row[i];
-        /* A sum of several looks is relative to the phase of the middle cell. */
+        /* In a sum of several looks all phases are relative to the phase of the middle cell. */
         const double rotation = row->rotation - (is_sum ? middle.rotation : 0);
         const double complex turn = turn_of(map, row->bins - (is_sum ? middle.bins : 0), rotation);
 

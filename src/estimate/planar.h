@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /* The rounding error of each product of two samples is 6e-8 of the product. In a sum over N samples
- * these errors average to below 1e-8 of the sum's peak. The rounding errors of an engine are 6e-8
- * of its values. */
+ * these errors average to below 1e-8 of the greatest value of the correlation. The rounding errors
+ * of an engine are 6e-8 of its values. */
 typedef struct pnr_planar {
     float *re, *im;
 } pnr_planar;

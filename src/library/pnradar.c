@@ -33,7 +33,7 @@ struct pnradar {
     pnr_ring *ring;   /* NULL before the pipeline opens and after it ends */
     bool is_pushing;  /* pnradar_push uses the ring */
     bool is_finished; /* pnradar_finish was called */
-    bool is_over;     /* the pipeline has ended, and `error` is final */
+    bool is_over;     /* the pipeline has ended and has set `error` */
     entry *queue;     /* [room], cyclic: `count` entries from index `first` on */
     size_t room, first, count;
     pnr_error error;
@@ -89,8 +89,8 @@ static void fill_entry(const pnr_report *report, entry *out)
         copy_echo(&detection->echoes[i], &out->echoes[i]);
 }
 
-/* Adds a result to the queue. Waits while the queue is full. If the ring is full, too, pnradar_push
- * enlarges the queue, so that the two threads do not wait for each other. */
+/* Adds a result to the queue. Waits while the queue is full. A pnradar_push that waits for space in
+ * the ring enlarges a full queue, so that the two threads do not wait for each other. */
 static void keep_result(void *context, const pnr_report *report)
 {
     pnradar *radar = context;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libpnradar: the radar of pnradar(1) inside another program. Samples are its input, and echoes
- * its output.
+ * libpnradar: the radar of pnradar(1) inside another program. The program pushes samples into it
+ * and gets echoes from it.
  *
- * One thread pushes samples. The same thread or another one gets the results. Other calls of one
- * radar must not overlap. Several radars may run at the same time. Threads of the library do the
- * work. Events are logged to standard error. With PNR_LOG=quiet in the environment only errors are
- * logged.
+ * Two calls for one radar must not run at the same time. Exception: pnradar_get may run in one
+ * thread while pnradar_push or pnradar_finish runs in another thread. Several radars may run at the
+ * same time. Threads of the library do the work. Events are logged to standard error. With
+ * PNR_LOG=quiet in the environment only errors are logged.
  */
 #ifndef PNRADAR_H
 #define PNRADAR_H
@@ -33,7 +33,8 @@ typedef struct pnradar_echo {
     uint32_t code; /* number of the code, from 1: n of the section [code.n] */
     char code_name[PNRADAR_CODE_NAME];
     uint32_t channel;     /* index of the interleaved channel, from 0 */
-    double delay_s;       /* within one period of the code */
+    double delay_s;       /* modulo the period of the code, nearest to the middle of the gate; not
+                           * wrapped if window.correlation is linear */
     double delay_samples; /* delay_s * rate */
     double delay_sigma_s;
     double range_m;
@@ -76,9 +77,12 @@ enum {
 typedef struct pnradar_result {
     uint64_t sample; /* index of the first sample of the dwell; 0: the first sample pushed */
     uint64_t lost;   /* samples of the dwell that were lost or are not finite */
-    /* all samples between the previous result and this dwell; they have no result */
+    /* all samples between the previous result and this dwell; they have no result. A dropped result
+     * is also a previous result */
     uint64_t lost_before;
-    /* samples that the source lost in this dwell without a report (a slip); 0: none */
+    /* samples that the source lost without a report (a slip), modulo the period of the code; they
+     * were lost in the third dwell before this dwell, or at an edge of that dwell; 0: no slip was
+     * found */
     uint32_t slip;
     uint32_t periods;   /* periods of the code that were used */
     uint32_t flags;     /* bits PNRADAR_LOST to PNRADAR_RESTARTED */
@@ -100,10 +104,11 @@ PNRADAR_API void pnradar_destroy(pnradar *radar);
 
 /*
  * Appends n samples to the stream. A sample is in source.format and has the values of all
- * source.channels. Waits for space in the ring. With source.pace = real-time the call never waits:
- * samples that find no space are lost, and the next result counts them. Results are kept until
- * pnradar_get reads them, so the memory grows with their number. Returns 0, or -1 if the radar has
- * failed or pnradar_finish was called; pnradar_error has the reason.
+ * source.channels. Waits for space in the ring. Results are kept until pnradar_get reads them, so
+ * the memory grows with their number. With source.pace = real-time the call never waits, and the
+ * memory does not grow: samples that find no space are lost, and the next result counts them;
+ * results that find no space are dropped. Returns 0, or -1 if the radar has failed or
+ * pnradar_finish was called; pnradar_error has the reason.
  */
 PNRADAR_API int pnradar_push(pnradar *radar, const void *samples, size_t n);
 /* Ends the stream. pnradar_get still returns the results of all complete dwells. */

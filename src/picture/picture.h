@@ -41,9 +41,9 @@ typedef struct pnr_picture_options {
             .number = &(o).range_db, .min = 1, .max = 300                                          \
     }
 
-/* Checks the options, gnuplot and the folder. *out is NULL if no picture is wanted. Returns PNR_OK;
- * PNR_EUSAGE: an unknown value, or an option without a path; PNR_ENOMEMORY; an error of
- * pnr_gnuplot_check. */
+/* Checks the options, the path of the picture and gnuplot. *out is NULL if no picture is wanted.
+ * Returns PNR_OK; PNR_EUSAGE: an unknown value, or an option without a path; PNR_ENOMEMORY; an
+ * error of pnr_gnuplot_check. */
 int pnr_picture_create(const pnr_picture_options *options, pnr_picture **out, pnr_error *error);
 void pnr_picture_destroy(pnr_picture *picture);
 
@@ -54,8 +54,9 @@ void pnr_picture_result(pnr_picture *picture, const pnr_report *report);
 void pnr_picture_map(pnr_picture *picture, const pnr_map *map);
 
 /* Draws the picture of a run that ended with `code`, and logs what it shows. If `code` is an error,
- * returns `code` and only logs errors of the drawing. Else returns PNR_OK; PNR_EDATA: there is
- * nothing to draw; an error of pnr_gnuplot_close. */
+ * the picture is drawn too, an error of the drawing is only logged, and the function returns
+ * `code`. Else returns PNR_OK; PNR_EDATA: there is nothing to draw; PNR_EUSAGE: options.code is
+ * above the number of codes; PNR_ENOMEMORY; an error of pnr_gnuplot_open or pnr_gnuplot_close. */
 int pnr_picture_finish(const pnr_picture *picture, int code, pnr_error *error);
 
 #endif

@@ -13,8 +13,8 @@ enum {
     PNR_MAX_TRACKS = 4096
 };
 
-/* The least size of a plot, as a share of the sheet. The height is smaller with a Doppler axis
- * above the plot. */
+/* The least size of a plot, as a fraction of the sheet. The height is smaller if a Doppler axis
+ * lies above the plot. */
 #define PNR_PLOT_WIDTH 0.72
 #define PNR_PLOT_HEIGHT 0.77
 #define PNR_PLOT_HEIGHT_DOPPLER 0.7
@@ -23,8 +23,8 @@ enum {
  * power of all rows. Only the first two are range-Doppler pictures. */
 typedef enum { MAP_MEAN, MAP_LAST, MAP_TIME, N_MAPS } map_kind;
 
-/* Columns of equal width from a first sample on. Their width is doubled when a sample arrives after
- * the last column. */
+/* Columns of equal width from a first sample on. If a sample lies after the last permitted column,
+ * the width of the columns is doubled. */
 typedef struct timeline {
     uint64_t first, width; /* samples; width 0: no sample yet */
     size_t n;              /* columns used */
@@ -90,8 +90,8 @@ typedef struct track_gate {
 } track_gate;
 
 /* Joins echoes to tracks, in order of time, with alpha-beta filters. Starts with the dwell at
- * first_sample. An echo joins the nearest track. At most PNR_MAX_TRACKS tracks begin. Returns the
- * number of tracks. */
+ * first_sample. An echo joins the nearest track whose gate contains it, or begins a track. At most
+ * PNR_MAX_TRACKS tracks begin. Returns the number of tracks. */
 size_t pnr_tracks_find(const pnr_picture *picture, const track_gate *gate, uint64_t first_sample,
                        track tracks[PNR_MAX_TRACKS]);
 

@@ -23,8 +23,9 @@ static double expected_m(const track *t, uint64_t sample)
     return t->range_m + t->rate * (double)(sample - t->last_sample);
 }
 
-/* Returns the distance of an echo from a track, in half widths of the gate. INFINITY: the echo is
- * outside the gate. */
+/* Returns the difference between the range of an echo and the predicted range of a track, divided
+ * by the greatest permitted difference. INFINITY: the echo is outside the gate, or the track
+ * already has an echo of this dwell. */
 static double distance_of(const track *t, const spot *s, const track_gate *gate)
 {
     const double wide = t->n_echoes > 1 ? 1 : new_gate;

@@ -6,7 +6,7 @@
 #include "recorder/recording.h"
 
 static const uint64_t patience_ns = 50 * 1000 * 1000;
-/* The time of sample 0 is changed if all samples of the last settle_ns are at least least_move_ns
+/* The time of sample 0 is increased if all samples of the last settle_ns are at least least_move_ns
  * late. */
 static const int64_t least_move_ns = PNR_NS_PER_S / 2;
 static const uint64_t settle_ns = 2 * (uint64_t)PNR_NS_PER_S;
@@ -81,7 +81,8 @@ pnr_time_source pnr_acquisition_start(const pnr_acquisition *a, int64_t *utc_ns)
     return PNR_TIME_NONE;
 }
 
-/* Passes a block at `position` to the recorder of samples, also if the ring had no space for it. */
+/* Passes a block at `position` to the recorder of samples, also if the ring had no space for the
+ * block. A gap has no samples: if is_loss_event is set, the gap triggers the recorder. */
 static void record_block(const pnr_acquisition *a, uint64_t position, const pnr_source_block *block,
                          const void *data)
 {

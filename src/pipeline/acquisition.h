@@ -12,7 +12,8 @@
 
 #include <stdatomic.h>
 
-/* The state that the acquisition thread and the processing thread share. */
+/* The parts and the state of the acquisition thread. The processing thread and the publishing
+ * thread also use them. */
 typedef struct pnr_acquisition {
     pnr_source *source;
     pnr_ring *ring;
@@ -21,9 +22,10 @@ typedef struct pnr_acquisition {
     size_t chunk;                  /* greatest number of samples in one read */
     uint64_t first_sample;         /* index of the first sample that the source reads */
     /* A live read ends at or before the next sample first_window + i * dwell (i = 0, 1, ...), so
-     * that the engine gets a complete dwell at once. first_window: index of the first window, plus
-     * the number of samples that a linear window needs after its dwell. dwell: number of samples of
-     * a dwell; 0: reads have no such limit. Another configuration changes both. */
+     * that the engine gets each dwell as soon as the dwell is complete. first_window: index of the
+     * first window, plus the number of samples that a linear window needs after its dwell. dwell:
+     * number of samples of a dwell; 0: reads have no such limit. Another configuration changes
+     * both. */
     _Atomic uint64_t first_window;
     _Atomic size_t dwell;
     void *spare; /* [chunk] for samples of a live source when the ring is full */

@@ -103,7 +103,7 @@ static void place_gate(const pnr_publishing *p, pnr_profile_info *info)
     if (!p->zero.last.is_tracked)
         return;
     cells = round(moved_s / info->step_s);
-    if (info->n_gate < info->n_cells) /* a gate of all lags may move freely */
+    if (info->n_gate < info->n_cells) /* a gate of all lags moves without this limit */
         cells = fmin(fmax(cells, -most), most);
     info->first_cell = (size_t)fmod(
         fmod((double)p->gate_first_cell + cells, (double)info->n_cells) + (double)info->n_cells,

@@ -187,9 +187,9 @@ int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_window
             break;
         dwell.floor = fmin(dwell.floor, found.dwells[0].floor);
         dwell.n_candidates = (uint32_t)clean->n_candidates;
-        /* Adds the number of maxima of this search that are not among its candidates. Such maxima
-         * of the first search are not counted: many are sidelobes of echoes that are now
-         * subtracted. */
+        /* Counts the kept candidates in the gate, and the maxima of this search in the gate that
+         * are not among its candidates. Maxima of earlier searches that are not candidates are not
+         * counted: many are sidelobes of echoes that are now subtracted. */
         dwell.n_maxima = (uint32_t)(pnr_detector_inside(clean->detector, clean->candidates,
                                                         clean->n_candidates) +
                                     found.dwells[0].n_maxima -

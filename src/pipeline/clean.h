@@ -18,8 +18,9 @@ void pnr_clean_destroy(pnr_clean *clean);
 
 /* Adds the echoes that stronger echoes hide, and fits all echoes together. On entry *detection is
  * the detection of dwell d of the last collected result. A candidate within 1.5 lags and 1.5 rows
- * of an echo is a remnant of this echo and is ignored. Waits for the engine; allocates nothing.
- * PNR_OK, or the error of the engine: then *detection is the result of the last good search. */
+ * of an echo of the same code is a remnant of this echo and is ignored. Waits for the engine;
+ * allocates nothing. PNR_OK, or the error of the engine: then *detection is the result of the last
+ * good search. */
 int pnr_clean_run(pnr_clean *clean, pnr_correlator *correlator, const pnr_windows *windows,
                   size_t d, const pnr_observed *observed, pnr_detection *detection);
 

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 typedef struct pnr_deadline {
-    uint64_t due_ns; /* greatest permitted latency, from the commit of the last sample of the dwell;
-                      * 0: no deadline */
+    uint64_t due_ns; /* greatest permitted time from the commit of the last sample of a dwell to the
+                      * publication of its result; 0: no deadline */
     uint64_t n_results, n_missed;
     uint64_t n_untold, worst_ns; /* late results and greatest latency since the last event */
 } pnr_deadline;

@@ -40,8 +40,8 @@ typedef struct pnr_made {
     pnr_detection detection;
 } pnr_made;
 
-/* The reader of the results is woken each time this number of results is committed. It then reads
- * them while the next results are computed. */
+/* The reader of the results is woken at the latest after this number of committed results. It then
+ * reads them while the next results are computed. */
 enum { PNR_MADE_TOGETHER = 128 };
 
 /* Returns the greatest size of a result with its cells, in bytes. */

@@ -349,8 +349,8 @@ static bool may_take_view(const pnr_isolation *i)
     return i->n_taken - i->n_done < pnr_isolation_views(i->parts.setup);
 }
 
-/* Returns the least number of samples of the next dwell that are sent as a part; 0: no part is sent
- * now. */
+/* Returns the least number of samples in a part of the next dwell that is sent now; 0: no part is
+ * sent now. */
 static size_t part_to_send(const pnr_isolation *i)
 {
     return i->now->is_ready && i->next == NULL && i->n_sent == i->n_taken &&

@@ -239,8 +239,9 @@ static int open_ring(pnr_pipeline *p, pnr_error *error)
     return pnr_ring_create(&shape, &p->ring, error);
 }
 
-/* Returns the greatest length of a live read in samples, a fraction of a dwell. Earlier reads are
- * uploaded ahead, so at the end of the dwell only the last read is not uploaded. */
+/* Returns the greatest length of a live read in samples: an eighth of a dwell, or more if the dwell
+ * is short. Earlier reads are uploaded ahead, so only the last read remains to be uploaded when the
+ * dwell is complete. */
 static size_t live_chunk(size_t dwell)
 {
     enum { CHUNK_SAMPLES = 4096, PARTS = 8 };
@@ -250,8 +251,8 @@ static size_t live_chunk(size_t dwell)
     return chunk < dwell ? chunk : dwell;
 }
 
-/* Returns the length of a read of a recording in samples. It is a fraction of the ring, so that the
- * engine works while the source reads. */
+/* Returns the length of a read of a recording in samples: at most a quarter of the ring, but at
+ * least LEAST_BYTES. So the engine works while the source reads. */
 static size_t recording_chunk(const pnr_pipeline *p)
 {
     enum { LEAST_BYTES = 1 << 20, PARTS = 4 };
@@ -395,8 +396,9 @@ static int open_part(pnr_pipeline *p, pnr_error *error)
     return pnr_source_limit(p->acquisition.source, p->part.first, end, error);
 }
 
-/* Refuses a recording of known length that is shorter than the first dwell. Exception: if the dwell
- * is one period and at least half of it is recorded, the missing samples count as lost. */
+/* Refuses a recording of known length that ends before the first dwell is complete. Exception:
+ * if the dwell is one period and at least half of it is recorded, the missing samples count as
+ * lost. */
 static int check_length(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_plan *plan = &p->setup->plan;
@@ -477,8 +479,8 @@ static void log_setup(const pnr_pipeline *p)
                 filter->n_gates, filter->mean_loss_db, filter->worst_loss_db, filter->condition);
 }
 
-/* Returns PNR_EEND if the program was stopped. A stop is likely here, because long codes take
- * seconds to open. */
+/* Returns PNR_EEND if the program was stopped. Long codes take seconds to open, so a stop during
+ * this time is likely. */
 static int check_stop(const pnr_pipeline *p)
 {
     const volatile int *stop = p->options->stop;

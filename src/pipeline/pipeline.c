@@ -44,8 +44,8 @@ static bool is_half_full(const void *of)
     return pnr_ring_is_half_full(((const pnr_pipeline *)of)->ring);
 }
 
-/* Adds the counts of a view to the account. At the same time the ring adds the losses of this
- * view. */
+/* Adds the counts of a view to the account, and releases the view. pnr_ring_release adds the losses
+ * of the view to the counts of the ring. */
 static void release_view(void *of, const pnr_counted *counted)
 {
     pnr_pipeline *p = of;

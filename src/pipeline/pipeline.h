@@ -41,8 +41,8 @@ typedef void (*pnr_pipeline_watch)(void *context, const pnr_progress *progress);
 typedef void (*pnr_pipeline_tap_cells)(void *context, const pnr_report *report,
                                        const pnr_map_info *info, const float *cells);
 
-/* The publishing thread calls this when no result waits. A tap can then write its buffered
- * results. */
+/* The publishing thread calls this when no result waits, so that the caller can write the results
+ * that its tap has buffered. */
 typedef void (*pnr_pipeline_pause)(void *context);
 
 /* The caller's thread calls this after the last tap, before the last status is published. code: the
@@ -57,8 +57,8 @@ typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan 
                                   size_t capacity, const volatile int *stop);
 
 /* Reads the configuration again, in the same way as for this run. The reload thread calls this. On
- * entry *config has the defaults; the run clears *config. Returns PNR_OK, or the error that refuses
- * the configuration. */
+ * entry *config has the defaults; the run calls pnr_config_clear when it no longer needs *config.
+ * Returns PNR_OK, or the error that refuses the configuration. */
 typedef int (*pnr_pipeline_configure)(void *context, pnr_config *config, pnr_error *error);
 
 typedef struct pnr_pipeline_options {
@@ -75,8 +75,8 @@ typedef struct pnr_pipeline_options {
     void *tap_context;                /* first argument of the five functions before it */
     pnr_pipeline_watch watch;         /* may be NULL */
     void *watch_context;
-    const pnr_notify *service; /* the service manager gets READY, the watchdog's messages and
-                                * STOPPING; may be NULL */
+    const pnr_notify *service; /* the service manager gets READY, RELOADING, STOPPING and the
+                                * watchdog's messages; may be NULL */
     /* non-zero: the pipeline sets it to 0 and reads the configuration again. If the new
      * configuration is good, the stream continues with it from the edge of a window on. Otherwise
      * the stream continues as before. May be NULL */
@@ -84,7 +84,8 @@ typedef struct pnr_pipeline_options {
     pnr_pipeline_configure configure; /* not NULL if reload is not NULL */
     void *configure_context;
     bool can_isolate;       /* main() of this program begins with pnr_worker_main (worker.h) */
-    bool can_exit;          /* *stop may end this program while an engine is created */
+    bool can_exit;          /* true: if *stop is set while an engine is created, the pipeline ends
+                             * the whole program */
     pnr_pipeline_feed feed; /* NULL: the samples come from source.input */
     void *feed_context;
 } pnr_pipeline_options;

@@ -21,9 +21,10 @@ typedef struct pnr_processing {
     bool is_live;      /* samples arrive at a fixed rate and cannot wait */
     size_t max_dwells; /* greatest number of dwells of a submit */
     const pnr_exchange *exchange;
-    pnr_devices devices; /* the devices of engine.device; pnr_processing_choose removes those that
-                          * do not work */
-    bool may_lack;       /* devices may be missing, because an earlier worker was lost */
+    pnr_devices devices; /* the devices of engine.device; if may_lack is set, pnr_processing_choose
+                          * removes those that do not work */
+    bool may_lack;       /* a device that does not work is no error, because an earlier worker was
+                          * lost */
     pnr_devices lost;    /* the missing devices */
     const pnr_engine_ops *ops;
     pnr_engine_choice choice;
@@ -37,8 +38,8 @@ typedef struct pnr_processing {
     pnr_pending *pending; /* NULL: each result is reported before the next one is collected */
     size_t pending_dwell; /* next dwell to report, in the oldest pending result */
     pnr_clean *clean;     /* NULL: detector.subtract is 0 */
-    size_t ahead;         /* least number of samples of a dwell that are uploaded before the dwell
-                           * is complete; 0: none */
+    size_t ahead;         /* least number of samples in one upload of a part of a dwell; 0: only
+                           * complete dwells are uploaded */
 
     /* The views in the engine are n_back .. n_fed - 1. View i is at
      * fed[i mod PNR_MAX_IN_FLIGHT]. */
@@ -53,9 +54,9 @@ typedef struct pnr_processing {
  * those of pnr_engine_list_devices and pnr_engine_choose. */
 int pnr_processing_choose(pnr_processing *p, const char *engine, pnr_error *error);
 /* Refuses a plan if the plan and a ring of n_samples need more memory than the system has free.
- * Otherwise the system would grant the memory and later kill the program. Counts the memory of the
- * engine only after pnr_processing_choose. has_ring: the ring is already allocated. PNR_OK,
- * PNR_ENOMEMORY. */
+ * Without this check the system would grant the memory, and would later kill the program. Counts
+ * the memory of the engine only after pnr_processing_choose. has_ring: the ring is already
+ * allocated. PNR_OK, PNR_ENOMEMORY. */
 int pnr_processing_check_memory(const pnr_processing *p, size_t n_samples, bool has_ring,
                                 pnr_error *error);
 /* Opens all parts except the exchange. Call pnr_processing_choose first. Call close also after an
@@ -76,8 +77,9 @@ void pnr_processing_drop(pnr_processing *p, const pnr_windows *windows, size_t r
 
 /* --- result.c --- */
 
-/* Passes each dwell of a result to the detector and to the exchange, releases the view and finishes
- * it. If p->pending is not NULL, the dwells wait for the detection threads. */
+/* Passes each dwell of a result to the detector and to the exchange, then releases and finishes the
+ * view. If p->pending is not NULL, copies the result and releases the view: the dwells wait for the
+ * detection threads, and pnr_processing_report_pending passes them to the exchange. */
 void pnr_processing_report(pnr_processing *p, const pnr_windows *windows, const pnr_result *result);
 /* Reports the oldest dwell that waits. False: none waits, or it is not ready and `wait` is
  * false. */

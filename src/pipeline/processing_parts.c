@@ -43,8 +43,8 @@ int pnr_processing_check_memory(const pnr_processing *p, size_t n_samples, bool 
                          pnr_plan_dwell_samples(plan));
 }
 
-/* Returns the least number of samples of a dwell that are uploaded before the dwell is complete.
- * 0: none. The upload of fewer samples saves no time. */
+/* Returns the least number of samples in one upload of a part of a dwell, because the upload of
+ * fewer samples saves no time. 0: only complete dwells are uploaded. */
 static size_t ahead_samples(const pnr_processing *p)
 {
     enum { WORTH_BYTES = 1 << 16, PARTS = 16 };

@@ -279,10 +279,11 @@ pthread_t pnr_publishing_thread(const pnr_publishing *p)
 
 /* --- create and destroy --- */
 
-/* Returns the size of the queue in bytes. The queue of a live stream has space for the results of
- * live_s seconds, for CELLS_BYTES of cells, and for at least two profiles or maps. A record is
- * contiguous: with less space, even an empty queue may have no contiguous space for a record. The
- * queue of a recording has space for at least one result. */
+/* Returns the size of the queue in bytes. For results, a live stream has space for the usual
+ * results of live_s seconds, at least LEAST_BYTES and at most MOST_BYTES; a recording has
+ * LEAST_BYTES. For cells, there are CELLS_BYTES more, or the bytes of the cells of one result (live
+ * stream: two results) if these are more. A record is contiguous: with the bytes of one result,
+ * even an empty queue may have no contiguous space for the cells, and a live stream cannot wait. */
 static size_t queue_capacity(const pnr_setup *setup, size_t cells_bytes, bool is_live)
 {
     const double dwell_s =

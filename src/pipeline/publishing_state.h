@@ -84,7 +84,7 @@ struct pnr_publishing {
 /* Fills in the constants of profiles and maps. PNR_OK; PNR_ECONFIG: the steps of Doppler between
  * the rows change too often; PNR_ENOMEMORY. */
 int pnr_publishing_fill_map(pnr_publishing *p, pnr_error *error);
-/* Publishes the cells of the present report. */
+/* Publishes the cells of the present report, and passes them to options->tap_cells. */
 void pnr_publishing_give_cells(pnr_publishing *p, const pnr_dwell *dwell, const float *cells);
 
 /* --- report.c --- */

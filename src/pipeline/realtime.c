@@ -123,8 +123,8 @@ static void set_processing(pnr_realtime *r, const pnr_config *config)
 void pnr_realtime_enter(pnr_realtime *r, const pnr_config *config, pthread_t acquisition,
                         pthread_t publishing, bool has_worker)
 {
-    /* The first thread has the highest priority. If acquisition is late, samples are lost; a result
-     * may wait. */
+    /* The first thread has the highest priority: late acquisition loses samples, and a late result
+     * loses nothing. */
     const pthread_t threads[] = {acquisition, pthread_self(), publishing};
 
     if (config->realtime.acquisition_cpu >= 0)

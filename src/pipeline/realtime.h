@@ -21,10 +21,10 @@ typedef struct pnr_realtime {
     struct sched_param param;
 } pnr_realtime;
 
-/* Locks memory if realtime.lock_memory asks for it. The processing thread calls this after it has
- * allocated all its memory, before the acquisition thread begins. A finite RLIMIT_MEMLOCK without
- * CAP_IPC_LOCK counts as a refusal: an allocation beyond the limit would fail, and libzmq would end
- * the program. */
+/* Saves the state of the processing thread, which calls this after it has allocated all its memory,
+ * before the acquisition thread begins. Locks memory if realtime.lock_memory asks for it. A finite
+ * RLIMIT_MEMLOCK without CAP_IPC_LOCK counts as a refusal: an allocation beyond the limit would
+ * fail, and libzmq would end the program. */
 void pnr_realtime_begin(pnr_realtime *realtime, const pnr_config *config);
 /* Sets the processors and priorities of the processing thread, which calls this, and of the
  * acquisition thread, which already runs. Sets only the priority of the publishing thread.

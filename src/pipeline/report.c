@@ -79,7 +79,8 @@ static void publish_report(pnr_publishing *p)
         p->account.unsent_publish_refused++;
 }
 
-/* Passes the report to the recorder of results. A strong echo triggers the recorder of samples. */
+/* Passes the report to the recorder of results. A strong echo triggers the recorder of samples. The
+ * recorder of samples also learns the position up to which all events are reported. */
 static void record_report(const pnr_publishing *p)
 {
     const pnr_report *report = &p->report;
@@ -116,7 +117,7 @@ static void tell_clipping(pnr_publishing *p, const pnr_dwell *dwell)
     p->is_clipping = is_clipping;
 }
 
-/* Sets the latency of the report, just before its publication. */
+/* Sets the latency of the report just before its publication. Flags and counts a late report. */
 static void time_report(pnr_publishing *p, pnr_report *report)
 {
     p->now_ns = pnr_clock_ns();

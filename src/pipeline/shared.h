@@ -32,7 +32,8 @@ typedef struct pnr_shared_order {
     char engine[48];
     pnr_devices devices;
     pnr_devices left_out;  /* devices that have caused the loss of workers */
-    bool may_lack_devices; /* devices may be missing, because an earlier worker was lost */
+    bool may_lack_devices; /* a device that does not work is no error, because an earlier worker was
+                            * lost */
     uint64_t unreported;   /* number of samples without a result directly before the first view */
     size_t config_at, config_bytes, views_at, results_at; /* offsets from the start of the shared
                                                            * memory */
@@ -66,8 +67,8 @@ typedef struct pnr_shared {
                         * realtime are valid */
     pnr_error error;   /* reason of PNR_WORKER_FAILED */
     char engine[48];   /* such as "cuda/library" */
-    size_t ahead;      /* least number of samples that are uploaded before their dwell is complete;
-                        * 0: none */
+    size_t ahead;      /* least number of samples in one upload of a part of a dwell; 0: only
+                        * complete dwells are uploaded */
     pnr_realtime_outcome realtime;
     _Atomic uint64_t turns;    /* turns of the worker's loop */
     _Atomic size_t first_lost; /* 1 + index of the device that was lost first; 0: none */

@@ -26,8 +26,8 @@ struct pnr_pipeline {
     pnr_source_info info;
     struct {
         uint64_t first, end;
-    } part;       /* the samples of the run, which are whole dwells of a recording; end 0: all
-                   * samples */
+    } part;       /* the run processes the dwells of a recording that begin at samples first .. end
+                   * - 1; end 0: it processes all samples */
     bool is_live; /* samples arrive at a fixed rate and cannot wait */
     pnr_setup *setup;
     void *memory;                /* memory of the ring; the engine or `isolation` owns it */

@@ -178,9 +178,9 @@ static bool detect_some(pnr_team *team, const pnr_detector *detector, pnr_detect
     return true;
 }
 
-/* Polls for work, then sleeps. A thread with new work first sets `limit`, and then reads the
- * numbers of polling and sleeping threads. This function first increases these numbers, and then
- * checks for work. So a wake-up is never lost. */
+/* Polls for work, then sleeps. The caller of pnr_team_take adds work: it first sets `limit`, and
+ * then reads the numbers of polling and sleeping threads. This function first increases these
+ * numbers, and then checks for work. So a wake-up is never lost. */
 static void wait_for_work(pnr_team *team)
 {
     unsigned n;

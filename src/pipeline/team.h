@@ -21,8 +21,8 @@ void pnr_team_destroy(pnr_team *team);
 
 /* Adds the dwells 0 .. n_dwells - 1 of a result after the waiting dwells. context must stay valid
  * until the last of these dwells is taken. n_candidates: candidates of all these dwells. If no
- * dwell waits and there is little work, the caller detects these dwells alone. If dwells already
- * wait, at most PNR_TEAM_DWELLS dwells may wait after the call. */
+ * dwell waits and there is little work, the caller detects these dwells alone. Do not call this if
+ * dwells already wait and more than PNR_TEAM_DWELLS dwells would wait after the call. */
 enum { PNR_TEAM_DWELLS = 256 };
 void pnr_team_add(pnr_team *team, pnr_team_view *view, const void *context, size_t n_dwells,
                   size_t n_candidates);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The worker: runs the loop of processing.c with an exchange over shared memory. It ends with its
- * run, or after the end of the stream. */
+/* The worker: runs the loop of processing.c with an exchange over shared memory. The worker ends
+ * when the process of the run ends, or after the end of the stream. */
 #include "pipeline/worker.h"
 
 #include "base/log.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The worker: a process that runs the engine and the detection for a run in another process. */
+/* The worker: a process with the engine and the detection of a run. The run itself is another
+ * process. */
 #ifndef PNR_WORKER_H
 #define PNR_WORKER_H
 
@@ -12,7 +13,7 @@
 #define PNR_WORKER_DEVICES "devices"
 
 /* Call this first in main() of each program that sets pnr_pipeline_options.can_isolate. If the
- * arguments are those of a worker, runs it and ends the process. */
+ * arguments are those of a worker, runs the worker and ends the process. */
 void pnr_worker_main(int argc, char **argv);
 
 #endif

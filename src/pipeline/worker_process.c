@@ -49,7 +49,8 @@ static size_t views_capacity(const pnr_isolation_parts *parts, size_t most_view_
 }
 
 /* Returns the size of the queue of results in bytes. It has space for the usual results of a
- * submit, so neither side waits within a submit. One result with cells always fits. */
+ * submit, up to MOST_RESULT_BYTES, so that usually neither side waits within a submit. One result
+ * with cells always fits. */
 static size_t results_capacity(const pnr_shared_order *order)
 {
     const size_t usual = offsetof(pnr_made, detection.echoes) + USUAL_ECHOES * sizeof(pnr_echo);

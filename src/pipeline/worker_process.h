@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker, on the side of the run: its process and the memory that both share. */
+/* A worker, on the side of the run: the process of the worker, and the memory that run and worker
+ * share. */
 #ifndef PNR_WORKER_PROCESS_H
 #define PNR_WORKER_PROCESS_H
 

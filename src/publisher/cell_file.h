@@ -9,14 +9,12 @@
 
 typedef struct pnr_cell_file pnr_cell_file;
 
-/*
- * Prepares both files. The array is [results][codes][rows][cells] of dtype <f4 or <c8. The other
+/* Prepares both files. The array is [results][codes][rows][cells] of dtype <f4 or <c8. The other
  * file has the same name with .jsonl in place of .npy: its line i is the header of the message that
- * publishes result i (pnradar-wire(5)). The files are opened at the first result or at the end, and
- * then replace earlier files of the same kind. A refused run therefore changes no file. Returns
- * PNR_OK; PNR_EUSAGE: the path does not end in .npy; PNR_ENOMEMORY; an error of pnr_new_file_check.
- * The caller closes *out.
- */
+ * publishes result i (pnradar-wire(5)). The files are opened at the first result, or by
+ * pnr_cell_file_close, and then replace earlier files of the same kind. A refused run therefore
+ * changes no file. Returns PNR_OK; PNR_EUSAGE: the path does not end in .npy; PNR_ENOMEMORY; an
+ * error of pnr_new_file_check. The caller closes *out. */
 int pnr_cell_file_create(const char *path, pnr_cell_file **out, pnr_error *error);
 /* Adds one result. All results have the same shape. cells: [n_codes][n_rows][n_cells] powers, or
  * (I, Q) pairs. The number of results in the head of the array is written last. The array can

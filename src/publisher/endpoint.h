@@ -37,16 +37,15 @@ typedef enum {
  * endpoint that admits more of them. */
 const char *pnr_endpoint_access(const pnr_config *config);
 
-/*
- * Binds a ZeroMQ socket to the endpoint that `what` names. The socket of results uses CURVE if
+/* Binds a ZeroMQ socket to the endpoint that `what` names. The socket of results uses CURVE if
  * publisher.curve_secret_path is set. bound: the endpoint, with the port that was chosen in place
  * of "*". An ipc socket has mode 0600; the function changes the umask of the process for a moment.
  * Returns PNR_OK; PNR_ECONFIG: the endpoint is malformed, or other machines can reach it without
  * permission (publisher.expose, or for results publisher.curve_secret_path together with
  * publisher.curve_clients); PNR_EUNAVAILABLE: the address is in use, or is not an address of this
- * machine; PNR_EPERMISSION: the process may not bind the address, or others may read the key file;
- * PNR_ENOINPUT or PNR_EDATA: the key file is missing or bad.
- */
+ * machine; PNR_EPERMISSION: the process has no right to bind the address, or other users can open
+ * the key file; PNR_EUNSUPPORTED: libzmq has no CURVE; PNR_ENOINPUT or PNR_EDATA: the key file is
+ * missing or bad. */
 int pnr_endpoint_bind(void *socket, const pnr_config *config, pnr_bind what,
                       char bound[PNR_ENDPOINT_LEN], pnr_error *error);
 

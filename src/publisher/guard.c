@@ -67,7 +67,8 @@ typedef struct connection {
     double debt;       /* bytes beyond the rate that is allowed in the long run */
     uint64_t seen_ns;  /* time of the last check */
     ino_t inode;       /* identifies the socket: descriptors are used again */
-    uint64_t ended_ns; /* libzmq has reported the end of a connection with this handle; 0: not */
+    uint64_t ended_ns; /* time at which libzmq reported the end of a connection with this handle; 0:
+                        * no report */
     size_t n_subscriptions;
 } connection;
 
@@ -97,7 +98,7 @@ struct pnr_guard {
     size_t n;
     connection *connections; /* [publisher.max_subscribers] */
     uint64_t serial;
-    uint64_t n_keys_refused;    /* open connections whose key was refused */
+    uint64_t n_keys_refused;    /* refused keys whose connections have not been finished yet */
     early_message early[EARLY]; /* the newest messages; message i is at index i mod EARLY */
     size_t n_early;
     char paused[ADDRESS_LEN]; /* address of the last peer that sent too many bytes */
@@ -106,7 +107,8 @@ struct pnr_guard {
 
 /* --- one connection --- */
 
-/* True if a socket has the address that the publisher listens on, as its connections have. */
+/* True if a socket has the TCP port or the ipc path of the publisher. All connections of the
+ * publisher have it. */
 static bool is_of_publisher(const pnr_guard *g, int handle)
 {
     socket_address here;
@@ -117,7 +119,7 @@ static bool is_of_publisher(const pnr_guard *g, int handle)
         return false;
     if (here.any.sa_family == AF_UNIX)
         return memcmp(here.local.sun_path, g->here.local.sun_path, sizeof here.local.sun_path) == 0;
-    return here.v4.sin_port == g->here.v4.sin_port; /* sockaddr_in6 has it at the same place */
+    return here.v4.sin_port == g->here.v4.sin_port; /* sockaddr_in6 has its port there too */
 }
 
 /* Reads the address and the port of the peer. False: the descriptor is no connection of the
@@ -288,7 +290,7 @@ static void count_early(pnr_guard *g, int handle, uint64_t serial)
 }
 
 /* Admits a new connection. If publisher.max_subscribers peers are connected, first disconnects the
- * oldest peer that has sent no message. */
+ * oldest peer that has sent no message. Without such a peer, refuses the new connection. */
 static void accept_peer(pnr_guard *g, int handle)
 {
     connection new = {.handle = handle, .seen_ns = pnr_clock_ns()}, *c;
@@ -298,7 +300,8 @@ static void accept_peer(pnr_guard *g, int handle)
     if (new.own < 0)
         return; /* libzmq has closed the connection already */
     new.inode = pnr_file_inode(new.own);
-    if (!read_peer(g, &new) || find_inode(g, new.inode) != NULL) { /* the number is used again */
+    if (!read_peer(g, &new) || find_inode(g, new.inode) != NULL) {
+        /* the descriptor is used again: for another file, or for a connection that is known */
         close(new.own);
         return;
     }
@@ -325,9 +328,10 @@ static void accept_peer(pnr_guard *g, int handle)
                    new.address, g->config->publisher.max_subscribers);
 }
 
-/* Handles a connection whose end libzmq has reported. If its peer has not closed it, waits until
- * libzmq has closed it: the report may be that of an earlier connection, and the handle that of a
- * later one, which goes on. */
+/* Handles libzmq's report that a connection with this handle has ended. Forgets an ipc connection,
+ * and a TCP connection that is no longer established. The report can also be about an earlier
+ * connection with the same handle. An established TCP connection is therefore kept until
+ * finish_connections() finds that libzmq has closed it. */
 static void end_connection(pnr_guard *g, connection *c)
 {
     struct tcp_info info = {0};
@@ -353,8 +357,9 @@ static void finish_connection(pnr_guard *g, connection *c)
                                 : "its handshake failed or took too long");
 }
 
-/* Finishes the connections that libzmq has closed. Returns the time until the next call in ms; -1:
- * no reported end is unfinished. */
+/* Finishes the connections with a reported end that libzmq has closed. Drops a report if libzmq has
+ * not closed the connection within close_ns. Returns the time until the next call in ms; -1: no
+ * connection has a reported end. */
 static long finish_connections(pnr_guard *g)
 {
     long wait_ms = -1;

@@ -218,14 +218,15 @@ typedef struct pnr_status {
     const pnr_radar *radar;
     const pnr_config *config;
     const pnr_realtime_outcome *realtime;
-    const pnr_source_info *source; /* NULL: the samples are pushed */
+    const pnr_source_info *source; /* NULL: the caller of libpnradar pushes the samples */
     uint64_t source_refused;       /* messages that the source has refused so far */
     uint64_t source_dropped;       /* datagrams that the kernel has dropped so far */
     const pnr_zero_tracker *zero;  /* NULL: the zero delay is not tracked */
     uint64_t slips;                /* slips so far (slip.h) */
     const pnr_events *events;      /* source of the counts of events; NULL: all 0 */
     pnr_device_state devices;      /* devices in use and lost devices */
-    bool has_worker;               /* the engine runs in a worker; else the next two are unused */
+    bool has_worker;               /* the engine runs in a worker; else the next two members are
+                                    * unused */
     uint64_t worker_deaths;        /* deaths of workers so far */
     bool is_degraded;              /* the engine cpu replaces the wanted engine */
 } pnr_status;
@@ -248,7 +249,7 @@ typedef struct pnr_end_summary {
     double ring_fill;  /* 0 .. 1 */
     int exit_status;   /* 0 in a status */
 } pnr_end_summary;
-/* An event that was received. This version may not know its kind. */
+/* An event that was received. Its kind can be unknown to this version. */
 typedef struct pnr_event_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];

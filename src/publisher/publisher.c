@@ -168,7 +168,7 @@ static int pack_result(pnr_publisher *p, const pnr_report *report)
 
 /* --- messages --- */
 
-/* Copies run and stream into a message. Returns the seq of the next message of the topic. */
+/* Copies run and stream into a message of this topic. Returns the seq of the message. */
 static uint64_t sign_message(pnr_publisher *p, topic_kind kind, char run[17],
                              char stream[PNR_TEXT_LEN])
 {

@@ -20,10 +20,11 @@ void pnr_publisher_destroy(pnr_publisher *publisher);
  * events at publisher.endpoint. Does not wait for an endpoint that is not set. PNR_OK, or
  * PNR_EAGAIN: one of the two is still missing after patience_s, or *stop is set. */
 int pnr_publisher_wait(pnr_publisher *publisher, double patience_s, const volatile int *stop);
-/* Each send sets run, stream and seq, and in a status also subscribers and access. Returns PNR_OK,
- * or PNR_EAGAIN: the socket refused the message. The caller counts a refused message as unsent, and
- * subscribers see a gap in seq. With publisher.pack > 1, PNR_OK means that the result is kept until
- * its pack is full; a refused pack is kept for the next call. */
+/* pnr_publisher_send_range and pnr_publisher_send_status set run, stream and seq of the message;
+ * the second also sets subscribers and access. Each send returns PNR_OK, or PNR_EAGAIN: the socket
+ * refused the message. The caller counts a refused message as unsent, and subscribers see a gap in
+ * seq. With publisher.pack > 1, PNR_OK means that the result is kept until its pack is full; a
+ * refused pack is kept for the next call. */
 int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
 /* Begins another run: the next messages have a new run, and seq begins at 0 again. Drops the
  * results that are kept for a pack, so the caller first calls pnr_publisher_flush. */
@@ -37,8 +38,9 @@ void pnr_publisher_skip_ranges(pnr_publisher *publisher, uint64_t n);
  * an error of pnr_gnuradio_open. */
 int pnr_publisher_reserve_cells(pnr_publisher *publisher, const pnr_map_info *info,
                                 double patience_s, const volatile int *stop, pnr_error *error);
-/* Sends a profile or a map. cells: [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. Returns
- * PNR_EAGAIN also if all reserved memory is in use. */
+/* Sends a profile or a map. report: pnr_publisher_send_range has set its run and stream. cells:
+ * [n_codes][n_rows][n_cells] powers, or (I, Q) pairs. Returns PNR_EAGAIN also if all reserved
+ * memory is in use. */
 int pnr_publisher_send_cells(pnr_publisher *publisher, const pnr_report *report,
                              const pnr_map_info *info, const float *cells);
 int pnr_publisher_send_status(pnr_publisher *publisher, pnr_status *status, bool is_end);

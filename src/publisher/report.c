@@ -140,7 +140,8 @@ static void add_number(table_line *r, int width, int places, int decimals, doubl
     add_cell(r, width, isfinite(value) && blank > 0 ? blank : 0, isfinite(value) ? text : "-");
 }
 
-/* Returns the number of decimals that show two digits of a sigma. */
+/* Returns the number of decimals that show two digits of a sigma, at most MOST_DECIMALS. Returns
+ * `places` if there is no sigma. */
 static int decimals_of(double sigma, int places)
 {
     const double decimals = 1 - floor(log10(sigma));

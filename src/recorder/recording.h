@@ -18,12 +18,13 @@
  * configuration, because create reads the configuration. */
 #define PNR_RECORDING_ABI (1 << 20 | (int)sizeof(pnr_config))
 
-/* One thread calls all functions after create. */
+/* No two functions run at the same time. The creator of the recorder calls create, check and
+ * destroy; the recorder's thread calls the others. */
 typedef struct pnr_recording_kind {
     int abi;           /* PNR_RECORDING_ABI */
     bool is_continued; /* all samples of a run, and of later runs, are one recording */
-    /* Creates the state for samples of this format, with all its memory. *state may also be set
-     * after an error. PNR_OK, PNR_ENOMEMORY, PNR_ECONFIG. */
+    /* Creates the state for samples of this format, with all its memory. After an error *state is
+     * NULL or a state that the caller destroys. PNR_OK, PNR_ENOMEMORY, PNR_ECONFIG. */
     int (*create)(const pnr_config *config, const pnr_setup *setup, pnr_format format,
                   size_t n_channels, void **state, pnr_error *error);
     /* Frees the memory. An open recording keeps its temporary names. */
@@ -36,10 +37,11 @@ typedef struct pnr_recording_kind {
     /* Writes the event that began the recording, and the position of this event, into the metadata.
      * Call it after open and before the first append. NULL: this kind stores no event. */
     void (*label)(void *state, const char *event, uint64_t position);
-    /* Appends samples. A jump of the position is a gap of the recording. start_utc_ns: time of
-     * position 0, or PNR_RECORDING_NO_TIME. *n_written: number of these samples that are in the
-     * recording, also after an error. PNR_OK; PNR_EIO: the rest could not be written (a full disk);
-     * PNR_EDATA: the recording has as many gaps as it can have; PNR_ECONFIG, PNR_EPERMISSION. */
+    /* Appends samples, the first at `position`. A jump of the position is a gap of the recording.
+     * start_utc_ns: time of position 0, or PNR_RECORDING_NO_TIME. *n_written: number of these
+     * samples that the recording has accepted, also after an error. PNR_OK; PNR_EIO: the rest could
+     * not be written (a full disk); PNR_EDATA: the recording has as many gaps as it can have;
+     * PNR_ECONFIG, PNR_EPERMISSION. */
     int (*append)(void *state, uint64_t position, int64_t start_utc_ns, const void *samples,
                   size_t n_samples, size_t *n_written, pnr_error *error);
     /* Stops the hash of this recording: its metadata will have no hash. The hash takes most of the

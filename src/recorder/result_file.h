@@ -6,13 +6,15 @@
 #include "base/error.h"
 #include "publisher/message.h"
 
-/* The thread of the result recorder calls all functions. After an error the file contains only
- * whole results, and the next call may succeed. */
+/* No two functions run at the same time. The creator of the recorder calls open and close; the
+ * recorder's thread calls add and sync. After an error the file contains only whole results, and
+ * the next call can succeed. */
 typedef struct pnr_result_file {
     bool is_block; /* a failed add also loses the results since the last sync */
-    /* Opens or creates the file, and keeps the pointer `path`. *state may be set after an error,
-     * too. Replaces no file. Returns PNR_OK; PNR_ECONFIG: the path is a file of another program, or
-     * no regular file; PNR_EPERMISSION; PNR_EIO; PNR_ENOMEMORY. */
+    /* Creates the file, or opens an existing file to append results; the HDF5 kind refuses an
+     * existing file. Keeps the pointer `path`. After an error *state is NULL or a state that the
+     * caller closes. Returns PNR_OK; PNR_ECONFIG: the path is a file of another program, or no
+     * regular file; PNR_EPERMISSION; PNR_EIO; PNR_ENOMEMORY. */
     int (*open)(const char *path, void **state, pnr_error *error);
     /* Adds one result. Returns PNR_OK or PNR_EIO. */
     int (*add)(void *state, const pnr_report *report, pnr_error *error);

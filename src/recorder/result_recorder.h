@@ -23,7 +23,7 @@ void pnr_result_recorder_destroy(pnr_result_recorder *recorder);
 
 /* Adds a result. The publishing thread calls this function. */
 void pnr_result_recorder_add(pnr_result_recorder *recorder, const pnr_report *report);
-/* Returns the number of results so far that are not recorded. Any thread may call it. */
+/* Returns the number of results so far that could not be recorded. Any thread may call it. */
 uint64_t pnr_result_recorder_lost(const pnr_result_recorder *recorder);
 
 #endif

@@ -293,8 +293,9 @@ static bool is_stuck(pnr_sample_recorder *r, uint64_t searched)
     return pnr_clock_ns() - r->stuck_ns > stuck_patience_ns;
 }
 
-/* True if no later event can need the samples before `end`. The samples of a live stream wait for a
- * fixed time. The samples of a file wait for their results. */
+/* True if the samples before `end` no longer wait for events. The samples of a live stream wait
+ * until `kept` newer samples have arrived. The samples of a file wait for their results. A full
+ * queue ends the wait. */
 static bool is_past(pnr_sample_recorder *r, uint64_t end)
 {
     const uint64_t searched = atomic_load(&r->searched);
@@ -464,7 +465,7 @@ static uint64_t samples_of(const pnr_sample_recorder *r, double seconds)
     return (uint64_t)fmin(seconds * pnr_rational_double(r->rate_hz), 0x1p62);
 }
 
-/* Computes the lengths in samples. Returns the number of bytes of the queue. */
+/* Computes the members of *r that count samples. Returns the number of bytes of the queue. */
 static size_t measure(pnr_sample_recorder *r, const pnr_setup *setup)
 {
     const pnr_config *config = r->config;
@@ -486,7 +487,7 @@ static size_t measure(pnr_sample_recorder *r, const pnr_setup *setup)
     r->is_triggered = pre_s > 0;
     r->before = samples_of(r, pre_s);
     r->after = samples_of(r, config->recorder.post_trigger_s);
-    r->kept = samples_of(r, pre_s + buffer_s / 2); /* an event may be reported buffer_s / 2 late */
+    r->kept = samples_of(r, pre_s + buffer_s / 2); /* an event can be reported buffer_s / 2 late */
     r->late = 1 - buffer_s / (pre_s + buffer_s) / 4;
     bytes += 0.01 * bytes + 2 * BLOCK_BYTES; /* the headers of the blocks */
     return bytes < MIN_QUEUE_BYTES ? MIN_QUEUE_BYTES : (size_t)fmin(bytes, 0x1p62);

@@ -22,15 +22,16 @@ typedef enum {
 #undef PNR_TRIGGER_VALUE
 } pnr_trigger;
 
-/* Starts the thread, which records to recorder.samples (not empty). For SigMF this is a folder or
- * the only recording. In a folder, the names of the recordings have the stream and the time. For
- * Digital RF it is the folder of the channel. format, n_channels: of the samples in memory.
- * can_wait: the source waits for a slow disk. If the source cannot wait, samples are not recorded
- * while the queue is full. Posts an event when the recording fails and when it works again; events
- * may be NULL. Keeps pointers to config, setup and events. Returns PNR_OK; PNR_ECONFIG: the
- * recording exists, several recordings need a folder, or the channel has other properties;
- * PNR_EPERMISSION or PNR_EIO: a recording cannot be created; PNR_EUNAVAILABLE: the module of
- * Digital RF is missing; PNR_ENOMEMORY: no memory for recorder.buffer_s. */
+/* Starts the thread, which records to recorder.samples (not empty). With SigMF recorder.samples is
+ * a folder of recordings, or the path of one recording. The names of the recordings in a folder
+ * have the stream and the time. With Digital RF recorder.samples is the folder of the channel.
+ * format, n_channels: of the samples in memory. can_wait: the source waits for a slow disk. If the
+ * source cannot wait, samples are not recorded while the queue is full. Posts an event when the
+ * recording fails and when it works again; events may be NULL. Keeps the pointers config and
+ * events. Returns PNR_OK; PNR_ECONFIG: the recording exists, several recordings need a folder, or
+ * the channel has other properties; PNR_EPERMISSION or PNR_EIO: a recording cannot be created;
+ * PNR_EUNAVAILABLE: the module of Digital RF is missing; PNR_ENOMEMORY: no memory for
+ * recorder.buffer_s. */
 int pnr_sample_recorder_create(const pnr_config *config, const pnr_setup *setup, pnr_format format,
                                size_t n_channels, bool can_wait, pnr_events *events,
                                pnr_sample_recorder **out, pnr_error *error);
@@ -52,8 +53,8 @@ void pnr_sample_recorder_trigger(pnr_sample_recorder *recorder, pnr_trigger trig
 /* Sets the position before which all events have been reported. The publishing thread calls it
  * after each result. */
 void pnr_sample_recorder_search(pnr_sample_recorder *recorder, uint64_t position);
-/* Returns the number of samples so far that this recorder should have recorded but has not. Any
- * thread may call it. */
+/* Returns the number of samples so far that should have been recorded but could not be. Any thread
+ * may call it. */
 uint64_t pnr_sample_recorder_lost(const pnr_sample_recorder *recorder);
 
 #endif

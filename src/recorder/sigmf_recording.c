@@ -312,7 +312,7 @@ static size_t write_samples(recording *r, const char *samples, size_t n_samples)
             break;
         done += (size_t)n;
     }
-    if (done % r->sample_bytes != 0) { /* removes a part of a sample */
+    if (done % r->sample_bytes != 0) { /* removes the incomplete last sample */
         const int number = errno;
 
         if (ftruncate(r->fd, at + (off_t)(done / r->sample_bytes * r->sample_bytes)) != 0)

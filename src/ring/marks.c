@@ -10,8 +10,8 @@ static bool has_mark_space(const pnr_ring *ring)
     return atomic_load(&ring->mark_head) - atomic_load(&ring->mark_tail) < ring->n_marks;
 }
 
-/* The reader also has work if more than half of the queue of marks is used, because the marks of
- * one dwell may not all fit into the queue. */
+/* The reader also has work if more than half of the queue of marks is used. One dwell can have more
+ * marks than the queue holds, so the reader must empty the queue before the dwell is complete. */
 bool pnr_ring_has_work(const pnr_ring *ring)
 {
     return atomic_load(&ring->ended) || atomic_load(&ring->head) >= atomic_load(&ring->wanted) ||

@@ -19,7 +19,8 @@ static const uint64_t is_gap = UINT64_MAX; /* value in place of the size at the 
 struct pnr_queue {
     size_t capacity; /* bytes of `memory`, a multiple of HEAD */
 
-    _Alignas(LINE) _Atomic uint64_t head;   /* end of the committed records, without wrap */
+    _Alignas(LINE) _Atomic uint64_t head;   /* end of the committed records; it only grows, and its
+                                             * byte is memory[head % capacity] */
     _Alignas(LINE) uint64_t reserved;       /* position of the reserved record */
     uint64_t seen_tail;                     /* value of `tail` when the writer last read it */
     _Alignas(LINE) _Atomic uint64_t wanted; /* value of `tail` that wakes the sleeping writer */
@@ -171,7 +172,8 @@ static void free_until(pnr_queue *queue, uint64_t end)
         tell_writer(queue, end);
 }
 
-/* True if a record at `at` may have this size. Another process may have written any value. */
+/* True if `size` is a valid size of a record at `at`. Another process can have written any
+ * value. */
 static bool is_size(const pnr_queue *queue, uint64_t at, uint64_t head, uint64_t size)
 {
     return size > HEAD && size % HEAD == 0 && size <= head - at &&

@@ -18,8 +18,8 @@ size_t pnr_queue_bytes(size_t capacity, size_t most_bytes);
  * the memory. */
 pnr_queue *pnr_queue_init(void *memory, size_t capacity, size_t most_bytes);
 
-/* Makes an empty queue in memory of this process. All pages of the memory are present. The caller
- * frees the queue with free(). NULL: out of memory. */
+/* Makes an empty queue in memory of this process. Writes to all pages of the memory, so that no
+ * page fault occurs later. The caller frees the queue with free(). NULL: out of memory. */
 pnr_queue *pnr_queue_create(size_t capacity, size_t most_bytes);
 
 /* Returns the filled fraction of the memory, 0 .. 1. Either side may call it. */
@@ -28,8 +28,8 @@ double pnr_queue_fill(const pnr_queue *queue);
 /* --- the writer --- */
 
 /* Returns memory, aligned to 16 bytes, for a record of at most `bytes` bytes; `bytes` <=
- * most_bytes. NULL: the record does not fit until the reader has removed records or passed a gap. A
- * second call replaces the first one. */
+ * most_bytes. NULL: the record does not fit until the reader has freed memory. A second call before
+ * the commit replaces the first one. */
 void *pnr_queue_reserve(pnr_queue *queue, size_t bytes);
 /* Appends the reserved record. bytes: its size, at least 1 and at most the reserved size. Does not
  * wake the reader. */
@@ -47,7 +47,8 @@ const void *pnr_queue_front(pnr_queue *queue);
 size_t pnr_queue_front_bytes(pnr_queue *queue);
 /* True if there is a record; for pnr_bell_wait. */
 bool pnr_queue_has_record(void *queue);
-/* Removes the oldest record. Wakes the writer if it sleeps and its space is now free. */
+/* Removes the oldest record. Wakes the writer if it sleeps and the space that it waits for is now
+ * free. */
 void pnr_queue_pop(pnr_queue *queue);
 /* True if the next bytes are no valid record: the writer, another process, has damaged the
  * queue. */

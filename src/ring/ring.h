@@ -21,7 +21,8 @@ enum { PNR_RING_VIEW_RUNS = 4096 }; /* largest number of lost runs in a view */
 
 typedef struct pnr_ring_shape {
     void *memory;        /* [capacity * sample_bytes] bytes; the caller owns them */
-    size_t capacity;     /* samples of the memory: at least max_dwells + 1 dwells and n_behind */
+    size_t capacity;     /* number of samples in memory: at least max_dwells + 1 dwells plus
+                          * n_behind samples */
     size_t sample_bytes; /* bytes of one sample of all channels */
     size_t n_samples;    /* N: samples from one window to the next */
     size_t n_behind;     /* samples that a view shows after its last dwell; a linear window has N +
@@ -58,7 +59,7 @@ int pnr_ring_reserve(pnr_ring *ring, size_t max_samples, void **data, size_t *n_
 void pnr_ring_commit(pnr_ring *ring, size_t n_samples);
 /* Marks the next n_samples positions as lost. Never fails. */
 void pnr_ring_skip(pnr_ring *ring, uint64_t n_samples, pnr_lost_reason reason);
-/* Waits until pnr_ring_reserve may succeed, at most patience_ns. Returns PNR_OK or PNR_EAGAIN. */
+/* Waits until the ring has space, at most patience_ns. Returns PNR_OK or PNR_EAGAIN. */
 int pnr_ring_wait_space(pnr_ring *ring, uint64_t patience_ns);
 /* Ends the stream after the last position that was committed or skipped. */
 void pnr_ring_end(pnr_ring *ring);
@@ -76,28 +77,29 @@ void pnr_ring_release(pnr_ring *ring);
 /* True if at least half of the memory is in use: the reader is late. */
 bool pnr_ring_is_half_full(const pnr_ring *ring);
 
-/* Shows the part of the next view that has arrived, from its first sample on. Lends nothing.
- * out->n_dwells is 1 if the dwell is complete, else 0. The part is final: its lost samples are
- * zeroed, and it does not change until the view that begins with it is released. If the dwell later
- * loses so many samples that it is refused, the next view begins at another sample, and this memory
- * is free at once. Returns PNR_OK; PNR_EAGAIN: fewer than at_least samples are new since the
+/* Shows the part that has arrived of the next dwell and of the n_behind samples after it. Lends
+ * nothing. out->n_dwells is 1 if all of them have arrived, else 0. The lost samples of this part
+ * are zeroed. The part does not change until the view that begins with it is released. If the dwell
+ * later loses so many samples that it is refused, the next view begins at another sample, and this
+ * memory is free at once. Returns PNR_OK; PNR_EAGAIN: fewer than at_least samples are new since the
  * previous peek (0 means 1); PNR_EEND: there are no further views. */
 int pnr_ring_peek(pnr_ring *ring, size_t at_least, pnr_windows *out);
-/* Waits until pnr_ring_acquire may succeed, the stream has ended, or the queue (NULL: none) has a
- * record; the writer of the queue rings shape.reader. If at_least > 0, waits for the success of
- * pnr_ring_peek, not of pnr_ring_acquire. Returns PNR_OK; or PNR_EAGAIN after patience_ns or after
- * the bell has rung for another reason. */
+/* Waits until pnr_ring_acquire has work, the stream has ended, or the queue (NULL: none) has a
+ * record. The call of pnr_ring_acquire can still return PNR_EAGAIN. The writer of the queue must
+ * ring shape.reader. If at_least > 0, waits for work of pnr_ring_peek, not of pnr_ring_acquire.
+ * Returns PNR_OK; or PNR_EAGAIN after patience_ns or after the bell has rung for another reason. */
 int pnr_ring_wait(pnr_ring *ring, size_t at_least, pnr_queue *queue, uint64_t patience_ns);
 
 /*
  * Divides the stream into other dwells while the acquisition continues. pnr_ring_prepare allocates
- * the memory, in any thread. It reads n_samples, n_behind, n_periods, max_dwells, depth and
- * first_window of `shape`. Returns PNR_OK; PNR_ECONFIG: the dwells are too long for the ring, or
- * much shorter than those of pnr_ring_create; PNR_ENOMEMORY. pnr_ring_divide exchanges the memory
- * of the ring and of *division, while no view is lent. Windows then begin at first_window +
- * i n_samples. The first window begins at or after the end of the last dwell that was acquired or
- * refused. *skipped: the samples between this dwell and this window, also lost ones. Returns the
- * first sample of this window.
+ * the tables for the other dwells, in any thread. It reads n_samples, n_behind, n_periods,
+ * max_dwells, depth and first_window of `shape`. Returns PNR_OK; PNR_ECONFIG: the dwells are too
+ * long for the ring, or much shorter than those of pnr_ring_create; PNR_ENOMEMORY. Call
+ * pnr_ring_divide only while no view is lent. It puts the new tables into the ring, and the old
+ * tables into *division. The samples stay where they are. Windows then begin at
+ * first_window + i n_samples. The first window begins at or after the end of the last dwell that
+ * was acquired or refused. *skipped: the samples between this dwell and this window, also lost
+ * ones. Returns the first sample of this window.
  */
 typedef struct pnr_ring_division pnr_ring_division;
 int pnr_ring_prepare(const pnr_ring *ring, const pnr_ring_shape *shape, pnr_ring_division **out,
@@ -106,10 +108,10 @@ uint64_t pnr_ring_divide(pnr_ring *ring, pnr_ring_division *division, uint64_t *
 void pnr_ring_division_destroy(pnr_ring_division *division);
 
 /* Adds the counts of the ring to *account: alignment, refused dwells, losses in released views and,
- * after the end, the tail. The borrower of a view has an account of its own. Before it releases the
- * view, it adds the samples that were not lost to its own account. The sums of account.h are
- * therefore valid at any time for both accounts together. Only the processing thread calls this
- * function. */
+ * after the end, the tail. The borrower of a view has its own account. Before the borrower releases
+ * the view, it adds to that account the samples of the view that are not lost. The sums of
+ * account.h are therefore valid at any time for both accounts together. Only the processing thread
+ * calls this function. */
 void pnr_ring_account(const pnr_ring *ring, pnr_account *account);
 /* Returns the number of positions that are committed or skipped so far, up to `end` of the
  * shape. */

@@ -38,7 +38,8 @@ typedef struct pnr_ring_view {
     pnr_ring_losses losses; /* losses in the view; pnr_ring_release adds them to the account */
 } pnr_ring_view;
 
-/* The memory for dwells of another length. shape.first_window: the first sample of any window. */
+/* The tables for dwells of another length. shape.first_window: sample index at which one of the new
+ * windows begins. */
 struct pnr_ring_division {
     pnr_ring_shape shape;
     size_t n_windows;

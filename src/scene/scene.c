@@ -100,8 +100,9 @@ static double complex code_at(const pnr_scene *scene, size_t c, double u)
 
 static int create_codes(pnr_scene *scene, pnr_error *error)
 {
-    /* The band of real samples on a carrier ends at 0 and at half of the rate. The frequencies of
-     * the pulse outside this band would alias into it. In an analogue receiver they do not. */
+    /* Real samples on a carrier have the band from 0 to half of the rate. The frequencies of the
+     * pulse outside this band would alias into it, so PNR_BAND_SHOWN removes them. An analogue
+     * receiver has no such aliases. */
     const pnr_format format = scene->config->source.format;
     const bool is_shown = scene->config->source.tune_hz.num != 0 && format != PNR_FORMAT_NONE &&
                           !pnr_format_get(format)->is_complex;
@@ -406,8 +407,9 @@ void pnr_scene_truth(const pnr_scene *scene, size_t target, uint64_t period, pnr
     long double time = centre / (scene->rate * scene->clock);
     long double speed = config->radar.speed_mps, velocity = t->velocity_mps;
 
-    /* The receiver does not know the slips. Its window starts at the expected start of the code:
-     * lag = n - (first + slip) - u(n), mod N, where u(n) is the code time at sample n. */
+    /* The receiver counts the samples of the recording, which has no slipped samples: lag = (centre
+     * - slip) - first - u, mod N, where u = centre + drift centre + start is the code time at
+     * `centre`. */
     double lag = (double)wrap_time(-e->drift * centre - e->start - first - slip, n);
 
     if (scene->setup->radar.is_linear && lag < (double)scene->setup->radar.gate_first)

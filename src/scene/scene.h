@@ -20,8 +20,8 @@
  * k = 2 two-way, 1 one-way; v = radar.speed_mps. a is the waveform (waveform.h) of the target's
  * code; the leak has the first code. tau is exact for reception at t from a reflector (two-way) or
  * emitter (one-way) in uniform motion. The wave leaves the target at t - s, with s = r / v and
- * r = range_m - velocity_mps (t - s). The stretch of the code and the Doppler, k velocity_mps
- * carrier / (v - velocity_mps), follow from tau. The one-way formula neglects the time dilation of
+ * r = range_m - velocity_mps (t - s). The Doppler k velocity_mps carrier / (v - velocity_mps)
+ * and the stretch of the code follow from tau. The one-way formula neglects the time dilation of
  * the emitter, (velocity / speed of light)^2 / 2.
  *
  * The signal of the scene is computed in these steps:
@@ -29,7 +29,7 @@
  *   cw_amplitude exp(2 pi i cw_hz t). An echo with snr_db and no amplitude has
  *   A = noise_rms 10^(snr_db / 20).
  * - The sum is multiplied by exp(+2 pi i frac(tune_hz n / rate)), with source.tune_hz.
- * - The phase of the oscillator rotates it by phase_noise_rad W(n / rate), with W of noise.h.
+ * - The phase of the oscillator rotates it by phase_noise_rad W(n) / sqrt(rate), with W of noise.h.
  * - If source.spectrum is inverted, the signal is conjugated.
  * - Noise is added: white, or low-pass noise of noise_bandwidth_hz around the tuned frequency.
  *   E|z|^2 = noise_rms^2, independent in every channel.
@@ -57,7 +57,7 @@ void pnr_scene_generate(const pnr_scene *scene, size_t channel, uint64_t first, 
 
 const pnr_radar *pnr_scene_radar(const pnr_scene *scene);
 
-/* The true values of a target at one sample. */
+/* The true values of a target at the centre of one period. */
 typedef struct pnr_truth {
     double delay_s;       /* seconds of the receiver's clock, wrapped as in pnr_radar_delay_s */
     double delay_samples; /* delay_s * rate */

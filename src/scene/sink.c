@@ -283,8 +283,8 @@ static sf_count_t sound_write(const void *from, sf_count_t n, void *context)
                : 0;
 }
 
-/* Returns the error of the first write of libsndfile that failed, or PNR_OK. sf_close may not
- * report this error. */
+/* Returns the error of the first write of libsndfile that failed, or PNR_OK. sf_close does not
+ * always report this error. */
 static int check_writes(const pnr_sink *sink, pnr_error *error)
 {
     return sink->failure.code == PNR_OK

@@ -124,8 +124,8 @@ static double log_pfa(statistic *s, double log_factor, double *slope)
     return highest.log_value + log(sum * s->step);
 }
 
-/* Returns log f, solved from Pfa = pfa_cell by Newton's method. log Pfa is concave in log f, so f
- * is never below the solution after the first step. */
+/* Returns log f, solved from Pfa = pfa_cell by Newton's method. log Pfa is concave in log f, so
+ * after the first step f is never below the solution. */
 static double log_factor_from(double guess, statistic *s, double pfa_cell)
 {
     double x = guess;

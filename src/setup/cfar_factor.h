@@ -24,11 +24,11 @@ double pnr_cfar_factor(pnr_cfar_kind kind, double pfa_cell, size_t n_looks, size
 /* Fills factor, [n_looks][training + 1][training + 1], from the plan. The caller then sets
  * plan->cfar.factor to `factor`. Only the presence of plan->filter matters, not its values. The
  * last two indices are the numbers of training cells before and after a cell. If no cell of the
- * plan has these two numbers, the factor is +INFINITY. With cyclic lags every cell has all
- * training cells. Rows, the lags of a linear correlation, and the gate under a filter have ends.
- * Cells near an end have fewer training cells. Factors are computed exactly for 1 to 32 looks,
- * then for numbers of looks that increase by one eighth, and for n_looks. All other factors are
- * interpolated in 1 / sqrt(looks), with an error below 2e-4. Only dwells that lost looks use
+ * plan has these two numbers, the factor is +INFINITY. With cyclic lags every cell has all training
+ * cells. All other axes have ends: the rows, the lags of a linear correlation, and the gate under a
+ * filter. Cells near an end have fewer training cells. Factors are computed exactly for 1 to 32
+ * looks, then for numbers of looks that increase by one eighth, and for n_looks. All other factors
+ * are interpolated in 1 / sqrt(looks), with an error below 2e-4. Only dwells that lost looks use
  * them. */
 void pnr_cfar_factors(const pnr_plan *plan, double pfa_cell, double *factor);
 

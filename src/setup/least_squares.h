@@ -30,7 +30,8 @@ typedef struct pnr_least_squares {
     bool is_cyclic;         /* the gates are all lags: the last gate is next to the first one */
     double complex *filter; /* [n_gates][n_gates] */
     double *loss;           /* [n_gates] loss of SNR, a power ratio */
-    double condition;       /* condition number of T, estimated from below */
+    double condition;       /* estimate of the condition number of T; it is not above the true
+                             * value */
     double mean_loss_db, worst_loss_db;
     const pnr_waveform *autocorrelation;
     double complex near[PNR_NEIGHBOURS]; /* R(u)/R(0) at u = 0 .. 16 */

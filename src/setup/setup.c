@@ -52,9 +52,10 @@ static double threshold_for(const pnr_config *config, const pnr_setup *setup, si
                         : pnr_threshold_ratio(*pfa_cell, n_looks, n_samples);
 }
 
-/* Fills the thresholds. They are exact for 1 to 16 whole looks of `stride` windows, for 32, 64, 128
- * and so on, and for the whole dwell. All other thresholds are interpolated, linearly in
- * 1/sqrt(looks), with an error below 1 %. Only dwells that lost windows use them. */
+/* Fills the thresholds. A step of `stride` windows is one look, or one window if the dwell has one
+ * look. The thresholds are exact for 1 to 16 steps, for 32, 64, 128 and so on, and for the whole
+ * dwell. All other thresholds are interpolated, linearly in 1 / sqrt(steps), with an error below
+ * 1 %. Only dwells that lost windows use them. */
 static void fill_thresholds(const pnr_config *config, pnr_setup *setup)
 {
     const size_t stride = setup->plan.n_looks > 1 ? setup->plan.n_periods : 1;

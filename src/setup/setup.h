@@ -61,8 +61,8 @@ typedef struct pnr_setup {
  * Creates a setup. format, n_channels: the layout of the samples, from the source. The function
  * applies pnr_format_in_memory to the format. The depth of the plan is engine.depth, and its batch
  * is engine.batch. If engine.batch is 0, the batch is 1 to 4096 dwells, with about 2^23 samples and
- * at most 256 MiB of powers. If publisher.profile is also set, pnr_plan_maps() limits the depth and
- * the batch.
+ * at most 256 MiB of powers. In this case pnr_plan_maps() limits the depth and the batch if
+ * publisher.profile is power or complex.
  *
  * The thresholds are for detector.pfa, the false-alarm probability of one search over all lags,
  * Doppler rows and codes of a dwell. The correlation of the noise in neighbouring lags is the

@@ -36,8 +36,9 @@ double pnr_threshold_ratio_apart(double pfa_cell, size_t n_looks, double n_sampl
 double pnr_gamma_q(double a, double x);
 double pnr_beta_i(double a, double b, double x);
 
-/* The logarithms of P(a, x), of Q(a, x), and of x^a exp(-x) / Gamma(a), which is the density of log
- * x; x > 0. They keep their digits if the values underflow. */
+/* The logarithms of P(a, x), of Q(a, x), and of x^a exp(-x) / Gamma(a); x > 0. The last is the
+ * density of log x if x is gamma distributed with the shape a. The logarithms keep their digits
+ * where the values underflow. */
 typedef struct pnr_gamma_logs {
     double p, q, density;
 } pnr_gamma_logs;

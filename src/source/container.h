@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes at the start of an input that identify every container. */
+/* Every container is identified by at most this number of bytes at the start of an input. */
 enum { PNR_CONTAINER_BYTES = 264 };
 
 typedef struct pnr_container {

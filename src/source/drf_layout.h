@@ -61,10 +61,11 @@ typedef struct pnr_drf_row {
 int pnr_drf_index_check(const pnr_drf_layout *layout, int64_t ms, const pnr_drf_row *rows,
                         size_t n_rows, uint64_t n_data, pnr_error *error);
 
-/* Finds missing samples in a continuous recording, whose files have a row for every sample. In a
- * missing sample all numbers have the fill value: NaN, or the smallest integer. Looks at n >= 1
- * samples of n_numbers each. *is_missing: the first sample is missing. In this case returns the
- * number of missing samples at the start of the data, else the number of present samples there. */
+/* Finds missing samples in a continuous recording. Its files have data for every sample, also for a
+ * missing one. In a missing sample all numbers have the fill value: NaN, or the smallest integer.
+ * Looks at n >= 1 samples of n_numbers each. *is_missing: the first sample is missing. In this case
+ * returns the number of missing samples at the start of the data, else the number of present
+ * samples there. */
 size_t pnr_drf_run(const pnr_number_form *form, size_t n_numbers, const void *data, size_t n,
                    bool *is_missing);
 

@@ -43,8 +43,9 @@ typedef struct pnr_source_kind {
     /* Creates *state. Fills these fields of *info: format, n_channels, n_samples and n_lost (of the
      * file, without source.lost), rate_hz, has_start and start_utc_ns, n_trailing_bytes,
      * loss_visibility, is_live, read_bytes, and `text` without the number of samples. Reads no
-     * samples. *info keeps its address until close, and read may still set n_trailing_bytes. *state
-     * may be set after an error, too. */
+     * samples. *info keeps its address until close. `open` can still set loss_visibility, and
+     * `read` can still set n_trailing_bytes. After an error *state is NULL, or a state that the
+     * caller closes. */
     int (*describe)(pnr_source_input *input, const pnr_config *config, pnr_source_info *info,
                     void **state, pnr_error *error);
     /* Begins the stream of *state. NULL: there is nothing to do. */
@@ -97,8 +98,8 @@ void pnr_source_refuse(pnr_source_input *input, const char *reason);
 pnr_format pnr_source_named_format(const pnr_source_input *input, const pnr_config *config);
 
 enum { PNR_CHANNELS_LEN = 80 };
-/* Writes in words how the n channels of a sound file or sound card are used: "2 channels as I and
- * Q" if is_complex, else "2 channels of real samples". Returns out. */
+/* Writes in words how the n channels of a sound file or sound card are used. For n = 2: "2 channels
+ * as I and Q" if is_complex, else "2 channels of real samples". Returns out. */
 char *pnr_source_channels_text(size_t n, bool is_complex, char out[PNR_CHANNELS_LEN]);
 
 #endif

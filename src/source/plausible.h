@@ -18,10 +18,10 @@ typedef struct pnr_plausible {
     unsigned flip;  /* 0x80 for unsigned integers, else 0 */
     bool is_float;
     size_t n;              /* number of values so far */
-    uint32_t high[2][256]; /* [lane][byte + 128] number of integers with this most significant
-                            * byte */
-    uint32_t low[2][256];  /* [lane][byte + 128] number of 16-bit integers with this least
-                            * significant byte */
+    uint32_t high[2][256]; /* [lane][b + 128] number of integers whose most significant byte, after
+                            * `flip`, is b = -128 .. 127 */
+    uint32_t low[2][256];  /* [lane][b + 128] number of 16-bit integers whose least significant byte
+                            * is b = -128 .. 127 */
     size_t n_signs;        /* pairs of values in which lane 1 only repeats the sign of lane 0: lane
                             * 1 is -1 if lane 0 is negative, else 0 */
     bool was_negative;     /* the latest value of lane 0 is negative */

@@ -29,7 +29,8 @@ typedef struct raw {
     unsigned char carry[]; /* [sample_bytes] an incomplete sample */
 } raw;
 
-/* True if read() would not wait: there are bytes, the pipe has ended, or there is an error. */
+/* Waits at most PATIENCE_MS. True if read() then returns at once: there are bytes, the pipe has
+ * ended, or there is an error. */
 static bool is_ready(int fd)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -37,8 +38,8 @@ static bool is_ready(int fd)
     return poll(&wanted, 1, PATIENCE_MS) > 0;
 }
 
-/* Reads the first bytes of a pipe if source.format is not set. They show if the pipe carries a
- * container. No later read returns these bytes. */
+/* Reads the first bytes of a pipe, to find out whether the pipe carries a container. Called only if
+ * source.format is not set, because no later read returns these bytes. */
 static size_t read_head(const pnr_source_input *input, unsigned char *head, size_t n_bytes)
 {
     size_t n = 0;

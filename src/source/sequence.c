@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without time stamps, a packet may arrive at most MOST_BACK packets late. */
+/* Without time stamps, the count of a packet is compared with the count of the latest packet,
+ * modulo COUNTS. A packet that is 1 to MOST_BACK counts behind came late. All others are ahead, or
+ * duplicates. */
 enum { COUNT_BYTES = 8, COUNTS = 16, MOST_BACK = 4 };
 
 static const uint64_t vrt_begin = UINT64_C(1) << 62; /* number of the first sample if the stream has

@@ -51,7 +51,8 @@ size_t pnr_sequence_header_bytes(const pnr_sequence *sequence, const unsigned ch
  * reason; PNR_ECONFIG: a context states another rate, frequency or format. */
 int pnr_sequence_place(pnr_sequence *sequence, const unsigned char *bytes, size_t n_bytes,
                        size_t n_total, pnr_datagram *out, pnr_error *error);
-/* Accepts this datagram. Later datagrams are placed relative to it. */
+/* Accepts this datagram. Later VITA-49 packets are placed relative to the accepted packet with the
+ * highest sample numbers. */
 void pnr_sequence_follow(pnr_sequence *sequence, const pnr_datagram *datagram);
 
 #endif

@@ -36,7 +36,8 @@ typedef struct sigmf {
     part meta_part, data;
     bool is_archive; /* both parts use the file descriptor of the input */
     pnr_sigmf_meta meta;
-    char meta_hash[PNR_SIGMF_HASH_LEN]; /* hash of the metadata in a collection; "": none */
+    char meta_hash[PNR_SIGMF_HASH_LEN]; /* hash of the metadata, as the collection states it; "":
+                                         * none */
     pnr_file_hash *hash;                /* hash of the data; NULL: the data are not hashed */
     uint64_t waited_ns;  /* time when the wait for the hash began; 0: it has not begun */
     bool is_told;        /* the log has the message about this wait */
@@ -160,8 +161,9 @@ static int find_in_collection(sigmf *s, const pnr_source_input *input, const pnr
     return PNR_OK;
 }
 
-/* Opens and reads the metadata, then opens the data file. core:dataset names this file; without it,
- * the data file is beside the metadata. */
+/* Opens and reads the metadata, then opens the data file. If the input is a data file, this file is
+ * opened. Else core:dataset names the file. Without core:dataset, the file has the name of the
+ * metadata with the extension .sigmf-data. */
 static int open_files(sigmf *s, pnr_error *error)
 {
     const size_t base = strlen(s->name) - strlen(meta_end); /* both extensions have the same
@@ -187,7 +189,7 @@ static int open_files(sigmf *s, pnr_error *error)
     return code;
 }
 
-/* Finds the only recording of an archive. */
+/* Finds the only recording of an archive, and reads its metadata. */
 static int open_archive(sigmf *s, const pnr_source_input *input, pnr_error *error)
 {
     pnr_tar_member member = {0};
@@ -252,8 +254,8 @@ static int check_size(sigmf *s, pnr_source_info *info, pnr_error *error)
                              " of them headers, one %s sample of all channels has %zu",
                              s->name, s->data.n_bytes, other_bytes, meta->datatype,
                              s->sample_bytes);
-    /* The last capture may begin at the end of the data: a recorder that was killed may have
-     * written a capture without samples. */
+    /* A recorder that was killed can leave a last capture without samples. So the last capture is
+     * allowed to begin at the end of the data. */
     if (meta->n_captures > 0 && meta->captures[meta->n_captures - 1].first > s->n_samples)
         return pnr_error_set(error, PNR_EDATA,
                              "%.200s: captures[%zu] begins at sample %" PRIu64
@@ -364,7 +366,8 @@ static void stop_hash(sigmf *s)
     s->hash = NULL;
 }
 
-/* After the last sample, logs once that the hash is not ready. */
+/* Logs once that the hash is not ready, if the wait after the last sample is longer than
+ * tell_after_ns. */
 static void tell_wait(sigmf *s)
 {
     const uint64_t now = pnr_clock_ns();

@@ -34,7 +34,7 @@ typedef struct pnr_sigmf_meta {
     pnr_rational rate_hz;             /* {0, 0}: not stated */
     char dataset[PNR_SIGMF_NAME_LEN]; /* name of the data file in the same folder; "": the name of
                                        * the metadata with the extension .sigmf-data */
-    char sha512[PNR_SIGMF_HASH_LEN];  /* text of core:sha512, which may be no hash; "": not
+    char sha512[PNR_SIGMF_HASH_LEN];  /* text of core:sha512, not checked to be a hash; "": not
                                        * stated */
     uint64_t trailing_bytes;          /* bytes after the samples in the data file */
     pnr_sigmf_capture *captures; /* [n_captures], in ascending order of `first`; from one capture to
@@ -49,9 +49,9 @@ typedef struct pnr_sigmf_meta {
 int pnr_sigmf_meta_read(const char *text, size_t length, pnr_sigmf_meta *out, pnr_error *error);
 /* Finds a recording in the JSON of a collection: the recording with the name `wanted`, or the only
  * recording if `wanted` is "". name: the file name of its metadata in the folder of the collection,
- * without .sigmf-meta. hash: the text of the hash of that file, which may be no hash; "": not
- * stated. PNR_OK; PNR_EDATA, as above; PNR_ECONFIG: there are several recordings, or none has this
- * name; the error lists them. */
+ * without .sigmf-meta. hash: the text that states the hash of that file, not checked to be a hash;
+ * "": not stated. PNR_OK; PNR_EDATA, as above; PNR_ECONFIG: there are several recordings, or none
+ * has this name; the error lists them. */
 int pnr_sigmf_collection_find(const char *text, size_t length, const char *wanted,
                               char name[PNR_SIGMF_NAME_LEN], char hash[PNR_SIGMF_HASH_LEN],
                               pnr_error *error);

@@ -24,8 +24,8 @@ typedef struct sound {
     bool ended;
 } sound;
 
-/* Extensions of sound files. A file with such an extension is refused if it does not begin like a
- * sound file. */
+/* Extensions of sound files. If source.format is not set, a file with such an extension is refused
+ * if it does not begin like a sound file. */
 static const char *const extensions[] = {"wav", "wave", "rf64", "w64", "aiff",
                                          "aif", "aifc", "au",   "snd", "flac"};
 

@@ -56,7 +56,7 @@ struct pnr_source {
     const pnr_source_kind *kind;
     void *state;
     pnr_source_info info;
-    uint64_t position;   /* number of samples that were read or lost so far */
+    uint64_t position;   /* index of the next sample to read */
     const pnr_run *lost; /* [n_lost] intervals of lost samples, from source.lost */
     size_t n_lost, next_lost;
     pnr_plausible statistics;
@@ -79,8 +79,8 @@ static uint64_t count_lost(const pnr_source *source, uint64_t n_samples, size_t 
     return lost;
 }
 
-/* Adds the samples of source.lost to info->n_samples. Appends the number of samples to
- * info->text. */
+/* Adds the samples of source.lost to info->n_samples and info->n_lost. Appends both numbers to
+ * info->text. Refuses source.lost if the input states its own losses. */
 static int account_for_lost(pnr_source *source, pnr_error *error)
 {
     pnr_source_info *info = &source->info;
@@ -318,7 +318,7 @@ char *pnr_source_channels_text(size_t n, bool is_complex, char out[PNR_CHANNELS_
     return out;
 }
 
-/* Creates a source and describes its input. The stream has not begun. */
+/* Creates a source and describes its input. Does not begin the stream. */
 static int create_source(const pnr_config *config, pnr_source **out, pnr_error *error)
 {
     const char *path = config->source.input;

@@ -31,8 +31,8 @@ enum {
     BATCH = 64,             /* limit of the number of datagrams of one system call */
     MAX_DATAGRAM = 1 << 16, /* limit of the length of a datagram, in bytes */
     FIRST_PAYLOAD = 1024,   /* bytes of samples that are expected in the first datagram */
-    MAX_ASTRAY = 256,       /* after this number of consecutive datagrams without new samples, a
-                             * silent sender counts as restarted */
+    MAX_ASTRAY = 256,       /* this number of consecutive datagrams without new samples means that
+                             * the sender has restarted, if pnr_udp_sender_is_silent */
     MAX_GAP_S = 24 * 3600,  /* a longer gap means a wrong count or time */
     N_GAPS = 64,
     N_PARTS = 3,
@@ -393,9 +393,9 @@ static uint64_t declare_lost(udp *u)
     return gap;
 }
 
-/* Waits if the kernel has no datagram. If this read has no samples yet, waits for the first
- * datagram. Else waits until the samples for the rest of the memory should have arrived, because
- * larger reads need fewer system calls. False: the read ends. */
+/* Waits if the kernel has no datagram. A read without samples waits for its first datagram, at most
+ * PATIENCE_MS. A read with samples waits until the rest of its memory should be full, if this takes
+ * at most MAX_NAP_NS; so it needs fewer system calls. False: the read ends. */
 static bool wait_for_more(udp *u, int *n_waits)
 {
     struct pollfd wanted = {.fd = u->input->fd, .events = POLLIN};

@@ -22,8 +22,8 @@ typedef struct pnr_udp_sender {
  * with new samples. The sender has then stopped, restarted or moved. A pause of this program does
  * not count. */
 bool pnr_udp_sender_is_silent(const pnr_udp_sender *sender);
-/* True if a datagram from this address may belong to the stream: the address is the sender's, the
- * sender is silent, or no sender is known yet. */
+/* True if the stream accepts this datagram: it comes from the address of the sender, the sender is
+ * silent, or no sender is known yet. */
 bool pnr_udp_sender_admits(const pnr_udp_sender *sender, const struct msghdr *message);
 /* Notes that a datagram with new samples arrived at now_ns (CLOCK_MONOTONIC). Its sender becomes
  * the sender of the stream. */

@@ -73,8 +73,8 @@ bool pnr_vrt_time_is_exact(const pnr_vrt_time *time);
 /* Returns the number of samples between two times with the same kinds of seconds and fractions. The
  * number is rounded to the nearest integer, and limited to +-2^62. */
 int64_t pnr_vrt_elapsed(const pnr_vrt_time *from, const pnr_vrt_time *to, pnr_rational rate_hz);
-/* Sets *utc_ns; GPS time is 18 s ahead of UTC. False: the seconds are neither UTC nor GPS, the
- * fraction is missing, or it is more than a second. */
+/* Sets *utc_ns; GPS time is 18 s ahead of UTC. False: the seconds are neither UTC nor GPS, or the
+ * fraction is missing, free-running, or more than a second. */
 bool pnr_vrt_utc(const pnr_vrt_time *time, pnr_rational rate_hz, int64_t *utc_ns);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct pnr_zmq_sender {
                   * descriptor */
 } pnr_zmq_sender;
 
-/* True if the message may belong to the stream: it comes over the connection of the sender, this
+/* True if the stream accepts the message: it comes over the connection of the sender, this
  * connection has ended, or no sender is known yet. */
 bool pnr_zmq_sender_admits(const pnr_zmq_sender *sender, const zmq_msg_t *message);
 /* Notes that a message continues the stream. Its sender becomes the sender of the stream. */

@@ -147,8 +147,9 @@ static double draw_bins(const chain *c, scene *s)
     return first.quarters / 4.0 + (first.first_bin + row) / (double)plan->n_periods;
 }
 
-/* Draws one delay and one Doppler for the whole batch, and for each dwell the phase at its middle.
- * Adds noise with this power per sample. */
+/* Fills the samples of a batch. All echoes have the same random delay and Doppler. Each dwell has
+ * another random phase, which its echo has in the middle of a look. power: mean noise power of a
+ * sample. */
 static int fill_scene(const chain *c, double power, scene *s)
 {
     const pnr_plan *plan = &c->setup->plan;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of pnradar-bench: the measurements, and the tables and pictures that show them. */
+/* The measurements of pnradar-bench, which the comments call parts, and the tables and pictures of
+ * their results. */
 #ifndef PNR_TOOLS_BENCH_H
 #define PNR_TOOLS_BENCH_H
 
@@ -20,8 +21,9 @@ typedef struct bench {
     size_t sizes[BENCH_MAX_SIZES], n_sizes; /* lengths of the period, in samples; n_sizes 0: the
                                              * default sizes of the part */
     size_t runs;                            /* number of measured runs */
-    double seconds;                         /* duration of a run; each size (publish: each pack
-                                             * size) has one run */
+    double seconds;                         /* stream, scene, latency, soak: duration of a run of
+                                             * the pipeline; publish: duration of the measurement of
+                                             * one pack size */
     double pace;   /* stream, soak: rate of the live run / measured ceiling; 0: stream has no live
                     * run */
     size_t points; /* methods: approximate number of samples in a submit; 0: the part chooses */
@@ -110,8 +112,8 @@ typedef struct bench_picture {
 } bench_picture;
 
 /* Prints the table (aligned, or CSV), and draws the picture if the user wants a picture. picture
- * NULL: the part has no picture. PNR_OK; PNR_EUNAVAILABLE: no gnuplot; PNR_EIO; PNR_ENOMEMORY: a
- * cell is missing. */
+ * NULL: the part has no picture. PNR_OK; PNR_EUNAVAILABLE: no gnuplot; PNR_EDATA: no points to
+ * draw; PNR_EIO; PNR_ENOMEMORY: a cell is missing. */
 int bench_table_show(const bench *b, const bench_table *table, const bench_picture *picture,
                      pnr_error *error);
 

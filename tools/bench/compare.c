@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench seed: compares this machine with the memoir's Tables 16 and 17, in four ways.
- * bench crossover: compares the CPU with the GPU for several code lengths and batches. */
+/* bench seed: compares this machine in four ways with Tables 16 and 17 of the memoir (cited in
+ * README.md). bench crossover: compares the CPU with the GPU for several code lengths and
+ * batches. */
 #include "tools/bench/bench.h"
 #include "tools/bench/contest.h"
 

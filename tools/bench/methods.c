@@ -51,9 +51,10 @@ typedef struct load {
  * tests allow half of it between a method and the reference. */
 static const double deviation_limit = 4.0;
 
-/* Returns the unit for deviations of a floor. The floor is computed from a difference: the sum of
- * all powers minus the sum of the powers of the excluded echo. These two sums may be nearly equal,
- * so the rounding error of the floor is the rounding error of the sum of all powers. */
+/* Returns the unit for deviations of a floor. The floor is computed from a difference: the sum
+ * of all powers minus the sum of the powers of the excluded echo. These two sums may be nearly
+ * equal, so the rounding error of the floor is the rounding error of the sum of all powers,
+ * divided by N. */
 static double floor_unit(const pnr_plan *plan, const pnr_dwell *want)
 {
     return want->noise_sum * FLT_EPSILON * sqrt(log2((double)plan->n_samples) + 1) /
@@ -73,7 +74,8 @@ static bool is_at_the_limit(const pnr_plan *plan, const pnr_dwell *dwell, const 
 /* Compares the values of a dwell with the values of the first method. Divides each deviation by the
  * unit of its value, and returns the greatest quotient. Let u = eps sqrt(log2 N + 1). The unit of a
  * correlation value is u sqrt(E E_a U), with the energy E of the samples, the energy E_a of the
- * code, and the number U of used windows. The unit of a sum of powers is u times this sum. */
+ * code, and the number U of used windows. The unit of a power P is 2 sqrt(P) times this unit. The
+ * unit of a sum of powers is u times this sum. */
 static double deviation(const pnr_plan *plan, const pnr_dwell *dwell, const pnr_candidate *g,
                         const pnr_dwell *want, const pnr_candidate *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Adds echoes with random delays to the samples of dwells. */
+/* Fills the samples of dwells with noise and with echoes at random delays. */
 #include "tools/bench/planted.h"
 
 #include "base/format.h"
@@ -17,7 +17,8 @@ static const double weakest_db = 20;       /* SNR of the weakest echo in one loo
 static const double leak_db = 10;          /* level of the direct path (leak) above the strongest
                                             * echo, in dB */
 static const double most_noise_rms = 1e-3; /* full scale = 1 */
-static const double most_amplitude = 0.4;  /* amplitude of the strongest echo, full scale = 1 */
+static const double most_amplitude = 0.4;  /* greatest amplitude of an echo or of the leak, full
+                                            * scale = 1 */
 static const double gap_chips = 2;         /* least distance of the lags of two echoes, in chips */
 /* least number of chips for each echo; with fewer chips draw_lag may find no free lag */
 static const double room_chips = 8;

@@ -44,8 +44,8 @@ typedef struct planted {
 planted planted_begin(size_t n_echoes, pnr_config *config);
 /* Fills the samples of n_dwells consecutive dwells, which begin at sample index 0. Divides the
  * dwells into at most 16 scenes, and draws new delays of the echoes for each scene. The echoes use
- * the codes of config in turn. The rms of the noise is 1e-3 of full scale, or less, so that the
- * amplitude of the strongest echo is at most 0.4 of full scale. The bandwidth of the noise is
+ * the codes of config in turn. The rms of the noise is 1e-3 of full scale, or less, so that no echo
+ * and no leak has an amplitude above 0.4 of full scale. The bandwidth of the noise is
  * echo.noise_bandwidth_hz. setup: the setup of config. The caller clears *p, also after an error.
  * Errors: PNR_ENOMEMORY, and those of pnr_scene_create. */
 int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,

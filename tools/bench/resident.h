@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Runs use the sets in rotation. If a submit is large, all sets together are larger than any
+/* The runs use one set after another. If a submit is large, all sets together are larger than any
  * cache. */
 enum { RESIDENT_SETS = 4 };
 
@@ -18,7 +18,7 @@ typedef struct resident resident;
 
 /* Returns the operations of the engine's device. NULL: the engine computes in host memory. */
 const pnr_resident_ops *resident_device(const pnr_engine_ops *ops);
-/* Returns the copy bandwidth of the device memory: read and written bytes a second. NAN: no
+/* Returns the copy bandwidth of the device memory: bytes read plus bytes written, a second. NAN: no
  * device. */
 double resident_copy_rate(const pnr_resident_ops *device, size_t index);
 

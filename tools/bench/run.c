@@ -167,9 +167,10 @@ void bench_subscriber_finish(bench_subscriber *s, double patience, bench_receive
 /* --- the run --- */
 
 /* Returns the size of the ring in bytes. If ring.bytes is at least one dwell, returns ring.bytes
- * rounded down to whole dwells. Else returns the space of all submits in flight and of two more. A
- * live feed gets more space, because it drops samples when the ring is full. The ring holds whole
- * dwells, so the code continues without a phase jump when the samples are committed again. */
+ * rounded down to whole dwells. Else returns the space of all submits in flight and of two more,
+ * but at least RING_SAMPLES samples. A live feed gets more space, because it drops samples when the
+ * ring is full. The ring holds whole dwells, so the code continues without a phase jump when the
+ * samples are committed again. */
 static size_t ring_bytes(const pnr_config *config, const pnr_setup *setup, double rate_hz)
 {
     const pnr_plan *plan = &setup->plan;

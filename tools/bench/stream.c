@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench stream: measures the rate of the whole pipeline up to a subscriber, first with samples in
- * the ring, then with samples from a file. Compares this rate with the ceiling: the rate of the
- * links to the devices. */
+ * the ring, then with samples from a file. Compares the first rate with the ceiling, which is the
+ * rate of the links to the GPUs. */
 #include "tools/bench/stream.h"
 
 #include "base/clock.h"
@@ -58,7 +58,7 @@ typedef struct path {
 
     clockid_t processing; /* CPU time clock of the processing thread */
 
-    /* the publishing thread writes the members below */
+    /* only the publishing thread uses the members below during the run */
     pnr_histogram latency_ns;
     uint64_t stride;      /* samples between two readings of the clock: one submit */
     uint64_t next_sample; /* sample index at which the clock is read next */
@@ -153,8 +153,8 @@ int stream_run(const stream_subject *s, double seconds, double rate_hz, pnr_pipe
               .rate_hz = rate_hz,
               .stride = plan->batch * pnr_plan_dwell_samples(plan),
               .processing = CLOCK_THREAD_CPUTIME_ID};
-    /* All results of a submit are published at once. The queue has space for the results of
-     * SUBMITS_BEHIND submits, for a subscriber that is slower for a moment. */
+    /* All results of a submit are published at once. The publisher keeps the results of up to
+     * SUBMITS_BEHIND submits for a subscriber that is slower for a moment. */
     const bench_run_hooks hooks = {.feed = feed_ring,
                                    .tap = time_result,
                                    .context = &p,
@@ -236,9 +236,9 @@ static int run_file(const pnr_config *config, const char *name, double *samples_
     return PNR_OK;
 }
 
-/* Writes a file of about n_samples samples to $TMPDIR, or without it to /dev/shm or /tmp. Then
- * reads the file through the pipeline at pace `fast`. *samples_per_s: the rate between the first
- * and the last result. */
+/* Writes a file of about n_samples samples to $TMPDIR, or, if TMPDIR is not set, to /dev/shm or
+ * /tmp. Then reads the file through the pipeline at pace `fast`. *samples_per_s: the rate between
+ * the first and the last result. */
 static int stream_file_rate(const stream_subject *s, uint64_t n_samples, double *samples_per_s,
                             pnr_error *error)
 {

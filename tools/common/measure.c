@@ -143,8 +143,8 @@ size_t pnr_measure_lag(const pnr_setup *setup)
     return (plan->gate_first + plan->gate_count / 3) % plan->n_samples;
 }
 
-/* Applies the inverse of the first two steps of the engine, in reverse order. The engine first
- * conjugates (I - jQ), then mixes down by plan->tune. */
+/* The engine conjugates the samples if plan->conjugate is set, then mixes them down by plan->tune.
+ * This function applies the inverse steps to a sample, in reverse order. */
 static void distort_sample(const pnr_plan *plan, uint64_t n, double iq[2])
 {
     if (plan->tune.num != 0) {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An engine that correlates whole submits without lost samples. A zeroed struct is closed. */
+/* An engine whose input has no lost samples. A zeroed struct is closed. */
 typedef struct pnr_trial {
     const pnr_engine_ops *ops;
     const pnr_plan *plan;
@@ -26,8 +26,8 @@ typedef struct pnr_trial {
 int pnr_trial_open(const pnr_engine_ops *ops, const pnr_plan *plan, pnr_trial *out,
                    pnr_error *error);
 void pnr_trial_close(pnr_trial *trial);
-/* Submits n_dwells dwells and collects the result. samples: the samples of a batch,
- * [pnr_plan_view_samples][n_channels]. */
+/* Submits n_dwells dwells and collects the result. samples: the samples of plan.batch dwells,
+ * [pnr_plan_view_samples][n_channels]. n_dwells: 1 .. plan.batch. */
 int pnr_trial_run(pnr_trial *trial, const void *samples, size_t n_dwells, pnr_result *result,
                   pnr_error *error);
 

@@ -28,7 +28,7 @@ int pnr_subscriber_create(void *context, const pnr_subscriber_source *source,
 /* Connects the socket. PNR_OK; PNR_EUSAGE: the text is no endpoint; PNR_EUNAVAILABLE: the host has
  * no address. */
 int pnr_subscriber_connect(void *socket, const pnr_subscriber_source *source, pnr_error *error);
-/* Ends the connection. Messages that have arrived but were not received may be lost. */
+/* Ends the connection. Messages that still wait in the socket can be lost. */
 void pnr_subscriber_disconnect(void *socket, const pnr_subscriber_source *source);
 
 /* Watches a socket that is not connected yet. name: an inproc address that no other socket has.

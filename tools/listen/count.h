@@ -40,8 +40,8 @@ bool listen_count_result(listen_counts *counts, listen_run *run, uint64_t seq);
 /* Stores the end message. Counts the results after the last received result as lost. */
 void listen_count_end(const listen_counts *counts, listen_run *run, const pnr_end_summary *end);
 
-/* True if every stream has ended and will not continue. False if there is no stream. A run that
- * lost its GPU will continue, because a supervisor restarts it. */
+/* True if every stream has ended and will not continue. False if there is no stream. After the loss
+ * of a GPU a stream continues with a new run, because a supervisor restarts the program. */
 bool listen_count_is_over(const listen_counts *counts);
 /* True if samples or results were lost, an account does not close, or an earlier run has no end
  * message. --strict then fails. */

@@ -30,7 +30,8 @@ static double power_db(float power)
     return power > 0 ? 10 * log10((double)power) : -INFINITY;
 }
 
-/* Chooses the top of the scale. The top rises at once, but falls only by more than 10 dB. */
+/* Chooses the top of the scale. The top rises at once. It falls only if the new top is more than 10
+ * dB lower. */
 static void choose_scale(listen_graph *g)
 {
     double greatest_db = 0;

@@ -29,9 +29,10 @@ typedef struct listen_screen listen_screen;
 /* Checks the terminal. PNR_OK, or PNR_EUSAGE: standard output is no terminal, or the terminal
  * cannot draw. */
 int listen_screen_check(pnr_error *error);
-/* Prepares the terminal for frames, and catches the signals that end the program. The first SIGINT,
- * SIGTERM or SIGHUP sets pnr_stop. A second of these signals, SIGQUIT or a crash ends the program
- * after the terminal is restored. PNR_OK, PNR_ENOMEMORY, or an error of listen_screen_check. */
+/* Prepares the terminal for frames, and catches the signals that end the program. The first
+ * SIGINT, SIGTERM or SIGHUP sets pnr_stop. The second one restores the terminal and ends the
+ * program. SIGQUIT and a crash do this at once. PNR_OK, PNR_ENOMEMORY, or an error of
+ * listen_screen_check. */
 int listen_screen_open(listen_screen **out, pnr_error *error);
 /* Restores the terminal, and prints the last frame on it. */
 void listen_screen_close(listen_screen *screen);

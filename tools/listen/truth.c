@@ -35,7 +35,8 @@ struct listen_truth {
     uint64_t period;      /* length of a period in samples; 0: the file has only one period */
     size_t n_periods;     /* number of periods in a dwell */
     double unambiguous_m; /* 0: not known */
-    double gate_m;        /* a target with a greater error is not detected */
+    double gate_m;        /* greatest error of a detection; an echo with a greater error is a
+                           * stray */
     uint64_t n_strays;
     unsigned n_targets; /* the highest target number */
     tally tallies[MAX_TARGETS + 1];
@@ -176,7 +177,8 @@ static size_t find_row(const listen_truth *t, uint64_t sample)
     return low;
 }
 
-/* Computes the mean range of each target over the periods of the dwell that begins at `sample`. */
+/* Computes the mean range of each target over the periods of the dwell that begins at `sample`.
+ * Adds 1 to n_dwells of each of these targets. */
 static void gather_targets(listen_truth *t, uint64_t sample)
 {
     const uint64_t end = sample + (t->period > 0 ? t->period * t->n_periods : 1);

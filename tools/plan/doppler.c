@@ -101,9 +101,9 @@ static void search_lines(plan_sheet *sheet, const pnr_config *config, const pnr_
     }
 }
 
-/* Adds the velocity that stretches the code by half a sample in a look, and the greatest range
- * walk. A Doppler shift F stretches the code by the factor 1 + F / carrier. A look has n_periods
- * periods of n_samples samples. */
+/* Adds the velocity that changes the length of the code by half a sample in a look, and the
+ * greatest range walk. A Doppler shift F changes the length by the fraction F / carrier. A look has
+ * n_periods periods of n_samples samples. */
 static void stretch_lines(plan_sheet *sheet, const pnr_config *config, const pnr_setup *setup,
                           rows r)
 {

@@ -30,7 +30,7 @@ typedef struct measurement {
     double complex *x;         /* [n_windows][n] samples; align_windows replaces them by their
                                 * spectra */
     double complex *code;      /* [n] spectrum of the code with a unit impulse for each chip */
-    double complex *replica;   /* [n] spectrum of the code with the interpolated pulse */
+    double complex *replica;   /* [n] spectrum of the code with the band-limited pulse */
     double complex *mean;      /* [n] mean spectrum of the aligned windows; find_pulse replaces it
                                 * by the samples of the pulse */
     double complex *work[4];   /* [n] */
@@ -142,7 +142,7 @@ static double harmonic(const measurement *m, size_t k)
 }
 
 /* Fills m->code with the spectrum of the chips as impulses, and m->replica with the spectrum of the
- * code with the interpolated pulse. */
+ * code with the band-limited pulse. */
 static int fill_codes(measurement *m)
 {
     const pnr_code *code = m->setup->codes[0].code;
@@ -226,8 +226,8 @@ static double fit_line(const measurement *m, double *slope)
     return sum / n;
 }
 
-/* Computes the mean spectrum of the windows. Removes from each window the drift of its delay and
- * the phase of its peak. */
+/* Removes the drift of the delay and the phase of the peak from the spectrum of each window.
+ * Computes the mean of these spectra. */
 static int align_windows(measurement *m)
 {
     const double middle = ((double)m->n_windows - 1) / 2;
@@ -347,7 +347,7 @@ static int find_pulse(measurement *m)
     double centre = 0, energy = 0, bandwidth = 0;
     int rc;
 
-    /* the middle of the interpolated pulse is the middle of its chip */
+    /* the middle of the band-limited pulse is the middle of its chip */
     const size_t middle = (size_t)(at + chip / 2) % m->n, first = (middle + m->n - reach) % m->n;
 
     if ((rc = solve_pulse(m, first, 2 * reach + 1)) != PNR_OK)

@@ -13,10 +13,10 @@
 #include <math.h>
 
 /*
- * Returns the probability Pd that the sum of K looks of an echo of constant amplitude passes the
- * threshold. snr: S, the SNR of one look; ratio: threshold over mean noise. The sum of the K
- * powers, divided by the mean noise of one look, is a mixture of gamma distributions with
- * Poisson(K S) weights. Q is pnr_gamma_q:
+ * Returns the probability Pd that an echo of constant amplitude passes the threshold. The power is
+ * the sum of K = `looks` looks. snr: S, the SNR of one look; ratio: threshold / mean of this sum in
+ * noise alone. The sum, divided by the mean noise power of one look, is a mixture of gamma
+ * distributions with Poisson(K S) weights. Q is pnr_gamma_q:
  *  Pd = sum_j Q(K + j, K ratio) exp(-K S) (K S)^j / j!
  */
 static double detection_probability(double snr, double ratio, double looks)
@@ -138,8 +138,8 @@ static double edge_ratio(const pnr_cfar *cfar, double factor, double pfa_cell, d
     return pnr_beta_i(training * looks, looks, 1 / (1 + factor / training)) / pfa_cell;
 }
 
-/* Adds the loss that the noise of the CFAR threshold causes, and the loss of the least-squares
- * filter. */
+/* Adds the sections on CFAR and on the least-squares filter. The CFAR loss is due to the noise of
+ * the CFAR threshold. */
 static void loss_section(plan_sheet *sheet, const pnr_setup *setup)
 {
     const pnr_cfar *cfar = &setup->plan.cfar;

@@ -305,8 +305,8 @@ static void cut_range(view_window *w, const view_query *q)
     w->cells_per_bin = n / (double)w->width;
 }
 
-/* Limits the part of the map to the Doppler of the query, and divides it into at most q->height
- * bins. */
+/* Limits the part of the map to the Doppler of the query, and divides this part into at most
+ * q->height bins. If the query has no Doppler of the map, takes all rows. */
 static void cut_doppler(view_window *w, const view_query *q)
 {
     pnr_doppler_bins *d = &w->doppler;

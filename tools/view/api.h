@@ -48,14 +48,14 @@ typedef struct view_cursor {
     uint64_t beat_ns; /* CLOCK_MONOTONIC of the last frame */
 } view_cursor;
 
-/* Adds the events that are new to a client. If a client is slow, merges several lines into their
- * maximum, and omits the oldest results. Adds the number of omitted results. If nothing is new,
- * adds nothing. After 5 s without new data, adds a comment, so that the server detects a broken
- * connection. */
+/* Adds the data that are new to a client, as server-sent events. If a client is behind, merges
+ * several lines into their maximum, and omits the oldest results. Adds the number of omitted
+ * results. If nothing is new, adds nothing. After 5 s without new data, adds a comment, so that the
+ * server detects a broken connection. */
 void view_api_frames(view_store *store, view_cursor *cursor, view_buffer *out);
 
-/* Adds the next echoes of a stream as CSV, those of about 200 results in each call. *next: 0 in the
- * first call, then the number of the next result plus 1. Adds nothing after the last row. */
+/* Adds the next echoes of a stream as CSV. Each call adds the echoes of about 200 results. *next: 0
+ * in the first call, then the number of the next result plus 1. Adds nothing after the last row. */
 void view_api_csv(const view_stream *stream, const view_query *query, uint64_t *next,
                   view_buffer *out);
 

@@ -28,8 +28,8 @@ struct view_feed {
     void *monitors[N_SOCKETS];
     bool is_reached;   /* the subscription to maps has reached the publisher */
     bool is_connected; /* the socket of results is connected */
-    bool is_lost;      /* the connection of the results was lost; earlier messages may not be stored
-                        * yet */
+    bool is_lost;      /* the connection of the results was lost; messages from before the loss can
+                        * still wait in the socket */
     size_t map_bytes;  /* size of the last map */
     pnr_report report;
     pnr_pack pack;

@@ -21,8 +21,8 @@ void view_feed_close(view_feed *feed);
 enum { VIEW_FEED_ITEMS = 4 };
 /* Fills the items for zmq_poll: the sockets and their monitors. */
 void view_feed_poll(const view_feed *feed, zmq_pollitem_t items[VIEW_FEED_ITEMS]);
-/* Stores the messages that have arrived, at most a few hundred. Never waits. Locks the mutex of the
- * store. */
+/* Stores the messages that have arrived, at most 500 from each socket. Never waits. Locks the mutex
+ * of the store. */
 void view_feed_take(view_feed *feed);
 
 #endif

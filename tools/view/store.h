@@ -54,7 +54,7 @@ typedef struct view_result {
     unsigned flags;
 } view_result;
 
-/* An interval of the stream whose samples are lost, at least in part. */
+/* An interval of the stream that has lost samples or missing results. */
 typedef struct view_loss {
     double from_s, to_s;
     double share;   /* lost part of the interval, 0 .. 1 */
@@ -165,7 +165,7 @@ bool view_lines_merge(const view_lines *lines, uint64_t from, uint64_t to, doubl
                       double n_columns, size_t width, uint8_t *out);
 
 /* Returns the columns from range from_m to range to_m. NAN: from the start, or to the end of the
- * gate. n is 0 if the gate has none of these ranges, or is not known. */
+ * gate. n is 0 if the gate has none of these ranges, or if the gate is not known. */
 view_columns view_columns_of(const view_gate *gate, double from_m, double to_m);
 
 /* True if no message has arrived for three seconds. A publisher sends a status message every

@@ -29,9 +29,9 @@
  *   periodic extension. The stored spectrum of each m is a variant. c then lacks the factor
  *   exp(-2 pi i m k / N), which does not change |c|^2. Only values of c that are read get the
  *   factor.
- * - With four or more codes, variants would save at most a fifth of all transforms, and each
- *   inverse transform would load a variant from memory. So the samples are rotated by q/4 instead
- *   of r/4, and each q has its own spectra.
+ * - With such a longer transform and four or more codes, variants would save at most a fifth of all
+ *   transforms, and each inverse transform would load a variant from memory. So the samples are
+ *   rotated by q/4 instead of r/4, and each q has its own spectra.
  */
 
 /* A spectrum. Each look has one forward transform for each spectrum. */

@@ -118,8 +118,8 @@ static int collect(pnr_engine *engine, bool wait, pnr_result *result)
     return code;
 }
 
-/* The threads first finish the dwells that they already lead. Then one thread leads the dwell that
- * is searched again, before all dwells that wait. */
+/* The dwell that is searched again goes to the next thread that can lead a dwell, before all dwells
+ * that wait. */
 static int search_without(pnr_engine *engine, const pnr_windows *windows, size_t dwell,
                           const pnr_removal *removals, size_t n_removals, pnr_result *result)
 {

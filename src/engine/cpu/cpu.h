@@ -75,7 +75,7 @@ typedef struct pnr_cpu {
     pnr_cpu_walsh walsh;  /* tables of method walsh; degree 0: the engine uses another method */
     size_t in_values;     /* number of values of y; 0: y is in the memory of the profile */
     size_t profile_pitch; /* distance from one profile to the next, in values */
-    size_t n_spectra;     /* number of spectra that are computed at the same time */
+    size_t n_spectra;     /* number of arrays that `fused` of pnr_cpu_memory has */
     /* number of powers in the order of method walsh; 0: powers are in the order of lags */
     size_t n_places;
     /* the powers of method walsh are sorted by lag before the search */
@@ -99,7 +99,7 @@ typedef struct pnr_cpu {
 } pnr_cpu;
 
 typedef struct pnr_cpu_window {
-    double energy; /* energy after the mean is removed */
+    double energy; /* E_p of plan.h */
     uint64_t n_nonfinite, n_lost;
     bool is_used;
 } pnr_cpu_window;
@@ -131,8 +131,8 @@ typedef struct pnr_cpu_memory {
     pnr_cpu_value *x, *stretched; /* [looks_at_once][K][x_pitch] samples */
     pnr_cpu_value *doubled;       /* [looks_at_once][doubling.pitch] d of stretch.h */
     pnr_cpu_value *look;          /* a look; also the scratch memory of the transform */
-    pnr_cpu_value *halves;        /* the values half-way between samples of the look, in the order
-                                   * of the transform */
+    pnr_cpu_value *halves;        /* output of shift_look: d at the samples or half-way between
+                                   * them, in the order of the transform */
     pnr_cpu_value *spectrum;      /* the spectrum of the look */
     pnr_cpu_value *spectra;       /* [n_looks][n_spectra][spectrum_pitch] y, later the spectra of
                                    * y */

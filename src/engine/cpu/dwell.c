@@ -47,7 +47,6 @@ static void compute_kept(pnr_cpu_step *s)
         pnr_cpu_rows(s);
 }
 
-/* Searches the dwell. If is_ordered is false, the powers of method walsh are not sorted by lag. */
 static void search(const pnr_cpu_step *s)
 {
     const pnr_cpu *cpu = s->cpu;

@@ -162,8 +162,9 @@ static bool suits_walsh(const pnr_plan *plan, size_t n_transform)
 }
 
 /* At one sample per chip, c and |c|^2 stay in the order in which the Walsh-Hadamard transform
- * returns them: to sort them by lag would take as long as to transform the columns. Only for CFAR
- * the values |c|^2 are sorted by lag, because training cells are neighbours in lag. */
+ * returns them: to sort them by lag would take as long as to transform the columns. The search
+ * reads |c|^2 in the order of lags only for CFAR, because training cells are neighbours in lag. A
+ * profile in the result also has the order of lags. */
 static void shape_walsh(pnr_cpu *cpu)
 {
     const pnr_plan *plan = cpu->plan;

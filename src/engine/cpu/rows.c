@@ -62,7 +62,8 @@ static void correlate_line(const pnr_cpu_step *s, size_t look, size_t code, size
 }
 
 /* Returns c from the scratch memory, in the order of lags. With a filter, c is filtered and its
- * phase is restored. Without a filter, the caller must call restore_phase. */
+ * phase is restored. Without a filter, a caller that needs the phase of c must call
+ * restore_phase. */
 static value *ordered_lags(const pnr_cpu *cpu, size_t number, size_t worker)
 {
     const pnr_cpu_scratch *scratch = &cpu->scratch[worker];

@@ -168,7 +168,7 @@ int pnr_cpu_team_start(pnr_cpu_team *team, size_t n_threads)
     const size_t n_own = n_threads > 1 ? n_threads - 1 : 1;
     int code = PNR_OK;
 
-    /* under the lock, so that no thread works before n_threads is set */
+    /* the threads wait for the lock until all of them are started */
     pthread_mutex_lock(&team->lock);
     team->n_threads = n_threads;
     team->waiter_cpu = -1;

@@ -35,7 +35,8 @@ typedef struct pnr_cpu_team {
                         * tasks */
     pthread_t threads[PNR_CPU_MAX_THREADS];
     pthread_mutex_t lock;   /* guards all fields below */
-    pthread_cond_t changed; /* a dwell or a job has arrived, or a helper or a dwell has finished */
+    pthread_cond_t changed; /* a submit or a job has arrived, or the last helper of a job or the
+                             * last dwell of a submit has finished */
     pnr_slots slots;        /* the submits whose dwells the threads compute */
     pnr_cpu_job *jobs;      /* the open jobs, oldest first */
     bool is_leading[PNR_CPU_MAX_THREADS];

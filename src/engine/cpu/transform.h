@@ -29,8 +29,8 @@ size_t pnr_cpu_transform_table_bytes(const pnr_cpu_transform *transform);
 int pnr_cpu_transform_create(pnr_cpu_transform *transform);
 void pnr_cpu_transform_destroy(pnr_cpu_transform *transform);
 
-/* Rounds the bins natural[L], in ascending order, and writes them to `spectrum` in the order of the
- * transform. */
+/* natural[L]: the bins in ascending order. Rounds them and writes them to `spectrum` in the order
+ * of the transform. */
 void pnr_cpu_transform_order(const pnr_cpu_transform *transform, const double (*natural)[2],
                              pnr_cpu_value *spectrum);
 /* One thread transforms scratch->in[L] to a spectrum. */

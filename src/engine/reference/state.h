@@ -13,7 +13,7 @@ typedef struct pnr_reference_work {
     double complex *look;    /* [n_look] the converted samples */
     unsigned char *flags;    /* [n_look] flags of each sample */
     double complex *mean;    /* [n_window] mean of the used windows; zeros without remove_mean */
-    double complex *own;     /* [n_look] the samples, without their mean if remove_mean is set */
+    double complex *own;     /* [n_look] the samples, minus the mean if remove_mean is set */
     /* members that a stretch needs; NULL: no stretch */
     size_t margin, n_extended; /* M; n_look + 2 M */
     double complex *extended;  /* [n_extended] the samples, with M more on each side */

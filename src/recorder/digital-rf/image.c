@@ -10,7 +10,7 @@ hid_t pnr_image_create(size_t step)
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     hid_t file;
 
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* HDF5 does not print errors */
+    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* stops HDF5 from printing errors */
     H5Pset_fapl_core(access, step, false);
     file = H5Fcreate("image", H5F_ACC_TRUNC, H5P_DEFAULT, access);
     H5Pclose(access);

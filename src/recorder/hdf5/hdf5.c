@@ -23,7 +23,7 @@ typedef struct table {
     char partial[PATH_MAX];
     hid_t file, type, data;
     hsize_t n_written;
-    size_t n_waiting; /* records in `records` that are not written */
+    size_t n_waiting; /* records in `records` that wait to be written */
     bool has_run;
     pnr_record records[BLOCK_RECORDS];
 } table;

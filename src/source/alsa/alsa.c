@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records samples with a sound card. The card may transmit the code at the same time. One thread
- * reads frames, and then writes the same number of frames. */
+/* Records samples with a sound card. If transmit.output is set, the card transmits the code at the
+ * same time. One thread reads frames, and then writes the same number of frames. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "source/alsa/device.h"
@@ -87,8 +87,8 @@ static int64_t clock_ns(clockid_t clock)
 }
 
 /* Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC, the time that the machine has slept. One clock is
- * read after the other, so the readings give an interval for the difference. If the previous value
- * is in this interval, returns the previous value. */
+ * read after the other, so the readings give an interval for the difference. Returns the previous
+ * value if it is in this interval, else the middle of the interval. */
 static int64_t measure_sleep(card *c)
 {
     const int64_t before = (int64_t)pnr_clock_ns(), boot = clock_ns(CLOCK_BOOTTIME),

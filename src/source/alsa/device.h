@@ -22,11 +22,12 @@ typedef struct pnr_alsa_device {
 
 /* Opens device->name. The caller has set name, key and address. stream: the direction. Sets the
  * rate to exactly rate_hz, without resampling in ALSA. only: the wanted format; NULL: the best
- * format of the device. Capture has exactly n_channels; playback may have more. The device waits
- * for snd_pcm_start, and stops at an overrun or underrun. Its time stamps are of CLOCK_MONOTONIC.
- * PNR_ENOINPUT: there is no such device, or it is busy; PNR_EPERMISSION; PNR_ECONFIG: the device
- * has no such rate, channels or format, and the message lists those that it has; PNR_EIO. The
- * caller closes the device, also after an error. */
+ * format of the device. A capture gets exactly n_channels. A playback gets the least number of
+ * channels >= n_channels that the device offers. The device waits for snd_pcm_start, and stops at
+ * an overrun or underrun. Its time stamps are of CLOCK_MONOTONIC. PNR_ENOINPUT: there is no such
+ * device, or it is busy; PNR_EPERMISSION; PNR_ECONFIG: the device has no such rate, channels or
+ * format, and the message lists those that it has; PNR_EIO. The caller closes the device, also
+ * after an error. */
 int pnr_alsa_device_open(pnr_alsa_device *device, snd_pcm_stream_t stream, unsigned rate_hz,
                          size_t n_channels, const pnr_alsa_values *only, pnr_error *error);
 void pnr_alsa_device_close(pnr_alsa_device *device);

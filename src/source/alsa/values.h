@@ -15,7 +15,8 @@ typedef struct pnr_alsa_values {
     /* Converts to floats. The conversion is exact, except that 32-bit integers are rounded to 24
      * bits. */
     void (*read)(const unsigned char *from, size_t n_values, float *to);
-    /* Rounds each value to the nearest number of the format. Limits values beyond full scale. */
+    /* Rounds each value to the nearest number of the format. Integer formats limit values beyond
+     * full scale. */
     void (*write)(const double *from, size_t n_values, unsigned char *to);
 } pnr_alsa_values;
 

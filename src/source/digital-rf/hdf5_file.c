@@ -11,8 +11,7 @@
 
 enum { MAX_ROWS = 1 << 22, MAX_CHUNK_BYTES = 1 << 30 };
 
-/* Sets *error to the inner error, with the path before its text. Returns the status of the
- * error. */
+/* Sets *error to the inner error, with the path before its text. Returns inner->code. */
 static int name_file(const char *path, const pnr_error *inner, pnr_error *error)
 {
     return pnr_error_set(error, inner->code, "%.200s: %.280s", path, inner->text);

@@ -116,8 +116,8 @@ static int find_next_file(recording *r, pnr_error *error)
     int code;
 
     while (r->files.next == r->files.n) {
-        /* Lists the folders before the files of folder_s. If there is a later folder, no more files
-         * are added to folder_s, and the list of its files is complete. */
+        /* First lists the folders, then the files of folder_s. If the first list has a later
+         * folder, the recorder adds no more files to folder_s, so the second list is complete. */
         if (r->folders.next == r->folders.n &&
             (code = list_times(&r->folders, r->input->name, pnr_drf_folder_name, r->folder_s,
                                error)) != PNR_OK)

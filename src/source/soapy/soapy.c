@@ -178,7 +178,7 @@ static int set_up_stream(receiver *r, pnr_error *error)
     size_t n = 0;
     char **offered = SoapySDRDevice_getStreamFormats(r->device, SOAPY_SDR_RX, r->channel, &n);
     char names[120] = "";
-    bool is_offered = n == 0; /* a driver without a list may have any format */
+    bool is_offered = n == 0; /* if the driver lists no formats, the format is not refused here */
 
     for (size_t i = 0; i < n; i++) {
         const size_t length = strlen(names);
