@@ -328,6 +328,23 @@ static void accept_peer(pnr_guard *g, int handle)
                    new.address, g->config->publisher.max_subscribers);
 }
 
+/* Returns true if an ended connection counts as one of those whose keys were refused: it ended
+ * before its first message. Each refused key ends one connection. */
+static bool settle_refused_key(pnr_guard *g, const connection *c)
+{
+    const bool is_refused = !c->is_ready && g->n_keys_refused > 0;
+
+    g->n_keys_refused -= is_refused;
+    return is_refused;
+}
+
+/* Forgets a connection that the peer or libzmq has ended. */
+static void forget_ended(pnr_guard *g, connection *c)
+{
+    (void)settle_refused_key(g, c);
+    forget_connection(g, c);
+}
+
 /* Handles libzmq's report that a connection with this handle has ended. Forgets an ipc connection,
  * and a TCP connection that is no longer established. The report can also be about an earlier
  * connection with the same handle. An established TCP connection is therefore kept until
@@ -339,7 +356,7 @@ static void end_connection(pnr_guard *g, connection *c)
 
     if (c->port == 0 || getsockopt(c->own, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
         info.tcpi_state != STATE_ESTABLISHED)
-        forget_connection(g, c);
+        forget_ended(g, c);
     else
         c->ended_ns = pnr_clock_ns();
 }
@@ -348,10 +365,9 @@ static void end_connection(pnr_guard *g, connection *c)
  * was refused: this refusal has posted an event. */
 static void finish_connection(pnr_guard *g, connection *c)
 {
-    if (!c->is_ready && g->n_keys_refused > 0) {
-        g->n_keys_refused--;
+    if (settle_refused_key(g, c))
         forget_connection(g, c);
-    } else
+    else
         refuse_peer(g, c,
                     c->is_ready ? "it broke the protocol, sent a long message or fell silent"
                                 : "its handshake failed or took too long");
@@ -419,7 +435,7 @@ static void take_bytes(pnr_guard *g)
             count_bytes(g, c);
         if ((events[i].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0 &&
             (c = find_serial(g, events[i].data.u64)) != NULL)
-            forget_connection(g, c);
+            forget_ended(g, c);
     }
     pthread_mutex_unlock(&g->lock);
 }
