@@ -105,8 +105,11 @@ int pnr_band_keep(const pnr_band *band, double complex *a, size_t n, double *sha
     double all = 0, shown = 0, kept = 0;
 
     *share = *removed = 0;
-    if (pnr_transform_forward((double(*)[2])a, n) != PNR_OK)
-        return PNR_ENOMEMORY;
+
+    const int rc = pnr_transform_forward((double(*)[2])a, n);
+
+    if (rc != PNR_OK)
+        return rc;
     for (size_t k = 0; k < n; k++) {
         const double cycles = remainder((double)k / (double)n + band->tune, 1);
 

@@ -258,16 +258,6 @@ void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, doubl
     }
 }
 
-double pnr_slow_time_energy(const pnr_slow_time *slow, double v)
-{
-    if (!slow->is_without_mean || slow->sum_u <= 1)
-        return 1;
-
-    const double still = pnr_power(sum_at(slow, 0, v)) / (slow->sum_u * slow->sum_u);
-
-    return (1 - still) * slow->sum_u / (slow->sum_u - 1);
-}
-
 /* If window p has the white noise n_p, the row at F has the noise n = sum_p w_p u_p (n_p - mean)
  * exp(-2 pi i F (p - middle)). `mean` is the mean of n_p, or 0 if no mean is removed. */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other)

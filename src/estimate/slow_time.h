@@ -44,9 +44,6 @@ double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_
  * power is 0 or 1. For power = 1 and x = v - F without remove_mean, the sum of out is the value of
  * pnr_slow_time_echo. */
 void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, double complex *out);
-/* Returns the share of an echo's energy that remains after the mean of the U used windows is
- * removed, multiplied by U / (U - 1) as in the engines. Returns 1 if no mean is removed. */
-double pnr_slow_time_energy(const pnr_slow_time *slow, double v);
 /* Returns the covariance E n conj(n') of white noise in two rows. If no mean is removed, the
  * covariance is 1 at f_other = f_row. */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other);

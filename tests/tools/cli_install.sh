@@ -14,8 +14,9 @@ export PNR_MODULE_PATH="$root$prefix/lib/pnradar"
 make_target() {
     cuda=$([ -f "$build/lib/pnradar/cuda.so" ] && echo yes)
     fftw=$([ -f "$build/lib/pnradar/cpu.so" ] && echo yes)
+    view=$([ -x "$build/bin/pnradar-view" ] && echo yes)
     env -u MAKEFLAGS -u MFLAGS make --no-print-directory -C "$here/../.." -o all B="$build" HAVE_CUDA="$cuda" \
-        HAVE_FFTW="$fftw" DESTDIR="$root" PREFIX=$prefix "$1" >"$work/out" 2>"$work/err"
+        HAVE_FFTW="$fftw" HAVE_VIEW="$view" DESTDIR="$root" PREFIX=$prefix "$1" >"$work/out" 2>"$work/err"
 }
 
 make_target install && "$root$prefix/bin/pnradar" --version | grep -q '^pnradar [0-9]'

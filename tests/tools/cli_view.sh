@@ -119,7 +119,8 @@ wait $reader
 report $? "a live client gets each result once and in order, beside clients that read nothing"
 if command -v promtool >/dev/null; then
     "$python" -c "import urllib.request as u; print(u.urlopen('${url}metrics').read().decode(), end='')" >"$work/metrics"
-    promtool check metrics <"$work/metrics" >"$work/out" 2>"$work/err"
+    promtool check metrics <"$work/metrics" >"$work/out" 2>"$work/err" &&
+        grep -q '^pnradar_results_unsent_total{.*cause="queue_full"} ' "$work/metrics"
     report $? "promtool accepts the metrics"
 else
     skip "promtool accepts the metrics" "no promtool here"

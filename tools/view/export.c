@@ -112,8 +112,9 @@ static const metric counts[] = {
     {"pnradar_windows_dropped_total", ",cause=\"shutdown\"", NULL, OF(dropped_shutdown)},
     {"pnradar_windows_dropped_total", ",cause=\"too_much_lost\"", NULL, OF(refused_too_much_lost)},
     {"pnradar_results_total", "", "Results made.", OF(results)},
-    {"pnradar_results_unsent_total", "", "Results that were not published.",
+    {"pnradar_results_unsent_total", ",cause=\"refused\"", "Results that were not published.",
      OF(unsent_publish_refused)},
+    {"pnradar_results_unsent_total", ",cause=\"queue_full\"", NULL, OF(unsent_queue_full)},
     {"pnradar_results_late_total", "", "Results after their deadline.", OF(deadline_missed)},
 };
 #undef OF
