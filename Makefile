@@ -328,7 +328,7 @@ fmt: ## format the code with clang-format
 
 gpu-test: all $(TESTS) $(FAULT) ## run the engine tests on every engine that this machine has
 	@$(B)/bin/pnradar --list-engines
-	@PNR_ONLY='test_engine test_engine_map test_engine_map_cuda test_engine_again test_map_numpy test_engine_fused test_engine_long test_engine_walsh test_engine_stream test_engine_cpu test_detection test_pipeline test_pipeline_bits test_pipeline_devices test_pipeline_live test_pipeline_memory test_isolation' \
+	@PNR_ONLY='test_engine test_engine_map test_engine_map_cuda test_engine_again test_map_numpy test_engine_fused test_engine_long test_engine_walsh test_engine_outside test_engine_stream test_engine_cpu test_detection test_pipeline test_pipeline_bits test_pipeline_devices test_pipeline_live test_pipeline_memory test_isolation' \
 	    tests/run $(B)
 
 SHARE = $(DESTDIR)$(PREFIX)/share

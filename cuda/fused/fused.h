@@ -30,6 +30,7 @@ typedef struct pnr_cuda_fused {
     uint32_t is_incoherent;
     uint32_t oversample;
     uint32_t max_candidates;
+    uint32_t has_outside; /* 1: one candidate may be outside of the gate, see plan.h */
     uint32_t gate_first, gate_count;
     uint32_t window_bytes; /* bytes of shared memory for each window that a block works on */
 } pnr_cuda_fused;

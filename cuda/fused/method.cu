@@ -150,6 +150,7 @@ static int launch_kernel(const pnr_cuda_common *common, pnr_cuda_slot *slot, siz
     p.is_incoherent = plan->n_looks > 1;
     p.oversample = (uint32_t)plan->oversample;
     p.max_candidates = (uint32_t)plan->max_candidates;
+    p.has_outside = plan->has_outside;
     p.gate_first = (uint32_t)plan->gate_first;
     p.gate_count = (uint32_t)plan->gate_count;
     p.window_bytes = own->window_bytes;

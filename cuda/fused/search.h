@@ -21,6 +21,8 @@ template <int M> struct alignas(16) pnr_fused_search {
     uint64_t keys[PNR_FUSED_LIST];            /* keys of maxima; at the end only the kept keys, in
                                                * lag order */
     uint64_t kept[PNR_MAX_CANDIDATES];        /* the kept keys, the strongest first */
+    uint64_t outside;                         /* with has_outside: the greatest key of a maximum
+                                               * outside of the gate; 0: there is none */
 };
 
 /* The powers that are searched. In the plain kernel each dwell is one window of L lags, and the
@@ -151,13 +153,15 @@ typedef struct pnr_fused_tally {
     double noise;     /* this lane's part of the sum of powers over all integer lags */
 } pnr_fused_tally;
 
-/* Selects the strongest of n keys and sorts them by lag. Returns the number of selected keys. The
- * loops are not unrolled, since they run seldom and should need few registers. */
+/* Selects the strongest n_best of n keys and the key `outside`, unless it is 0. Sorts them by lag,
+ * and returns their number. The loops are not unrolled, since they run seldom and should need few
+ * registers. */
 template <int M>
 static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s, uint32_t n,
-                                                          uint32_t max_candidates, uint32_t lane)
+                                                          uint32_t n_best, uint64_t outside,
+                                                          uint32_t lane)
 {
-    const uint32_t n_kept = min(n, max_candidates);
+    uint32_t n_kept = min(n, n_best);
 
 #pragma unroll 1
     for (uint32_t i = lane; i < n; i += PNR_CUDA_WARP) {
@@ -168,6 +172,11 @@ static __device__ __forceinline__ uint32_t pnr_fused_keep(pnr_fused_search<M> &s
             rank += s.keys[e] > s.keys[i];
         if (rank < n_kept)
             s.kept[rank] = s.keys[i];
+    }
+    if (pnr_fused_agreed(outside != 0)) {
+        if (lane == 0)
+            s.kept[n_kept] = outside;
+        n_kept++;
     }
     __syncwarp();
 #pragma unroll 1
@@ -200,8 +209,9 @@ pnr_fused_scan_column(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> 
         const uint32_t cell = is_lag ? lag * view.oversample() + half : 0;
         const float power = is_lag ? view.power_at(cell) : 0.0f;
         const bool is_above = power > threshold && pnr_candidate_in_gate(p, view.n(), lag);
-        const bool is_maximum = is_above & (power > view.power_at(view.previous(cell))) &
-                                (power >= view.power_at(view.next(cell)));
+        const bool is_greatest = (power > view.power_at(view.previous(cell))) &
+                                 (power >= view.power_at(view.next(cell)));
+        const bool is_maximum = is_above & is_greatest;
         const uint64_t key = pnr_candidate_key(power, cell);
         const uint32_t listed = __ballot_sync(0xffffffffu, is_maximum & (key > t->weakest));
 
@@ -212,10 +222,12 @@ pnr_fused_scan_column(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> 
         if (listed >> lane & 1)
             s.keys[t->n_keys + (uint32_t)__popc(listed & ((1u << lane) - 1))] = key;
         t->n_keys += (uint32_t)__popc(listed);
+        if (p.has_outside && power > threshold && !is_above && is_greatest)
+            pnr_candidate_raise(&s.outside, key);
         __syncwarp();
         if (__builtin_expect(t->n_keys > PNR_MAX_CANDIDATES, false)) {
-            t->n_keys = pnr_fused_keep(s, t->n_keys, p.max_candidates, lane);
-            t->weakest = s.kept[p.max_candidates - 1];
+            t->n_keys = pnr_fused_keep(s, t->n_keys, pnr_candidate_most(p), 0, lane);
+            t->weakest = s.kept[pnr_candidate_most(p) - 1];
         }
     }
 }
@@ -316,6 +328,11 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
         uint32_t n_taken = 0, mine;
         uint32_t warps = pnr_fused_columns(s, lane, threshold, found, &mine, &tally.noise);
 
+        if (p.has_outside) {
+            if (lane == 0)
+                s.outside = 0;
+            __syncwarp();
+        }
 #pragma unroll 1
         for (; warps != 0; warps &= warps - 1) {
             const uint32_t warp = (uint32_t)__ffs((int)warps) - 1;
@@ -329,8 +346,9 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
         }
         n_maxima = tally.n_maxima;
         n_kept = tally.n_keys;
-        if (__builtin_expect(n_kept > 1, false))
-            n_kept = pnr_fused_keep(s, n_kept, p.max_candidates, lane);
+        if (__builtin_expect(n_kept > 1 || p.has_outside, false))
+            n_kept = pnr_fused_keep(s, n_kept, pnr_candidate_most(p), p.has_outside ? s.outside : 0,
+                                    lane);
 #pragma unroll 1
         for (uint32_t i = 0; i < n_kept; i++)
             n_taken += pnr_fused_return_candidate(s, view, out, i, lane, &taken);
@@ -352,7 +370,7 @@ pnr_fused_search_dwell(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN>
             if (!is_done)
                 floor = lower;
             /* a lower threshold adds only weaker candidates */
-            is_done |= n_kept == p.max_candidates;
+            is_done |= n_maxima >= pnr_candidate_most(p);
         }
         if (is_done)
             break;

@@ -83,6 +83,7 @@ typedef struct pnr_fused_long {
     uint32_t row_bits;          /* log2 of N2 */
     uint32_t n_tiles;           /* tiles of each transform */
     uint32_t max_candidates;
+    uint32_t has_outside; /* 1: one candidate may be outside of the gate, see plan.h */
     uint32_t gate_first, gate_count;
 } pnr_fused_long;
 

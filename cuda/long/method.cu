@@ -240,6 +240,7 @@ pnr_fused_long pnr_fused_long_argument(const pnr_cuda_common *common, const pnr_
     p.n_input = pnr_fused_long_is_prepared(plan) ? p.n_points : p.n_samples;
     p.n_tiles = p.n_points / PNR_FUSED_LONG_TILE;
     p.max_candidates = (uint32_t)plan->max_candidates;
+    p.has_outside = plan->has_outside;
     p.gate_first = (uint32_t)plan->gate_first;
     p.gate_count = (uint32_t)plan->gate_count;
     return p;

@@ -27,6 +27,8 @@ struct searcher {
     float power[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS];   /* power at these neighbours */
     double noise_of_warp[WARPS];
     pnr_fused_long_tile relisted; /* a tile that is listed again */
+    uint64_t outside; /* with has_outside: the greatest key of a maximum outside of the gate; 0:
+                       * there is none */
     uint32_t n_listed, n_above;
     uint32_t n_keys, n_kept;
     uint32_t is_done;
@@ -74,18 +76,31 @@ static __device__ bool collect_tiles(searcher &s, const pnr_fused_long &p, uint3
     return __syncthreads_or(is_many);
 }
 
-/* Finds local maxima inside the gate. Every lag that is not listed is weaker than all listed lags.
- * So a cell is compared only with listed neighbours. */
+/* Appends the key of a local maximum in the gate to the keys. Sets *outside to the key of a maximum
+ * outside of the gate if that key is greater. */
+static __device__ __forceinline__ void take_maximum(searcher &s, uint64_t *keys, uint64_t key,
+                                                    bool is_inside, uint64_t *outside)
+{
+    if (is_inside)
+        keys[atomicAdd(&s.n_keys, 1u)] = key;
+    else
+        *outside = max(*outside, key);
+}
+
+/* Finds local maxima. Every lag that is not listed is weaker than all listed lags. So a cell is
+ * compared only with listed neighbours. */
 static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
 {
     const uint32_t n = p.n_samples, n_listed = s.n_listed;
+    uint64_t outside = 0;
 
     for (uint32_t i = threadIdx.x; i < n_listed; i += THREADS) {
         const uint64_t key = s.listed[i];
         const uint32_t lag = pnr_candidate_lag(key);
         const uint32_t before = lag == 0 ? n - 1 : lag - 1, after = lag + 1 == n ? 0 : lag + 1;
         const float here = pnr_candidate_power(key);
-        bool is_maximum = pnr_candidate_in_gate(p, p.n_samples, lag);
+        const bool is_inside = pnr_candidate_in_gate(p, n, lag);
+        bool is_maximum = is_inside || p.has_outside;
 
         for (uint32_t e = 0; e < n_listed; e++) {
             const uint32_t other = pnr_candidate_lag(s.listed[e]);
@@ -95,8 +110,9 @@ static __device__ void find_among_few(searcher &s, const pnr_fused_long &p)
                 is_maximum = false;
         }
         if (is_maximum)
-            s.keys[atomicAdd(&s.n_keys, 1u)] = key;
+            take_maximum(s, s.keys, key, is_inside, &outside);
     }
+    pnr_candidate_raise(&s.outside, outside);
 }
 
 /* Calls take(key) for every listed cell. Each warp reads one tile at a time. */
@@ -121,6 +137,7 @@ static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uin
 {
     float *above = p.above + (size_t)dwell * p.n_samples;
     const uint32_t n = p.n_samples;
+    uint64_t outside = 0;
 
     for_listed(p, dwell,
                [&](uint64_t key) { above[pnr_candidate_lag(key)] = pnr_candidate_power(key); });
@@ -128,11 +145,13 @@ static __device__ void find_among_many(searcher &s, const pnr_fused_long &p, uin
     for_listed(p, dwell, [&](uint64_t key) {
         const uint32_t lag = pnr_candidate_lag(key);
         const float here = pnr_candidate_power(key);
+        const bool is_inside = pnr_candidate_in_gate(p, n, lag);
 
-        if (pnr_candidate_in_gate(p, p.n_samples, lag) &&
-            here > above[lag == 0 ? n - 1 : lag - 1] && here >= above[lag + 1 == n ? 0 : lag + 1])
-            keys[atomicAdd(&s.n_keys, 1u)] = key;
+        if ((is_inside || p.has_outside) && here > above[lag == 0 ? n - 1 : lag - 1] &&
+            here >= above[lag + 1 == n ? 0 : lag + 1])
+            take_maximum(s, keys, key, is_inside, &outside);
     });
+    pnr_candidate_raise(&s.outside, outside);
     __syncthreads();
     for_listed(p, dwell, [&](uint64_t key) { above[pnr_candidate_lag(key)] = 0; });
 }
@@ -320,8 +339,8 @@ static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const
     const double floor = fmax(rest, s.state.rounding);
     const bool is_last = search + 1 == PNR_MAX_SEARCHES || isinf(rest) ||
                          !(floor < PNR_LOWER_FLOOR(n_kept) * sums.floor);
-    /* If max_candidates are kept, a lower threshold finds only weaker candidates. */
-    const bool is_done = is_last || n_kept == p.max_candidates;
+    /* If no more candidates in the gate may be kept, a lower threshold adds only weaker ones. */
+    const bool is_done = is_last || s.n_keys >= pnr_candidate_most(p);
 
     __syncwarp();
     if (threadIdx.x == 0) {
@@ -335,6 +354,7 @@ static __device__ void finish_search(searcher &s, const pnr_fused_long &p, const
             s.state.threshold = (float)(p.threshold[sums.n_periods - 1] * floor);
         s.is_done = is_done;
         s.n_listed = s.n_keys = 0;
+        s.outside = 0;
     }
     __syncwarp();
     if (!is_done)
@@ -355,8 +375,10 @@ __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
     const uint32_t dwell = first + blockIdx.x / n_group * 2 * n_group + blockIdx.x % n_group;
 
     pnr_chain_next();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         s.n_listed = s.n_above = s.n_keys = 0;
+        s.outside = 0;
+    }
     __syncthreads();
     pnr_chain_wait();
     for (int search = 0;; search++) {
@@ -372,7 +394,8 @@ __global__ void __launch_bounds__(THREADS, IS_SUM ? 1 : 2)
             find_among_few(s, p);
         __syncthreads();
         if (threadIdx.x < PNR_CUDA_WARP) {
-            const uint32_t n_kept = pnr_candidates_select(keys, s.n_keys, p.max_candidates);
+            const uint32_t n_kept =
+                pnr_candidates_select(keys, s.n_keys, pnr_candidate_most(p), s.outside);
 
             if (threadIdx.x == 0)
                 s.n_kept = n_kept;

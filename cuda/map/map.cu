@@ -192,6 +192,7 @@ pnr_map pnr_map_of(const pnr_plan *plan, const pnr_cuda_shape *shape, const pnr_
     m.exclusion_rows =
         (uint32_t)(plan->exclusion_rows < m.n_rows ? plan->exclusion_rows : m.n_rows);
     m.max_candidates = (uint32_t)plan->max_candidates;
+    m.has_outside = plan->has_outside;
     m.cfar_kind = plan->cfar.kind;
     m.cfar_axis = plan->cfar.axis;
     m.guard = (uint32_t)plan->cfar.guard;

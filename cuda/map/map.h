@@ -64,6 +64,7 @@ typedef struct pnr_map {
     uint32_t is_linear, is_filtered, has_mean;
     uint32_t gate_first, gate_count;
     uint32_t exclusion_cells, exclusion_rows, max_candidates;
+    uint32_t has_outside; /* 1: one candidate may be outside of the gate, see plan.h */
     uint32_t cfar_kind, cfar_axis, guard, training, stride;
     uint32_t tile; /* cells of a row that are searched together */
     uint32_t row_tiles;

@@ -26,6 +26,8 @@ typedef struct pnr_map_dwell {
     uint32_t is_done; /* 1: no further search follows */
     uint32_t n_looks; /* number of looks that are used */
     uint32_t last_look;
+    uint64_t outside; /* with has_outside: the greatest key of a maximum outside of the gate that
+                       * the present search has found; 0: none */
     uint32_t n_above, n_maxima; /* of the present search: cells above the threshold, local maxima */
     uint32_t n_keys;            /* keys in the list */
     uint32_t n_hot;             /* tiles to be searched */

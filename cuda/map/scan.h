@@ -82,7 +82,10 @@ struct pnr_map_piece {
     };
     uint8_t is_beaten[PNR_MAP_PIECE / 2];
     uint32_t n_above, n_listed;
-    uint32_t n_maxima, n_kept; /* set by pnr_map_keep_maxima */
+    /* set by pnr_map_keep_maxima: the numbers of maxima and of kept maxima in the gate, and, with
+     * has_outside, the greatest key of a maximum outside of the gate (0: none) */
+    uint32_t n_maxima, n_kept;
+    uint64_t outside;
 };
 
 /* Adds sums[i + apart] to sums[i] for all i of a piece; sums beyond the piece are 0. The crew
@@ -232,7 +235,8 @@ static __device__ __forceinline__ uint32_t pnr_map_screen(const pnr_map &m,
 }
 
 /* Scans cells [first, end) of a line. Counts the cells in the gate that exceed the threshold and
- * their CFAR level. Lists the maxima of the line among these cells. */
+ * their CFAR level. Lists the maxima of the line among these cells and, with has_outside, among
+ * the cells outside of the gate. */
 template <int THREADS>
 static __device__ __forceinline__ void
 pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
@@ -261,10 +265,12 @@ pnr_map_scan_line(pnr_map_piece &b, const pnr_map &m, const float *power,
     for (; is_left != 0; is_left &= is_left - 1) {
         const uint32_t cell = first + pnr_map_at<THREADS>(has_quads, __ffs((int)is_left) - 1);
         const float here = own[cell];
+        const bool is_inside = pnr_map_in_gate(m, pnr_map_lag(m, cell));
 
-        if (!pnr_map_in_gate(m, pnr_map_lag(m, cell)) || (is_cfar && !level.is_above(cell, here)))
+        if (!(is_inside || m.has_outside) || (is_cfar && !level.is_above(cell, here)))
             continue;
-        atomicAdd(&b.n_above, 1u);
+        if (is_inside)
+            atomicAdd(&b.n_above, 1u);
         if (pnr_map_is_greatest_of_row(m, own, cell, here)) {
             const uint32_t at = atomicAdd(&b.n_listed, 1u);
 
@@ -295,16 +301,23 @@ static __device__ __forceinline__ void pnr_map_scan_boxes(pnr_map_piece &b, cons
     }
 }
 
-/* Drops the maxima that pnr_map_scan_boxes has marked. Moves the strongest max_candidates of the
- * remaining maxima to the front. One warp calls this. */
+/* Drops the maxima that pnr_map_scan_boxes has marked. Moves the strongest remaining maxima in the
+ * gate to the front, and finds the strongest remaining maximum outside of it. One warp calls
+ * this. */
 static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, const pnr_map &m)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP, n_listed = b.n_listed;
     uint32_t n_maxima = 0;
 
     for (uint32_t i = lane; i < (n_listed + 31) / 32 * 32; i += PNR_CUDA_WARP) {
-        const bool is_maximum = i < n_listed && !b.is_beaten[i];
+        bool is_maximum = i < n_listed && !b.is_beaten[i];
         const uint64_t key = i < n_listed ? b.maxima[i] : 0;
+
+        if (m.has_outside && is_maximum && !pnr_map_in_gate(m, pnr_map_centre(m, key))) {
+            pnr_candidate_raise(&b.outside, key);
+            is_maximum = false;
+        }
+
         const uint32_t kept = __ballot_sync(0xffffffffu, is_maximum);
 
         if (is_maximum)
@@ -313,7 +326,7 @@ static __device__ __forceinline__ void pnr_map_keep_maxima(pnr_map_piece &b, con
         __syncwarp();
     }
 
-    const uint32_t n_kept = pnr_candidates_select(b.maxima, n_maxima, m.max_candidates);
+    const uint32_t n_kept = pnr_candidates_select(b.maxima, n_maxima, pnr_candidate_most(m), 0);
 
     if (lane == 0) {
         b.n_maxima = n_maxima;
@@ -335,8 +348,10 @@ pnr_map_scan_piece(pnr_map_piece &b, const pnr_map &m, const float *power, uint3
     const uint32_t thread = threadIdx.x % THREADS;
     const pnr_map_level level(m, power, n_looks, line);
 
-    if (thread == 0)
+    if (thread == 0) {
         b.n_above = b.n_listed = 0;
+        b.outside = 0;
+    }
     pnr_map_sync<THREADS>();
     pnr_map_scan_line<THREADS>(b, m, power, level, line, first, min(first + PNR_MAP_PIECE, end),
                                threshold);
@@ -415,8 +430,9 @@ static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, in
         sums->n_above = state->n_above;
     if (!is_done) {
         sums->floor = floor;
-        /* If max_candidates are kept already, a further search finds only weaker maxima. */
-        is_done = is_cfar || state->n_kept == m.max_candidates;
+        /* If no more candidates in the gate may be kept, a lower threshold adds only weaker
+         * ones. */
+        is_done = is_cfar || state->n_maxima >= pnr_candidate_most(m);
     }
     if (is_done) {
         sums->n_maxima = state->n_maxima;
@@ -426,6 +442,7 @@ static __device__ void pnr_map_decide(const pnr_map &m, pnr_map_dwell *state, in
     }
     state->threshold = (float)(m.threshold[sums->n_periods - 1] * floor);
     state->n_above = state->n_maxima = state->n_keys = 0;
+    state->outside = 0;
 }
 
 #endif

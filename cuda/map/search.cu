@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) measure_tiles(pnr_map m, pnr
 /* --- one search --- */
 
 /* Blocks scan pieces of the tiles that have a cell above the threshold. A block appends the
- * strongest max_candidates maxima of each piece to s.keys, in any order. The last block of a dwell
+ * strongest maxima in the gate of each piece to s.keys, in any order. The last block of a dwell
  * selects the strongest maxima of the dwell. */
 __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map_search s)
 {
@@ -78,6 +78,7 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map
         if (threadIdx.x == 0) {
             atomicAdd(&state->n_above, b.n_above);
             atomicAdd(&state->n_maxima, b.n_maxima);
+            pnr_candidate_raise(&state->outside, b.outside);
             at = b.n_kept > 0 ? atomicAdd(&state->n_keys, b.n_kept) : 0;
         }
         __syncthreads();
@@ -95,7 +96,8 @@ __global__ void __launch_bounds__(PNR_CUDA_THREADS) scan_maps(pnr_map m, pnr_map
         return;
 
     const uint32_t n =
-        pnr_candidates_select(keys, *(volatile uint32_t *)&state->n_keys, m.max_candidates);
+        pnr_candidates_select(keys, *(volatile uint32_t *)&state->n_keys, pnr_candidate_most(m),
+                              *(volatile uint64_t *)&state->outside);
 
     if (threadIdx.x == 0) {
         state->n_kept = n;

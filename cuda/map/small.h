@@ -18,6 +18,7 @@ union pnr_map_warp_piece {
 /* Shared memory of a warp: the maxima that it keeps. */
 struct pnr_map_warp {
     uint64_t kept[2 * PNR_MAX_CANDIDATES];
+    uint64_t outside; /* see pnr_map_piece */
     uint32_t n_kept;
     uint32_t lags[PNR_NEIGHBOURS];
 };
@@ -67,7 +68,7 @@ template <int WARPS> struct pnr_map_searcher {
     }
 
     /* Scans the tiles that have a cell above the threshold: a warp scans every WARPS-th piece and
-     * keeps the strongest max_candidates maxima. */
+     * keeps the strongest maxima in the gate, and the strongest one outside of it. */
     __device__ __forceinline__ void scan() const
     {
         const uint32_t n_pieces = pnr_map_pieces(m);
@@ -77,6 +78,8 @@ template <int WARPS> struct pnr_map_searcher {
         pnr_map_warp &own = warps[rank];
         uint32_t n_kept = 0;
 
+        if (lane() == 0)
+            own.outside = 0;
         for (uint32_t item = rank; item < s.n_tiles * n_pieces; item += WARPS) {
             if (!(greatest[item / n_pieces] > crew.dwell.threshold))
                 continue;
@@ -86,23 +89,25 @@ template <int WARPS> struct pnr_map_searcher {
             if (lane() == 0) {
                 atomicAdd(&crew.n_above, piece.n_above);
                 atomicAdd(&crew.n_maxima, piece.n_maxima);
+                own.outside = max(own.outside, piece.outside);
             }
             for (uint32_t i = lane(); i < piece.n_kept; i += PNR_CUDA_WARP)
                 own.kept[n_kept + i] = piece.maxima[i];
             n_kept += piece.n_kept;
             __syncwarp();
-            n_kept = pnr_candidates_select(own.kept, n_kept, m.max_candidates);
+            n_kept = pnr_candidates_select(own.kept, n_kept, pnr_candidate_most(m), 0);
         }
         if (lane() == 0)
             own.n_kept = n_kept;
     }
 
-    /* Moves the strongest maxima of all warps to the first warp, and returns their number. Only the
-     * first warp calls this. */
+    /* Moves the strongest maxima of all warps, with the one outside of the gate, to the first warp,
+     * and returns their number. Only the first warp calls this. */
     __device__ __forceinline__ uint32_t join_maxima() const
     {
         [[maybe_unused]] uint64_t *all = pieces->piece.maxima;
         uint32_t n = warps->n_kept;
+        uint64_t outside = warps->outside;
 
         if constexpr (WARPS > 1) {
             n = 0;
@@ -110,12 +115,15 @@ template <int WARPS> struct pnr_map_searcher {
                 for (uint32_t i = lane(); i < warps[w].n_kept; i += PNR_CUDA_WARP)
                     all[n + i] = warps[w].kept[i];
                 n += warps[w].n_kept;
+                outside = max(outside, warps[w].outside);
             }
             __syncwarp();
-            n = pnr_candidates_select(all, n, m.max_candidates);
+            n = pnr_candidates_select(all, n, pnr_candidate_most(m), outside);
             for (uint32_t i = lane(); i < n; i += PNR_CUDA_WARP)
                 warps->kept[i] = all[i];
             __syncwarp();
+        } else if (m.has_outside) {
+            n = pnr_candidates_select(warps->kept, n, pnr_candidate_most(m), outside);
         }
         return n;
     }

@@ -56,6 +56,31 @@ static __device__ __forceinline__ bool pnr_candidate_in_gate(const P &p, uint32_
     return (lag >= p.gate_first ? lag - p.gate_first : lag + n - p.gate_first) < p.gate_count;
 }
 
+/* Returns the greatest number of candidates in the gate. p: a kernel argument that has
+ * max_candidates, and has_outside of plan.h as 0 or 1. */
+template <class P>
+static __host__ __device__ __forceinline__ uint32_t pnr_candidate_most(const P &p)
+{
+    return p.max_candidates - p.has_outside;
+}
+
+/* Sets *greatest, in shared or global memory, to the key if the key is greater. Any threads may
+ * call this at the same time. */
+static __device__ __forceinline__ void pnr_candidate_raise(uint64_t *greatest, uint64_t key)
+{
+    static_assert(sizeof(uint64_t) == sizeof(unsigned long long), "one atomic operation");
+    if (key != 0)
+        atomicMax((unsigned long long *)greatest, (unsigned long long)key);
+}
+
+/* Returns the greatest key of the warp to every lane. All 32 lanes must call this. */
+static __device__ __forceinline__ uint64_t pnr_candidates_greatest(uint64_t key)
+{
+    for (int lane = PNR_CUDA_WARP / 2; lane > 0; lane /= 2)
+        key = max(key, __shfl_xor_sync(0xffffffffu, key, lane));
+    return key;
+}
+
 static inline __device__ bool pnr_candidate_is_lower(uint64_t a, uint64_t b)
 {
     return pnr_candidate_lag(a) < pnr_candidate_lag(b);
@@ -89,10 +114,12 @@ static __device__ void pnr_candidates_order(uint64_t *keys, uint32_t n, uint32_t
     __syncwarp();
 }
 
-/* Moves the strongest n_best of n keys to the front, in lag order, and returns their number. A key
- * is never written beyond the place where it was read, so no other memory is needed. One warp calls
+/* Selects the strongest n_best of n keys and the key `outside`, unless it is 0. Moves the selected
+ * keys to the front, in lag order, and returns their number. A key is never written beyond the
+ * place where it was read, so `outside` alone may need a place after the n keys. One warp calls
  * this. */
-static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t n, uint32_t n_best)
+static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t n, uint32_t n_best,
+                                                        uint64_t outside)
 {
     const uint32_t lane = threadIdx.x % PNR_CUDA_WARP;
     const auto is_stronger = [](uint64_t a, uint64_t b) { return a > b; };
@@ -116,6 +143,13 @@ static inline __device__ uint32_t pnr_candidates_select(uint64_t *keys, uint32_t
             }
         }
         n = n_held;
+    }
+    /* The condition is the same in all lanes; the vote tells this to the compiler. */
+    if (__any_sync(0xffffffffu, outside != 0)) {
+        if (lane == 0)
+            keys[n] = outside;
+        n++;
+        __syncwarp();
     }
     if (n > 1)
         pnr_candidates_order<PNR_CANDIDATE_HELD>(keys, n, n, pnr_candidate_is_lower);

@@ -169,6 +169,8 @@ struct searcher {
     float2 values[PNR_MAX_CANDIDATES * PNR_NEIGHBOURS]; /* W at these neighbours */
     uint32_t hot[1 << (PNR_WALSH_MAX_DEGREE - PNR_WALSH_TILE_BITS -
                        5)]; /* a bit for each tile that has a cell above the threshold */
+    uint64_t outside; /* with has_outside: the greatest key of a maximum outside of the gate; 0:
+                       * there is none */
     uint32_t n_above, n_maxima, n_kept;
     float threshold;
     bool has_next;
@@ -240,17 +242,29 @@ static __device__ void list_maxima(searcher &s, const pnr_cuda_walsh &p, size_t 
     const uint32_t n = (1u << p.degree) - 1, n_listed = p.n_listed[window];
     const size_t base = window << p.degree;
     float *above = p.above + base;
+    uint64_t outside = 0;
 
     for (uint32_t i = threadIdx.x; i < n_listed; i += THREADS) {
         const uint32_t lag = p.listed[base + i];
         const float here = above[lag];
+        const bool is_inside = pnr_candidate_in_gate(p, n, lag);
 
-        if (!pnr_candidate_in_gate(p, n, lag))
+        if (!is_inside && !p.has_outside)
             continue;
-        atomicAdd(&s.n_above, 1u);
-        if (here > above[lag == 0 ? n - 1 : lag - 1] && here >= above[lag + 1 == n ? 0 : lag + 1])
-            *key_at(s, p, window, atomicAdd(&s.n_maxima, 1u)) = pnr_candidate_key(here, lag);
+        if (is_inside)
+            atomicAdd(&s.n_above, 1u);
+        if (!(here > above[lag == 0 ? n - 1 : lag - 1]) ||
+            !(here >= above[lag + 1 == n ? 0 : lag + 1]))
+            continue;
+
+        const uint64_t key = pnr_candidate_key(here, lag);
+
+        if (is_inside)
+            *key_at(s, p, window, atomicAdd(&s.n_maxima, 1u)) = key;
+        else
+            outside = max(outside, key);
     }
+    pnr_candidate_raise(&s.outside, outside);
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < n_listed; i += THREADS)
         above[p.listed[base + i]] = 0;
@@ -267,9 +281,9 @@ static __device__ pnr_walsh_list select_keys(searcher &s, const pnr_cuda_walsh &
         const uint32_t i = first + threadIdx.x;
         const bool has_key = i < s.n_maxima;
 
-        pnr_walsh_add(list, has_key, has_key ? *key_at(s, p, window, i) : 0, p.max_candidates);
+        pnr_walsh_add(list, has_key, has_key ? *key_at(s, p, window, i) : 0, pnr_candidate_most(p));
     }
-    pnr_walsh_keep(list, p.max_candidates);
+    pnr_walsh_keep(list, pnr_candidate_most(p), s.outside);
     return list;
 }
 
@@ -342,8 +356,10 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
     pnr_walsh_dwell dwell = begin_search(s, p, window, n_tiles);
 
     for (int search = 0;; search++) {
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0) {
             s.n_above = s.n_maxima = 0;
+            s.outside = 0;
+        }
         __syncthreads();
         if (search > 0)
             list_above<ROWS>(s, p, window, n_tiles, (float2 *)shared);
@@ -360,6 +376,8 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
         sum_neighbours<ROWS>(s, p, window);
         __syncthreads();
         if (threadIdx.x < 32) {
+            dwell.sums.n_maxima = s.n_maxima;
+
             const bool has_next =
                 pnr_walsh_has_next(dwell, p, n, list, search, [&](uint32_t i, uint32_t j) {
                     return pnr_walsh_power(value(i, j));
@@ -367,7 +385,6 @@ template <int ROWS> __global__ void __launch_bounds__(THREADS, 2) walsh_search(p
 
             if (search == 0)
                 dwell.sums.n_above = s.n_above;
-            dwell.sums.n_maxima = s.n_maxima;
             if (threadIdx.x == 0) {
                 s.has_next = has_next;
                 s.threshold = dwell.threshold;

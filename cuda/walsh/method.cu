@@ -220,6 +220,7 @@ static pnr_cuda_walsh argument_of(const pnr_cuda_common *common, const pnr_cuda_
     p.n_periods = (uint32_t)pnr_plan_windows(plan);
     p.degree = plan->m_degree;
     p.max_candidates = (uint32_t)plan->max_candidates;
+    p.has_outside = plan->has_outside;
     p.gate_first = (uint32_t)plan->gate_first;
     p.gate_count = (uint32_t)plan->gate_count;
     p.source = own->tables.source;

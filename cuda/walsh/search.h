@@ -92,11 +92,18 @@ static __device__ __forceinline__ void pnr_walsh_add(pnr_walsh_list &list, bool 
         pnr_walsh_cut(list, n_best);
 }
 
-/* Cuts the list at the end of a search, and sorts it by lag. */
-static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint32_t n_best)
+/* Cuts the list at the end of a search, adds the key `outside`, unless it is 0, and sorts the list
+ * by lag. */
+static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint32_t n_best,
+                                                      uint64_t outside)
 {
     if (list.n > n_best)
         pnr_walsh_cut(list, n_best);
+    if (__any_sync(0xffffffffu, outside != 0)) { /* the result is the same in all lanes */
+        if (threadIdx.x % PNR_CUDA_WARP == 0)
+            list.keys[list.n] = outside;
+        list.n++;
+    }
     if (list.n > 1) {
         __syncwarp();
         pnr_candidates_order<PNR_WALSH_HELD>(list.keys, list.n, list.n, pnr_candidate_is_lower);
@@ -108,7 +115,7 @@ static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint
 
 /* Returns true if another search follows search number `search`. list: the candidates that this
  * search keeps. If another search is possible and the mean power without their echoes is below
- * PNR_LOWER_FLOOR of the floor, lowers the floor and the threshold in d. */
+ * PNR_LOWER_FLOOR of the floor, lowers the floor and the threshold in d. d has the number of the search's maxima. */
 template <typename POWER>
 static __device__ __forceinline__ bool
 pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
@@ -126,8 +133,8 @@ pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,
         return false;
     d.sums.floor = floor;
     d.threshold = (float)(__ldg(p.thresholds + d.sums.n_periods - 1) * floor);
-    /* If max_candidates are kept already, a further search finds only weaker candidates. */
-    return list.n < p.max_candidates;
+    /* If no more candidates in the gate may be kept, a lower threshold adds only weaker ones. */
+    return d.sums.n_maxima < pnr_candidate_most(p);
 }
 
 /* Writes the kept candidates, scaled so that full scale is 1. value(i, j): c of neighbour j of

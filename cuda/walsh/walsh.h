@@ -63,6 +63,7 @@ typedef struct pnr_cuda_walsh {
     uint32_t n_periods;        /* windows of a dwell; 1 above degree 13 */
     uint32_t degree;
     uint32_t max_candidates;
+    uint32_t has_outside; /* 1: one candidate may be outside of the gate, see plan.h */
     uint32_t gate_first, gate_count;
 
     /* Tables above degree 13, see rows.cu: */

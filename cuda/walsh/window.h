@@ -96,6 +96,7 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
 
     for (int search = 0;; search++) {
         uint32_t n_above = 0, n_maxima = 0;
+        uint64_t outside = 0; /* the greatest key of the lane's maxima outside of the gate */
 
         __syncwarp(); /* all lanes have read the list of the previous search */
         list.n = 0;
@@ -110,11 +111,13 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
                 const uint32_t u = lane * size::TEAM + warp * 32 + (uint32_t)__ffs((int)hot) - 1;
                 const float here = power(u);
                 uint32_t lag = 0;
-                bool is_above = u != 0 && here > d.threshold, is_maximum = false;
+                bool is_above = u != 0 && here > d.threshold;
+                bool is_inside = false, is_maximum = false;
 
                 if (is_above) {
                     lag = __ldg(lag_of + u);
-                    is_above = pnr_candidate_in_gate(p, size::N, lag);
+                    is_inside = pnr_candidate_in_gate(p, size::N, lag);
+                    is_above = is_inside || p.has_outside;
                 }
                 if (is_above) {
                     const uint32_t before = lag == 0 ? size::N - 1 : lag - 1;
@@ -123,12 +126,20 @@ pnr_walsh_search(pnr_walsh_list &list, pnr_walsh_dwell &d, const pnr_cuda_walsh 
                     is_maximum = here > power(__ldg(cell_of + before)) &&
                                  here >= power(__ldg(cell_of + after));
                 }
-                n_above += (uint32_t)__popc(__ballot_sync(0xffffffffu, is_above));
+                const uint64_t key = pnr_candidate_key(here, lag);
+
+                if (is_maximum && !is_inside) {
+                    outside = max(outside, key);
+                    is_maximum = false;
+                }
+                n_above += (uint32_t)__popc(__ballot_sync(0xffffffffu, is_inside));
                 n_maxima += (uint32_t)__popc(__ballot_sync(0xffffffffu, is_maximum));
-                pnr_walsh_add(list, is_maximum, pnr_candidate_key(here, lag), p.max_candidates);
+                pnr_walsh_add(list, is_maximum, key, pnr_candidate_most(p));
             }
         }
-        pnr_walsh_keep(list, p.max_candidates);
+        if (p.has_outside)
+            outside = pnr_candidates_greatest(outside);
+        pnr_walsh_keep(list, pnr_candidate_most(p), outside);
         if (search == 0)
             d.sums.n_above = n_above;
         d.sums.n_maxima = n_maxima;

@@ -257,7 +257,7 @@ const pnr_key pnr_config_keys[] = {
     {KEY(radar, zero_state_path, TEXT, "",
          "File that keeps the last zero delay for the next start; empty keeps none.")},
     {KEY(radar, min_range_m, DOUBLE, "0",
-         "The nearest range that is searched; cpu and reference subtract an echo outside."),
+         "The nearest range that is searched; the strongest echo outside is subtracted."),
      .unit = "m", RANGE(-1e15, 1e15)},
     {KEY(radar, max_range_m, DOUBLE, "0",
          "The farthest range that is searched; 0 goes one unambiguous range beyond the nearest."),

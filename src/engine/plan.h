@@ -117,8 +117,7 @@ typedef struct pnr_cfar {
  * With has_outside at most max_candidates - 1 candidates in the gate are kept, and one candidate
  * outside of it: the strongest cell that would be a candidate if the gate had all lags; of equally
  * strong ones, the first. So its echo does not raise the floor, and the detector can subtract it.
- * has_outside needs a circular correlation without CFAR and filter. The cuda engine does not have
- * it yet: it keeps max_candidates candidates in the gate.
+ * has_outside needs a circular correlation without CFAR and filter.
  *
  * Searches. noise_sum is the sum of P over all codes, rows and integer lags (with a filter those of
  * the gate). A (code, lag) column that lies within +-8 lags of a kept candidate of its code is
