@@ -115,7 +115,8 @@ static __device__ __forceinline__ void pnr_walsh_keep(pnr_walsh_list &list, uint
 
 /* Returns true if another search follows search number `search`. list: the candidates that this
  * search keeps. If another search is possible and the mean power without their echoes is below
- * PNR_LOWER_FLOOR of the floor, lowers the floor and the threshold in d. d has the number of the search's maxima. */
+ * PNR_LOWER_FLOOR of the floor, lowers the floor and the threshold in d. d has the number of the
+ * search's maxima. */
 template <typename POWER>
 static __device__ __forceinline__ bool
 pnr_walsh_has_next(pnr_walsh_dwell &d, const pnr_cuda_walsh &p, uint32_t n,

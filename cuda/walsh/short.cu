@@ -54,7 +54,12 @@ finish_window(const pnr_cuda_walsh &p, uint32_t window, uint32_t n_lost, const f
         pnr_walsh_begin(p, size::N, is_used, is_used ? energy : 0, is_used ? noise : 0,
                         is_used ? size::N - n_lost - n_nonfinite : 0, odd & 0xffff, n_nonfinite);
 
-    if (__any_sync(0xffffffffu, greatest > d.threshold)) { /* the result is the same in all lanes */
+    /* Without a cell above the threshold, the search may still lower the floor: the energy of the
+     * window includes a constant, and the powers do not. */
+    const bool is_lower = noise < PNR_LOWER_FLOOR(0) * size::N * energy;
+
+    /* the result is the same in all lanes */
+    if (__any_sync(0xffffffffu, greatest > d.threshold || is_lower)) {
         pnr_walsh_search<T, DEGREE>(list, d, p, top, tops, own, [&](uint32_t u) {
             return pnr_walsh_power(w[pnr_walsh_at(u)]);
         });
