@@ -26,7 +26,7 @@
 
 enum {
     EARLY = 32, /* messages that are kept until their connection is known */
-    ADDRESS_LEN = 64,
+    ADDRESS_LEN = PNR_KEYS_ADDRESS_LEN,
     AT_ONCE = 16,
     MAX_INBOUND = 600,     /* longest message of a peer in bytes, with encryption */
     INBOUND_MESSAGES = 4,  /* libzmq queues this number of messages of a peer, then reads no more */
@@ -60,6 +60,7 @@ typedef struct connection {
     int handle; /* descriptor of libzmq, which identifies the connection in libzmq's events */
     int own;    /* descriptor of the guard for the same socket, because libzmq may close its own */
     bool is_ready;             /* the peer has sent a message */
+    bool is_refused;           /* the key of the peer is refused; an event is posted */
     char address[ADDRESS_LEN]; /* address of the peer, without the port */
     unsigned port;
     uint64_t serial;   /* rises by one with each connection */
@@ -98,7 +99,6 @@ struct pnr_guard {
     size_t n;
     connection *connections; /* [publisher.max_subscribers] */
     uint64_t serial;
-    uint64_t n_keys_refused;    /* refused keys whose connections have not been finished yet */
     early_message early[EARLY]; /* the newest messages; message i is at index i mod EARLY */
     size_t n_early;
     char paused[ADDRESS_LEN]; /* address of the last peer that sent too many bytes */
@@ -328,23 +328,6 @@ static void accept_peer(pnr_guard *g, int handle)
                    new.address, g->config->publisher.max_subscribers);
 }
 
-/* Returns true if an ended connection counts as one of those whose keys were refused: it ended
- * before its first message. Each refused key ends one connection. */
-static bool settle_refused_key(pnr_guard *g, const connection *c)
-{
-    const bool is_refused = !c->is_ready && g->n_keys_refused > 0;
-
-    g->n_keys_refused -= is_refused;
-    return is_refused;
-}
-
-/* Forgets a connection that the peer or libzmq has ended. */
-static void forget_ended(pnr_guard *g, connection *c)
-{
-    (void)settle_refused_key(g, c);
-    forget_connection(g, c);
-}
-
 /* Handles libzmq's report that a connection with this handle has ended. Forgets an ipc connection,
  * and a TCP connection that is no longer established. The report can also be about an earlier
  * connection with the same handle. An established TCP connection is therefore kept until
@@ -356,7 +339,7 @@ static void end_connection(pnr_guard *g, connection *c)
 
     if (c->port == 0 || getsockopt(c->own, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
         info.tcpi_state != STATE_ESTABLISHED)
-        forget_ended(g, c);
+        forget_connection(g, c);
     else
         c->ended_ns = pnr_clock_ns();
 }
@@ -365,7 +348,7 @@ static void end_connection(pnr_guard *g, connection *c)
  * was refused: this refusal has posted an event. */
 static void finish_connection(pnr_guard *g, connection *c)
 {
-    if (settle_refused_key(g, c))
+    if (c->is_refused)
         forget_connection(g, c);
     else
         refuse_peer(g, c,
@@ -397,7 +380,8 @@ static long finish_connections(pnr_guard *g)
     return wait_ms;
 }
 
-static void take_monitor_event(pnr_guard *g)
+/* Handles one event of libzmq's monitor. Returns false if there is none. */
+static bool take_monitor_event(pnr_guard *g)
 {
     unsigned char data[6];
     char address[256];
@@ -407,7 +391,7 @@ static void take_monitor_event(pnr_guard *g)
     connection *c;
 
     if (zmq_recv(g->monitor, data, sizeof data, ZMQ_DONTWAIT) != (int)sizeof data)
-        return;
+        return false;
     (void)zmq_recv(g->monitor, address, sizeof address, ZMQ_DONTWAIT);
     memcpy(&event, data, sizeof event);
     memcpy(&handle, data + sizeof event, sizeof handle);
@@ -418,6 +402,30 @@ static void take_monitor_event(pnr_guard *g)
         accept_peer(g, handle);
     else if ((c = find_handle(g, handle)) != NULL)
         end_connection(g, c);
+    pthread_mutex_unlock(&g->lock);
+    return true;
+}
+
+/* Answers libzmq's question about a key. If the key is refused, marks the connection: its end posts
+ * no second event. The question names the address without the port, so of several connections of
+ * an address that shake hands, any one is marked. */
+static void answer_key(pnr_guard *g)
+{
+    char address[PNR_KEYS_ADDRESS_LEN];
+
+    while (take_monitor_event(g))
+        ; /* the connection of the question is known */
+    if (pnr_keys_answer(g->zap, g->clients, g->events, address))
+        return;
+    pthread_mutex_lock(&g->lock);
+    for (size_t i = 0; i < g->n; i++) {
+        connection *c = &g->connections[i];
+
+        if (!c->is_ready && !c->is_refused && is_from(c, address)) {
+            c->is_refused = true;
+            break;
+        }
+    }
     pthread_mutex_unlock(&g->lock);
 }
 
@@ -435,7 +443,7 @@ static void take_bytes(pnr_guard *g)
             count_bytes(g, c);
         if ((events[i].events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0 &&
             (c = find_serial(g, events[i].data.u64)) != NULL)
-            forget_ended(g, c);
+            forget_connection(g, c);
     }
     pthread_mutex_unlock(&g->lock);
 }
@@ -506,9 +514,9 @@ static void *run_guard(void *argument)
         if ((items[1].revents & ZMQ_POLLIN) != 0)
             take_bytes(g);
         if ((items[2].revents & ZMQ_POLLIN) != 0)
-            take_monitor_event(g);
+            (void)take_monitor_event(g);
         if (n == 4 && (items[3].revents & ZMQ_POLLIN) != 0)
-            g->n_keys_refused += !pnr_keys_answer(g->zap, g->clients, g->events);
+            answer_key(g);
     }
     return NULL;
 }

@@ -153,7 +153,8 @@ static void receive_question(void *socket, char parts[ZAP_PARTS][ZAP_LEN], int l
     }
 }
 
-bool pnr_keys_answer(void *socket, const char *folder, pnr_events *events)
+bool pnr_keys_answer(void *socket, const char *folder, pnr_events *events,
+                     char address[PNR_KEYS_ADDRESS_LEN])
 {
     enum { REQUEST = 1, ADDRESS = 3, MECHANISM = 5, KEY = 6 };
     char parts[ZAP_PARTS][ZAP_LEN], key[PNR_KEY_LEN + 1] = "", bad[256];
@@ -162,6 +163,8 @@ bool pnr_keys_answer(void *socket, const char *folder, pnr_events *events)
     size_t n;
 
     receive_question(socket, parts, lengths);
+    snprintf(address, PNR_KEYS_ADDRESS_LEN, "%.*s", lengths[ADDRESS] > 0 ? lengths[ADDRESS] : 0,
+             parts[ADDRESS]);
     if (lengths[MECHANISM] == 5 && memcmp(parts[MECHANISM], "CURVE", 5) == 0 &&
         lengths[KEY] == 32) {
         zmq_z85_encode(key, (const unsigned char *)parts[KEY], 32);
@@ -169,8 +172,8 @@ bool pnr_keys_answer(void *socket, const char *folder, pnr_events *events)
     }
     if (!is_allowed)
         pnr_event_post(events, PNR_EVENT_SUBSCRIBER_REFUSED, PNR_EVENT_NO_SAMPLE, 0, 0,
-                       "subscriber %.*s is refused: its key %s is not in publisher.curve_clients",
-                       lengths[ADDRESS] > 0 ? lengths[ADDRESS] : 0, parts[ADDRESS], key);
+                       "subscriber %s is refused: its key %s is not in publisher.curve_clients",
+                       address, key);
     zmq_send(socket, "1.0", 3, ZMQ_SNDMORE);
     zmq_send(socket, parts[REQUEST], lengths[REQUEST] > 0 ? (size_t)lengths[REQUEST] : 0,
              ZMQ_SNDMORE);

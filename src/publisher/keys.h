@@ -8,7 +8,10 @@
 
 #include <stdbool.h>
 
-enum { PNR_KEY_LEN = 40 }; /* Z85 characters of a key */
+enum {
+    PNR_KEY_LEN = 40,         /* Z85 characters of a key */
+    PNR_KEYS_ADDRESS_LEN = 64 /* greatest length of the address of a peer, with the final zero */
+};
 
 /* Reads a secret key, one line. what: the words before the path in error messages, such as
  * "publisher.curve_secret_path =". Returns PNR_OK; PNR_EPERMISSION: others than the owner may open
@@ -26,7 +29,8 @@ int pnr_keys_read_secret(const char *what, const char *path, char key[PNR_KEY_LE
  * PNR_EUNAVAILABLE. */
 int pnr_keys_open(void *context, const char *folder, void **out, pnr_error *error);
 /* Answers one question of libzmq. If no file of the folder has the key, refuses the key, posts an
- * event and returns false. */
-bool pnr_keys_answer(void *socket, const char *folder, pnr_events *events);
+ * event and returns false. *address: the address of the peer, without the port. */
+bool pnr_keys_answer(void *socket, const char *folder, pnr_events *events,
+                     char address[PNR_KEYS_ADDRESS_LEN]);
 
 #endif

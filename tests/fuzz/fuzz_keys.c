@@ -104,7 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
         return 0;
     ask(&input, binary);
 
-    const bool is_allowed = pnr_keys_answer(answerer, folder, &events);
+    char address[PNR_KEYS_ADDRESS_LEN];
+    const bool is_allowed = pnr_keys_answer(answerer, folder, &events, address);
 
     require(read_answer() == is_allowed);
     require(!is_allowed || code == PNR_OK || is_open_to_all);
