@@ -228,6 +228,7 @@ pnr_fused_scan_column(pnr_fused_search<M> &s, const pnr_fused_view<M, IS_PLAIN> 
         if (__builtin_expect(t->n_keys > PNR_MAX_CANDIDATES, false)) {
             t->n_keys = pnr_fused_keep(s, t->n_keys, pnr_candidate_most(p), 0, lane);
             t->weakest = s.kept[pnr_candidate_most(p) - 1];
+            __syncwarp(); /* all lanes have read s.kept */
         }
     }
 }

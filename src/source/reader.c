@@ -15,10 +15,11 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 19, /* bytes of a piece in memory */
-    PIECES_EACH = 4, /* pieces for each thread in a read of pnr_reader_best_bytes */
-    MOST = 8,        /* limit of the number of threads if n_threads is 0 */
-    SPINS = 4000     /* polls before a thread sleeps */
+    PIECE = 1 << 17,  /* bytes of a piece in memory; a short one, because at the end of a read the
+                       * threads wait for the last piece */
+    PIECES_EACH = 16, /* pieces for each thread in a read of pnr_reader_best_bytes */
+    MOST = 16,        /* processors that count if n_threads is 0 */
+    SPINS = 4000      /* polls before a thread sleeps */
 };
 
 /* The numbers of pieces continue from one read to the next. Pieces below `next` are claimed. Pieces
@@ -175,7 +176,7 @@ int pnr_reader_create(size_t n_threads, pnr_reader **out)
     *out = NULL;
     if (reader == NULL)
         return PNR_ENOMEMORY;
-    reader->n_threads = n_threads > 0 ? n_threads : pnr_parallel_threads(2 * MOST) / 2;
+    reader->n_threads = n_threads > 0 ? n_threads : 3 * pnr_parallel_threads(MOST) / 4;
     if (reader->n_threads == 0)
         reader->n_threads = 1;
     reader->helpers = calloc(reader->n_threads, sizeof *reader->helpers);
