@@ -24,8 +24,8 @@ typedef struct pnr_reader_part {
     const void *context;
 } pnr_reader_part;
 
-/* Creates a reader with n_threads threads, including the caller. n_threads 0: three
- * quarters of the processors that this thread may use, at most 12. The first read that needs the other threads
+/* Creates a reader with n_threads threads, including the caller. n_threads 0: three quarters of the
+ * processors that this thread may use, at most 12. The first read that needs the other threads
  * starts them. If some cannot start, the reader works without them. PNR_OK, PNR_ENOMEMORY. */
 int pnr_reader_create(size_t n_threads, pnr_reader **out);
 void pnr_reader_destroy(pnr_reader *reader);
