@@ -15,11 +15,10 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 17,  /* bytes of a piece in memory; a short one, because at the end of a read the
-                       * threads wait for the last piece */
-    PIECES_EACH = 16, /* pieces for each thread in a read of pnr_reader_best_bytes */
-    MOST = 16,        /* processors that count if n_threads is 0 */
-    SPINS = 4000      /* polls before a thread sleeps */
+    PIECE = 1 << 19, /* bytes of a piece in memory */
+    PIECES_EACH = 4, /* pieces for each thread in a read of pnr_reader_best_bytes */
+    MOST = 16,       /* processors that count if n_threads is 0 */
+    SPINS = 4000     /* polls before a thread sleeps */
 };
 
 /* The numbers of pieces continue from one read to the next. Pieces below `next` are claimed. Pieces

@@ -114,14 +114,18 @@ int zmq_recv(void *socket, void *data, size_t size, int flags)
 
 /* --- a hostile peer, which speaks ZMTP 3.0 itself --- */
 
+/* Connects. -1: the publisher has reset the connection before connect() returned. */
 static int dial(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const int handle = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     address.sin_port = htons((uint16_t)atoi(strrchr(pnr_publisher_endpoint(publisher), ':') + 1));
-    assert_int_equal(connect(handle, (struct sockaddr *)&address, sizeof address), 0);
-    return handle;
+    if (connect(handle, (struct sockaddr *)&address, sizeof address) == 0)
+        return handle;
+    assert_true(errno == ECONNRESET || errno == ECONNABORTED);
+    close(handle);
+    return -1;
 }
 
 /* False: the publisher has hung up. */
@@ -159,6 +163,8 @@ static int shake_hands(void)
     const int handle = dial();
     char answer[64 + 27];
 
+    if (handle < 0)
+        return -1;
     if (!say(handle, greeting, sizeof greeting) || !say(handle, ready, sizeof ready - 1) ||
         recv(handle, answer, sizeof answer, MSG_WAITALL) <= 0) {
         close(handle);
@@ -561,7 +567,8 @@ TEST_BETWEEN(too_many_connections, set_up, tear_down)
     }
     more = dial();
     expect_refusal("max_subscribers = 8");
-    await_hangup(more);
+    if (more >= 0)
+        await_hangup(more);
     close(more);
     for (size_t i = 0; i < MOST; i++)
         close(handles[i]);
