@@ -484,7 +484,7 @@ static double complex exchange(double complex x, bool is_exchanged)
     return is_exchanged ? CMPLX(cimag(x), creal(x)) : x;
 }
 
-/* Transforms values of a length for which columns_of() returns 0. Uses Bluestein's algorithm, as
+/* Transforms values of a length for which rows_of() returns 0. Uses Bluestein's algorithm, as
  * plan_run does. */
 static int transform_long(double complex *data, size_t n, bool is_inverse)
 {
@@ -516,10 +516,11 @@ done:
     return rc;
 }
 
-/* Returns a, the number of rows of the matrix in transform_split. Returns 1 if n is at most SMALL.
- * Returns 0 if n has no factor a with LANES <= a <= sqrt(n), or if n / a >= LONG and n has a prime
- * factor above MAX_RADIX. transform_long then uses a convolution, whose length can be split. */
-static size_t columns_of(size_t n)
+/* Returns a, a factor of n: transform_split divides n into a rows of n / a columns. Returns 1 if n
+ * is at most SMALL. Returns 0 if n has no factor a with LANES <= a <= sqrt(n), or if n / a >= LONG
+ * and n has a prime factor above MAX_RADIX. transform_long then uses a convolution, whose length
+ * can be split. */
+static size_t rows_of(size_t n)
 {
     const size_t a = n <= SMALL ? 1 : factor_of(n);
 
@@ -533,7 +534,7 @@ static int transform_any(double complex *data, size_t n, bool is_inverse)
     assert(n >= 1);
     if (n > SIZE_MAX / 256)
         return PNR_ENOMEMORY;
-    a = columns_of(n);
+    a = rows_of(n);
     return a > 0 ? transform_split(data, a, n / a, is_inverse)
                  : transform_long(data, n, is_inverse);
 }
@@ -541,7 +542,7 @@ static int transform_any(double complex *data, size_t n, bool is_inverse)
 double pnr_transform_bytes(size_t n)
 {
     /* A convolution also needs the arrays a, b and between. */
-    const double values = (double)n + (columns_of(n) > 0 ? 0 : 3 * (double)convolution_length(n));
+    const double values = (double)n + (rows_of(n) > 0 ? 0 : 3 * (double)convolution_length(n));
 
     return values * sizeof(double complex);
 }

@@ -282,9 +282,9 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
     pnr_noise noise = pnr_noise_find(detector, observed, &gains, tracks, n_found);
     double mean = dwell->floor;
 
-    /* In a sum of powers the noise changes the shape of an echo. The first noise is the floor,
-     * which includes the sidelobes of strong echoes. So this loop estimates the shapes and the
-     * noise in turn. */
+    /* In a sum of powers the noise changes the shape of an echo. The first tracking assumes the
+     * floor as noise, which includes the sidelobes of strong echoes. So this loop estimates the
+     * shapes and the noise in turn. */
     for (int turn = 0; turn < MEANS && detector->is_sum && noise.cell < 0.9 * mean; turn++) {
         mean = noise.cell;
         pnr_track_all_again(detector, observed, mean, tracks, n_found);

@@ -147,9 +147,9 @@ double pnr_echo_model_tone(const pnr_echo_model *model, double e);
  * patch. may_move: the frequency is not final. Call it before pnr_echo_model_exact. */
 bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
                                const pnr_patch_echo *echo, size_t code, double cell, bool may_move);
-/* Fills the columns of an echo in a patch from the smooth chi, which is R times
- * pnr_echo_model_tone. echo.code must be the code of the patch. The peak of the echo has no
- * influence. */
+/* Fills out, the values and slopes of an echo at the cells of a patch, from the smooth chi, which
+ * is R times pnr_echo_model_tone. echo.code must be the code of the patch. The peak of the echo has
+ * no influence. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
                            const pnr_patch_echo *echo, long lag, bool with_slopes,
                            pnr_echo_columns *out);

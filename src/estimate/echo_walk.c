@@ -146,12 +146,11 @@ static double complex turned(double complex x)
     return CMPLX(-cimag(x), creal(x)) * 2 * M_PI;
 }
 
-/* Subtracts the contribution of the removed mean to a row. The delay of the echo in the
- * samples grows by w from window to window, and the mean over the windows contains this walk. The
- * same mean is subtracted from each window. In the row, the delay of this mean changes only by the
- * stretch b. With w_p and u_p as in slow_time.h the contribution is
- *     sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(k - d - w q + N b p) / sum_q u_q
- * at lag k. */
+/* Subtracts from a row what the mean over the windows contributes to it; the engine removes this
+ * mean. The delay of the echo in the samples grows by w from window to window, so the mean contains
+ * the echo at all these delays. The same mean is subtracted from each window. In the row, its delay
+ * changes only by the stretch b. With w_p and u_p as in slow_time.h the contribution at lag k is
+ * sum_p w_p u_p exp(-2 pi i F p) sum_q u_q exp(2 pi i v q) R(k - d - w q + N b p) / sum_q u_q. */
 static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, long lag, pnr_vector *out)
 {

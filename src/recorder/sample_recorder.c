@@ -305,7 +305,8 @@ static bool is_past(pnr_sample_recorder *r, uint64_t end)
     return end + r->kept <= atomic_load(&r->newest) || atomic_exchange(&r->is_full, false);
 }
 
-/* Records the samples around events in the oldest block. True: the block is not needed any more. */
+/* Records those samples of the oldest block that are near an event. True: the block is not needed
+ * any more. */
 static bool follow_events(pnr_sample_recorder *r, const block *b, bool is_over)
 {
     const uint64_t end = b->first + b->n_samples;

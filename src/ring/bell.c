@@ -12,9 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A sleeper reads `rings`, sets is_set and executes a full fence. It then calls is_ready. Either
- * is_ready sees what the caller has stored, or the caller sees is_set. In the second case the
- * caller changes `rings`, and FUTEX_WAIT returns at once. */
+/* A sleeper reads `rings`, sets is_set and executes a full fence. It then calls is_ready. The
+ * thread that rings has stored something before. Either is_ready sees what is stored, or the
+ * ringing thread sees is_set. In the second case it changes `rings`, and FUTEX_WAIT returns at
+ * once. */
 void pnr_bell_ring(pnr_bell *bell)
 {
     atomic_thread_fence(memory_order_seq_cst);

@@ -27,7 +27,8 @@ typedef struct bench {
     double pace;   /* stream, soak: rate of the live run / measured ceiling; 0: stream has no live
                     * run */
     size_t points; /* methods: approximate number of samples in a submit; 0: the part chooses */
-    size_t check;  /* methods: least number of random samples to check */
+    size_t check;  /* methods: each method must be right on at least this number of samples with
+                    * random content */
     bool verbose;  /* methods: also list the kernels */
     bool csv;
     bool *lost;           /* becomes true if a part loses samples, windows or results */

@@ -177,8 +177,9 @@ static double complex find_sample(const pnr_engine *engine, size_t p, size_t i)
     return is_valid(work, sample) ? work->look[sample] - work->mean[i] : 0;
 }
 
-/* Fills work->own. A sample belongs to the window whose first N samples contain it. The samples
- * after the first K N of the look belong to the last window. */
+/* Fills work->own with the samples of the look, minus the mean if plan->remove_mean is set; samples
+ * that are not used become 0. A sample belongs to the window whose first N samples contain it. The
+ * samples after the first K N of the look belong to the last window. */
 static void fill_own_samples(pnr_engine *engine)
 {
     const pnr_plan *plan = engine->plan;
