@@ -52,7 +52,8 @@ typedef int (*pnr_pipeline_finish)(void *context, int code, pnr_error *error);
 /* A function that fills the ring in place of the source, for libpnradar and benchmarks. The
  * acquisition thread calls it. It returns when *stop is not 0 or when its stream ends. The stream
  * is live when source.pace is real-time. memory: the memory of the ring, [capacity] samples of
- * plan->format (source.format of the configuration). */
+ * plan->format (source.format of the configuration). stop: that of the options; NULL if they have
+ * none. */
 typedef void (*pnr_pipeline_feed)(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory,
                                   size_t capacity, const volatile int *stop);
 

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_COUNTED 0 /* the sanitizers have their own malloc */
@@ -135,24 +136,30 @@ static void count(void *context, const pnr_report *report)
         atomic_store(&is_counting, 0);
 }
 
-/* Fills the ring as a source would, and allocates once when asked. */
+/* Fills the ring as a source would, and allocates once when asked. Counting starts when result
+ * COUNT_FROM is published, which may be long after it was found, so the second half of the samples
+ * waits for that. */
 static void feed(void *context, pnr_ring *ring, const pnr_plan *plan, void *memory, size_t capacity,
                  const volatile int *stop)
 {
     const bool *is_allocating = context;
-    bool is_done = !*is_allocating;
+    bool is_done = !*is_allocating, has_begun = false;
 
     (void)memory;
-    (void)stop;
-    for (size_t left = DWELLS * plan->n_samples; left > 0;) {
+    for (size_t left = DWELLS * plan->n_samples; left > 0 && *stop == 0;) {
         void *data;
         size_t n;
 
+        has_begun |= atomic_load(&is_counting) != 0;
+        if (!has_begun && left <= DWELLS / 2 * plan->n_samples) {
+            sched_yield();
+            continue;
+        }
         if (pnr_ring_reserve(ring, left < 500 ? left : 500, &data, &n) != PNR_OK) {
             (void)pnr_ring_wait_space(ring, 50000000);
             continue;
         }
-        if (!is_done && atomic_load(&is_counting) != 0) {
+        if (!is_done && has_begun) {
             void *volatile extra = malloc(10);
 
             atomic_store(&is_counting, atomic_load(&is_counting)); /* not moved after the free */
@@ -187,8 +194,12 @@ static long calls_of(const char *const *settings, const char *engine, bool is_ta
     pnr_account account;
     pnr_error error = {0};
     run_count c = {.is_tapping = is_tapping};
-    const pnr_pipeline_options options = {
-        .tap = count, .tap_context = &c, .feed = feeder, .feed_context = &is_feeding};
+    volatile int stop = 0;
+    const pnr_pipeline_options options = {.stop = &stop,
+                                          .tap = count,
+                                          .tap_context = &c,
+                                          .feed = feeder,
+                                          .feed_context = &is_feeding};
     const pnr_engine_ops *ops;
 
     if (pnr_engine_find(strchr(engine, '=') + 1, 0, &ops, &error) != PNR_OK) {
