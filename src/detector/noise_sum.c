@@ -138,7 +138,7 @@ static void add_rows(const pnr_detector *detector, const pnr_track *t, double *t
         return;
     pnr_sign_begin(detector, t);
     *inside = pnr_fit_patch_inside(detector->map, &place, &echo, coarse, (int)t->code->lobe.reach);
-    pnr_sign_end(detector);
+    pnr_sign_end(detector, t);
     *inside /= fmax(pnr_power(echo.peak), DBL_MIN);
 }
 

@@ -106,7 +106,9 @@ void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, 
     for (size_t k = 0; k < n; k++) {
         if (k == i || !is_reached(detector, &tracks[k], &now, change, cell))
             continue;
+        pnr_sign_begin(detector, t);
         move_echo(detector, &tracks[k], before, &now, cell, 0);
+        pnr_sign_end(detector, t);
         tracks[k].is_dirty = true;
     }
     t->told = now;
@@ -117,8 +119,13 @@ void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const
                          size_t n, double cell, int reach)
 {
     memcpy(t->rest, t->c, (size_t)t->n_rows * sizeof *t->c);
-    for (size_t i = 0; i < n; i++)
-        if (&others[i] != t &&
-            is_reached(detector, t, &others[i].told, pnr_power(others[i].told.peak), cell))
-            move_echo(detector, t, NULL, &others[i].told, cell, reach);
+    for (size_t i = 0; i < n; i++) {
+        const pnr_patch_echo *echo = &others[i].told;
+
+        if (&others[i] == t || !is_reached(detector, t, echo, pnr_power(echo->peak), cell))
+            continue;
+        pnr_sign_begin(detector, &others[i]);
+        move_echo(detector, t, NULL, echo, cell, reach);
+        pnr_sign_end(detector, &others[i]);
+    }
 }

@@ -11,19 +11,19 @@
 enum {
     J = PNR_NEIGHBOURS,
     MIDDLE = PNR_NEIGHBOURS / 2,
-    DOPPLERS = 13 /* Dopplers tried around the candidate, 1/4 row apart */
+    DOPPLERS = 21 /* Dopplers tried around the candidate, 1/4 row apart */
 };
 
 /* Without partners (see most_loss) a fit with signs must explain more power than the fit of a
  * single echo. The difference must be at least least_gain times the noise power of a cell, plus
  * least_share times the power of the echo. Noise alone reaches the first part with the probability
  * exp(-11) for one pattern of signs. The second part covers errors of the model. */
-static const double least_gain = 11, least_share = 0.05;
+static const double least_gain = 11, least_share = 0.003;
 /* A partner is a track that may be a lobe of the same echo. With partners a fit with signs is
  * accepted even if it explains less power than the fits of the partners, because their parameters
  * also fit noise. The greatest accepted difference is most_loss times the noise power of a cell for
- * each partner, plus least_share times the power of the echo. */
-static const double most_loss = 10;
+ * each partner, plus most_loss_share times the power of the echo. */
+static const double most_loss = 10, most_loss_share = 0.05;
 /* Without partners, signs are tried only if column_power of the residual of the fit of a single
  * echo is at least this many times the noise power of one cell. It is the power of 17 rows at one
  * lag, so it is 17 times the noise power if only noise is left. */
@@ -82,21 +82,25 @@ void pnr_sign_begin(const pnr_detector *detector, const pnr_track *t)
     pnr_fit_patch_signs(detector->map, signs);
 }
 
-void pnr_sign_end(const pnr_detector *detector)
+void pnr_sign_end(const pnr_detector *detector, const pnr_track *t)
 {
-    pnr_fit_patch_signs(detector->map, NULL);
+    if (t->signs.changes != 0)
+        pnr_fit_patch_signs(detector->map, NULL);
 }
 
-/* Transforms a column of a patch to slow time: z_p = sum over the rows of c exp(2 pi i F (p - m)).
- * c is the value in a row, F is the Doppler of the row in bins, and m is the middle of the look. */
+/* Transforms the values of a patch at the delay of a track to slow time: z_p = sum over the rows of
+ * c exp(2 pi i F (p - m)). c is the value in a row, F is the Doppler of the row in bins, and m is
+ * the middle of the look. */
 static void fill_slow_time(const pnr_detector *detector, const pnr_track *t,
                            const pnr_vector *patch, double complex *z)
 {
     const long n_rows = (long)pnr_plan_rows(detector->plan), row = t->candidate->row;
     const size_t n_periods = detector->plan->n_periods;
     const double middle = ((double)n_periods - 1) / 2;
-    const int lag = MIDDLE + (int)lrint(t->fit.delay);
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    pnr_vector column;
 
+    (void)pnr_fit_patch_column(detector->map, place.code, t->fit.delay, patch, column);
     memset(z, 0, n_periods * sizeof *z);
     for (long i = -MIDDLE; i <= MIDDLE; i++) {
         if (row + i < 0 || row + i >= n_rows)
@@ -105,8 +109,8 @@ static void fill_slow_time(const pnr_detector *detector, const pnr_track *t,
         const double bins = pnr_plan_bins(detector->plan, (size_t)(row + i));
 
         for (size_t p = 0; p < n_periods; p++)
-            z[p] += patch[MIDDLE + i][lag] *
-                    pnr_cis(2 * M_PI * remainder(bins * ((double)p - middle), 1));
+            z[p] +=
+                column[MIDDLE + i] * pnr_cis(2 * M_PI * remainder(bins * ((double)p - middle), 1));
     }
 }
 
@@ -176,16 +180,20 @@ static bool is_partner(const pnr_detector *detector, const pnr_track *t, const p
     return k != t && k->code == t->code && fabs(lags) < 0.5 * chip && fabs(rows) <= reach_rows;
 }
 
-/* Returns the power of all rows of a patch at the lag nearest to the peak of a track, divided by
- * the share of an echo's peak power at this lag. */
-static double column_power(const pnr_track *t, const pnr_vector *patch)
+/* Returns the power of all rows of a patch at the delay of a track. If only noise is left, the power
+ * of a row is on average the noise power of a cell. */
+static double column_power(const pnr_detector *detector, const pnr_track *t,
+                           const pnr_vector *patch)
 {
-    const long lag = lrint(t->fit.delay);
+    const pnr_patch_place place = pnr_track_place(detector, t);
+    pnr_vector column;
     double sum = 0;
+    const double noise =
+        pnr_fit_patch_column(detector->map, place.code, t->fit.delay, patch, column);
 
     for (int row = 0; row < J; row++)
-        sum += pnr_power(patch[row][MIDDLE + lag]);
-    return sum / pnr_power(pnr_waveform_at(t->code->autocorrelation, (double)lag - t->fit.delay));
+        sum += pnr_power(column[row]);
+    return sum / noise;
 }
 
 /* Returns column_power after the echo is subtracted from the patch. */
@@ -197,7 +205,7 @@ static double power_without(const pnr_detector *detector, const pnr_track *t,
 
     memcpy(rest, patch, sizeof rest);
     pnr_fit_patch_change(detector->map, &place, NULL, echo, cell, rest);
-    return column_power(t, rest);
+    return column_power(detector, t, rest);
 }
 
 /* Adds the partners of track i back to its values. Returns the number of partners. */
@@ -238,7 +246,7 @@ static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, d
     const pnr_patch_echo echo = pnr_track_echo(detector, t);
     const double left = power_without(detector, t, &echo, whole, cell);
 
-    pnr_sign_end(detector);
+    pnr_sign_end(detector, t);
     return left;
 }
 
@@ -274,9 +282,9 @@ static bool correct_track(const pnr_detector *detector, pnr_track *tracks, size_
         return false;
 
     const double less = now - find_changes(detector, whole, cell, &found);
-    const double echo = fmax(column_power(t, whole) - now, 0);
+    const double echo = fmax(column_power(detector, t, whole) - now, 0);
     const double limit = (n_partners > 0 ? -most_loss * (double)n_partners : least_gain) * cell +
-                         (n_partners > 0 ? -least_share : least_share) * echo;
+                         (n_partners > 0 ? -most_loss_share : least_share) * echo;
 
     if (less < limit)
         return false;

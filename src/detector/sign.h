@@ -44,8 +44,8 @@ bool pnr_sign_is_corrected(const struct pnr_detector *detector, size_t code);
  * Returns the number of tracks left. cell: the noise power of one cell. */
 size_t pnr_sign_correct(const struct pnr_detector *detector, struct pnr_track *tracks, size_t n,
                         double cell);
-/* Sets the signs of a track in the model of the map. pnr_sign_end clears them. */
+/* Sets the signs of a track, if it has any, in the model of the map. pnr_sign_end clears them. */
 void pnr_sign_begin(const struct pnr_detector *detector, const struct pnr_track *t);
-void pnr_sign_end(const struct pnr_detector *detector);
+void pnr_sign_end(const struct pnr_detector *detector, const struct pnr_track *t);
 
 #endif

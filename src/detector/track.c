@@ -324,6 +324,38 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     return true;
 }
 
+/* After some tracks have got signs: fits all tracks again, and removes those without signs that
+ * these tracks explain. Returns the number of tracks left. */
+static size_t judge_again(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
+                          size_t n)
+{
+    const double cell = view->cell;
+    size_t n_signs = 0, left = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        n_signs += tracks[i].signs.changes != 0;
+        tracks[i].told = pnr_track_echo(detector, &tracks[i]);
+    }
+    for (size_t i = 0; i < n && n_signs > 0; i++) {
+        pnr_track *t = &tracks[i];
+        const double least = least_gain(detector, view->observed->dwell, t->candidate) * t->loss;
+
+        pnr_others_subtract(detector, t, tracks, n, cell * t->loss, 0);
+        if (!(pnr_track_fit(detector, t, cell) > least) && t->signs.changes == 0)
+            t->told.peak = 0;
+        else
+            t->told = pnr_track_echo(detector, t);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (tracks[i].told.peak != 0)
+            tracks[left++] = tracks[i];
+    for (size_t i = 0; i < left && left < n; i++) {
+        pnr_others_subtract(detector, &tracks[i], tracks, left, cell * tracks[i].loss, 0);
+        (void)pnr_track_fit(detector, &tracks[i], cell);
+    }
+    return left;
+}
+
 static bool is_late(const pnr_observed *observed)
 {
     return observed->until_ns > 0 && pnr_clock_ns() > observed->until_ns;
@@ -357,7 +389,7 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
     }
     if (!detector->is_sum && n > 1 && !(*is_coarse = *is_coarse || is_late(observed)))
         refine_tracks(detector, view.cell, tracks, n);
-    n = pnr_sign_correct(detector, tracks, n, view.cell);
+    n = judge_again(detector, &view, tracks, pnr_sign_correct(detector, tracks, n, view.cell));
     for (size_t i = 0; i < n; i++)
         pnr_track_measure(detector, &view.gains, &tracks[i]);
     return n;

@@ -45,7 +45,9 @@ static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vec
     }
     if (is_near)
         from = pnr_track_echo(detector, t);
+    pnr_sign_begin(detector, t);
     pnr_fit_patch_find(detector->map, &place, c, &from, cell, &found);
+    pnr_sign_end(detector, t);
     t->fit = found.at;
     t->bins = found.bins;
     t->bins_variance = found.bins_variance;
@@ -115,6 +117,6 @@ double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, si
         return pnr_fit_noise(t->code->fit, c[0], &t->fit, cells) / t->loss;
     pnr_sign_begin(detector, t);
     noise = pnr_fit_patch_noise(detector->map, &place, c, &found, cell, cells);
-    pnr_sign_end(detector);
+    pnr_sign_end(detector, t);
     return noise / t->loss;
 }

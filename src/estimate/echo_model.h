@@ -25,6 +25,7 @@ typedef struct pnr_echo_model {
 
 struct pnr_fit_patch {
     bool is_shared; /* `noise` belongs to another fit */
+    bool has_signs; /* pnr_fit_patch_signs has set signs */
     const pnr_plan *plan;
     pnr_echo_model *model;
     pnr_slow_time *slow;           /* owned by model */

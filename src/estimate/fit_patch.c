@@ -289,6 +289,9 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
 {
     const double middle = rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
     const double lag = (double)place->lag;
+    /* The greatest distance from the middle row. A change of sign divides an echo into lobes. The
+     * middle row may be that of the second lobe, up to 2.5 rows beside the echo. */
+    const double reach = map->has_signs ? 3 / (double)map->plan->n_periods : rows->spacing;
     double step[2] = {0}, best = -1;
     pnr_patch_echo at = *echo;
     /* With separate probes the gain has no maximum at the likeliest echo, but the steps converge
@@ -317,7 +320,7 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
             step[0] = clamp(step[0], 0.3);
             step[1] = clamp(step[1], 0.3 * rows->spacing);
             step[0] = clamp(at.lag + step[0] - lag, 1) + lag - at.lag;
-            step[1] = clamp(at.bins + step[1] - middle, rows->spacing) + middle - at.bins;
+            step[1] = clamp(at.bins + step[1] - middle, reach) + middle - at.bins;
         }
 
         const double size = step[0] * step[0] / s->n[0][0] + step[1] * step[1] / s->n[1][1];

@@ -328,8 +328,27 @@ double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row)
     return pnr_echo_model_row(map->model, row).stretch;
 }
 
+double pnr_fit_patch_column(const pnr_fit_patch *map, size_t code, double delay,
+                            const pnr_vector *patch, double complex *out)
+{
+    const pnr_echo_lags *lags = &map->model->codes[code];
+    pnr_vector shape, weights, noise;
+
+    for (int j = 0; j < J; j++)
+        shape[j] = pnr_waveform_at(lags->autocorrelation, j - MIDDLE - delay);
+    pnr_matrix_apply(lags->w, shape, weights);
+    pnr_matrix_apply(lags->p, weights, noise);
+
+    const double gram = creal(pnr_inner(weights, shape));
+
+    for (int i = 0; i < J; i++)
+        out[i] = pnr_inner(weights, patch[i]) / gram;
+    return creal(pnr_inner(weights, noise)) / (gram * gram);
+}
+
 void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs)
 {
+    map->has_signs = signs != NULL;
     pnr_slow_time_signs(map->slow, signs);
 }
 

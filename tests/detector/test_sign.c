@@ -9,12 +9,14 @@
         "doppler.step=whole", "engine.batch=50"
 
 /* One scene: bits of so many periods that change their sign at random (0: none), and echoes at the
- * same delay, `apart` rows from each other. */
+ * same delay, `apart` rows from each other. in_middle: the sign changes in the middle of each
+ * look. */
 typedef struct scene {
     size_t bits;
     double snr_db;
     int n_echoes;
     double apart;
+    bool in_middle;
 } scene;
 
 typedef struct seen {
@@ -27,7 +29,7 @@ static void add_data(chain *c, const scene *s, double lag, double bins, double a
                      bool *changed)
 {
     const size_t n = c->setup->plan.n_samples, k = c->setup->plan.n_periods;
-    const size_t first = (size_t)(uniform() * (double)s->bits);
+    const size_t first = s->in_middle ? k / 2 : (size_t)(uniform() * (double)s->bits);
     const double phase = 2 * M_PI * uniform();
     double(*a)[2] = delayed_code(c, lag), sign = 1;
 
@@ -35,7 +37,8 @@ static void add_data(chain *c, const scene *s, double lag, double bins, double a
         const size_t period = (size_t)floor(((double)i - lag) / (double)n + 1); /* of the code */
         const bool begins = i > 0 && period > floor(((double)i - 1 - lag) / (double)n + 1);
 
-        if (s->bits > 0 && begins && (period + first) % s->bits == 0 && uniform() < 0.5) {
+        if (s->bits > 0 && begins && (period + first) % s->bits == 0 &&
+            (s->in_middle || uniform() < 0.5)) {
             const size_t in_look = i % (n * k);
 
             sign = -sign;
@@ -120,15 +123,30 @@ TEST(one_echo_at_its_doppler)
 
     for (size_t i = 0; i < 2; i++)
         for (double snr_db = 24; snr_db <= 36; snr_db += 6) {
-            const seen s = run_scene(settings[i], &(scene){i == 0 ? 13 : 20, snr_db, 1, 0}, 20);
+            const seen s =
+                run_scene(settings[i], &(scene){i == 0 ? 13 : 20, snr_db, 1, 0, false}, 20);
 
-            assert_on_average(s.n_changed > 150);
+            assert_on_average(s.n_changed > 100);
             assert_on_average(fabs(s.n - s.n_dwells) <= 3);
             assert_on_average(s.n_flagged >= 0.98 * s.n_changed);
             assert_on_average(fabs(s.snr - snr_db) < 0.2 && fabs(s.amplitude - 1) < 0.02);
             assert_on_average(s.delay2 > 0.8 && s.delay2 < 1.25);
             assert_on_average(s.doppler2 > 0.8 && s.doppler2 < 1.25 && s.worst < 5.5);
         }
+}
+
+/* Two equal lobes, so the row of the candidate is that of either: up to 1.25 rows beside the
+ * echo. */
+TEST(a_change_in_the_middle)
+{
+    static const char *const settings[] = {SCENE, "code.bits=10", NULL};
+
+    for (double snr_db = 24; snr_db <= 36; snr_db += 6) {
+        const seen s = run_scene(settings, &(scene){10, snr_db, 1, 0, true}, 20);
+
+        assert_on_average(fabs(s.n - s.n_dwells) <= 2 && s.n_flagged >= 0.99 * s.n_dwells);
+        assert_on_average(s.doppler2 > 0.8 && s.doppler2 < 1.25 && s.worst < 5.5);
+    }
 }
 
 /* Without data nothing is flagged; without code.bits nothing is corrected, which shows what the
@@ -140,20 +158,20 @@ TEST(only_data_are_corrected)
     seen s;
 
     for (double snr_db = 20; snr_db <= 40; snr_db += 10) {
-        s = run_scene(with, &(scene){0, snr_db, 1, 0}, 20);
+        s = run_scene(with, &(scene){0, snr_db, 1, 0, false}, 20);
         assert_true(s.n_flagged <= 1 + 1e-3 * s.n_dwells);
         assert_on_average(s.doppler2 > 0.8 && s.doppler2 < 1.25);
     }
-    s = run_scene(without, &(scene){13, 28, 1, 0}, 20);
+    s = run_scene(without, &(scene){13, 28, 1, 0, false}, 20);
     assert_true(s.n_flagged == 0);
-    assert_on_average(s.n > 1.05 * s.n_dwells && s.doppler2 > 10 && s.worst > 20);
+    assert_on_average(s.n > s.n_dwells && s.doppler2 > 10 && s.worst > 20);
 }
 
 /* Two echoes at one delay that differ by three rows are no pair of lobes. */
 TEST(two_echoes_stay_two)
 {
     static const char *const settings[] = {SCENE, "code.bits=13", NULL};
-    const seen s = run_scene(settings, &(scene){0, 28, 2, 3}, 10);
+    const seen s = run_scene(settings, &(scene){0, 28, 2, 3, false}, 10);
 
     assert_on_average(s.n >= 1.95 * s.n_dwells && s.n_flagged <= 0.02 * s.n_dwells);
 }
