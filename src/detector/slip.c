@@ -17,10 +17,11 @@ static const double sigmas = 5;
 static const double least_sigma = 0.02; /* samples: least value of sigma, because motion and the
                                          * clock add errors */
 static const double most_drift = 4;     /* samples per dwell: a faster echo is not steady */
-static const double most_chi2 = 16.3;   /* limit of chi^2, the sum of (residual / sigma)^2 of a fit.
-                                         * Noise exceeds it in 0.3 % of cases (POINTS - 3 degrees of
-                                         * freedom) */
-static const double quiet = 0.25;       /* samples: a slip moves an echo by more than this */
+/* Limits of chi^2, the sum of (residual / sigma)^2 of a fit, for the BEFORE - 2 degrees of freedom of
+ * a line and the POINTS - 3 of a line with a step. Noise exceeds the first in one of 100,000 cases,
+ * the second in one of 5,000. A greater second limit would accept bodies that turn. */
+static const double most_chi2 = 23, most_step_chi2 = 22;
+static const double quiet = 0.25; /* samples: a slip moves an echo by more than this */
 
 /* One echo in the dwells before and after a slip. */
 typedef struct path {
@@ -28,6 +29,7 @@ typedef struct path {
     double drift, step;                       /* drift: samples per dwell; step: samples */
     double variance;                          /* variance of the step, samples^2 */
     double chi2;
+    bool is_steady; /* the points before the slip lie on a line */
 } path;
 
 void pnr_slip_begin(pnr_slip_tracker *slip, const pnr_radar *radar)
@@ -131,14 +133,15 @@ static void fit_step(const pnr_slip_tracker *slip, size_t end, path *p)
 }
 
 /* Fits a straight line to the lags of an echo in the dwells before the slip. echo: this echo in the
- * last of these dwells. Returns false if the echo is not steady. */
+ * last of these dwells. Returns false if the echo was not there, or is too fast. */
 static bool find_line(const pnr_slip_tracker *slip, const pnr_slip_echo *echo, path *p)
 {
     p->at[BEFORE - 1] = echo;
     if (!follow_back(slip, 0, BEFORE - 1, NAN, p))
         return false;
     fit_step(slip, BEFORE, p);
-    return p->chi2 < most_chi2 && fabs(p->drift) <= most_drift;
+    p->is_steady = p->chi2 < most_chi2;
+    return fabs(p->drift) <= most_drift;
 }
 
 /* Returns the lag of a line in a dwell. */
@@ -153,9 +156,13 @@ static bool goes_on(const pnr_slip_tracker *slip, const path *line, double step)
 {
     /* At the last dwell the line has an error of 2.5 sigmas, and the echo has an error of one
      * sigma. The limit of 15 sigmas is above five times the error of their difference. It is also
-     * at most half of the distance to the new lag. */
+     * at most half of the distance to the new lag. If this half is below three times the error, the
+     * echo is too uncertain to tell the two lags apart. */
+    const double error = 2.7 * line->at[BEFORE - 1]->sigma;
     const double reach = fmin(3 * sigmas * line->at[BEFORE - 1]->sigma, fabs(step) / 2);
 
+    if (fabs(step) / 2 < 3 * error)
+        return false;
     for (size_t i = BEFORE + 1; i < PNR_SLIP_DWELLS; i++)
         if (find_near(slip, i, line->at[0], lag_on(line, i), reach) != NULL)
             return true;
@@ -188,7 +195,7 @@ static bool join(const pnr_slip_tracker *slip, const path *line, const pnr_slip_
 
     const double sigma = sqrt(p->variance), whole = round(p->step);
 
-    return p->chi2 < most_chi2 && fabs(p->step) > sigmas * sigma &&
+    return p->chi2 < most_step_chi2 && fabs(p->step) > sigmas * sigma &&
            fabs(p->step - whole) <= sigmas * sigma && whole != 0;
 }
 
@@ -202,14 +209,14 @@ static bool keeps_amplitude(const path *p)
                sigmas * hypot(a->amplitude_sigma, b->amplitude_sigma);
 }
 
-/* True if another steady line has the same step. */
+/* True if another steady line has the same step. lines: the lines after the strongest steady line. */
 static bool has_company(const pnr_slip_tracker *slip, const path *lines, size_t n, const path *p)
 {
     const pnr_slip_dwell *newest = dwell_at(slip, PNR_SLIP_DWELLS - 1);
     path other;
 
-    for (size_t i = 1; i < n; i++)
-        for (size_t e = 0; e < newest->n; e++)
+    for (size_t i = 0; i < n; i++)
+        for (size_t e = 0; lines[i].is_steady && e < newest->n; e++)
             if (join(slip, &lines[i], &newest->echoes[e], &other) &&
                 fabs(apart(slip, other.step, p->step)) <=
                     sigmas * sqrt(other.variance + p->variance))
@@ -217,13 +224,16 @@ static bool has_company(const pnr_slip_tracker *slip, const path *lines, size_t 
     return false;
 }
 
-/* True if the path, which continues lines[0], shows a slip. */
-static bool is_slip(const pnr_slip_tracker *slip, const path *lines, size_t n, const path *p)
+/* True if the path, which continues lines[first], shows a slip. A line that is not steady can only
+ * contradict. */
+static bool is_slip(const pnr_slip_tracker *slip, const path *lines, size_t n, size_t first,
+                    const path *p)
 {
     for (size_t i = 0; i < n; i++)
         if (goes_on(slip, &lines[i], p->step))
             return false;
-    return !was_there(slip, p) && (keeps_amplitude(p) || has_company(slip, lines, n, p));
+    return !was_there(slip, p) &&
+           (keeps_amplitude(p) || has_company(slip, lines + first + 1, n - first - 1, p));
 }
 
 /* Returns the step of the echoes that a slip has caused, in whole samples; 0: no slip is found. */
@@ -232,12 +242,14 @@ static double find_step(const pnr_slip_tracker *slip)
     const pnr_slip_dwell *newest = dwell_at(slip, PNR_SLIP_DWELLS - 1);
     const pnr_slip_dwell *before = dwell_at(slip, BEFORE - 1);
     path lines[PNR_SLIP_ECHOES], p;
-    size_t n = 0;
+    size_t n = 0, first = 0; /* first: the strongest steady line */
 
     for (size_t e = 0; e < before->n; e++)
         n += find_line(slip, &before->echoes[e], &lines[n]);
-    for (size_t e = 0; n > 0 && e < newest->n; e++)
-        if (join(slip, &lines[0], &newest->echoes[e], &p) && is_slip(slip, lines, n, &p))
+    while (first < n && !lines[first].is_steady)
+        first++;
+    for (size_t e = 0; first < n && e < newest->n; e++)
+        if (join(slip, &lines[first], &newest->echoes[e], &p) && is_slip(slip, lines, n, first, &p))
             return round(p.step);
     return 0;
 }

@@ -17,7 +17,7 @@
  * echo that moves along a straight line in the first four dwells is steady. A slip is found when
  * - the strongest steady echo continues in the last three dwells, displaced by a whole number of
  *   samples, with the same speed,
- * - no steady echo is seen where its line would continue without a slip,
+ * - no echo is seen where its line would continue without a slip,
  * - no echo was at the new lag before,
  * - and a second steady echo has the same displacement, or the strongest has kept its amplitude.
  * At a dwell with lost samples, or after lost samples, the search begins anew. Delays are cyclic,

