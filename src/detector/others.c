@@ -106,9 +106,7 @@ void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, 
     for (size_t k = 0; k < n; k++) {
         if (k == i || !is_reached(detector, &tracks[k], &now, change, cell))
             continue;
-        pnr_sign_begin(detector, t);
         move_echo(detector, &tracks[k], before, &now, cell, 0);
-        pnr_sign_end(detector, t);
         tracks[k].is_dirty = true;
     }
     t->told = now;

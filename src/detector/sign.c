@@ -180,8 +180,8 @@ static bool is_partner(const pnr_detector *detector, const pnr_track *t, const p
     return k != t && k->code == t->code && fabs(lags) < 0.5 * chip && fabs(rows) <= reach_rows;
 }
 
-/* Returns the power of all rows of a patch at the delay of a track. If only noise is left, the power
- * of a row is on average the noise power of a cell. */
+/* Returns the power of all rows of a patch at the delay of a track. If only noise is left, the
+ * power of a row is on average the noise power of a cell. */
 static double column_power(const pnr_detector *detector, const pnr_track *t,
                            const pnr_vector *patch)
 {

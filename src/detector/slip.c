@@ -17,9 +17,9 @@ static const double sigmas = 5;
 static const double least_sigma = 0.02; /* samples: least value of sigma, because motion and the
                                          * clock add errors */
 static const double most_drift = 4;     /* samples per dwell: a faster echo is not steady */
-/* Limits of chi^2, the sum of (residual / sigma)^2 of a fit, for the BEFORE - 2 degrees of freedom of
- * a line and the POINTS - 3 of a line with a step. Noise exceeds the first in one of 100,000 cases,
- * the second in one of 5,000. A greater second limit would accept bodies that turn. */
+/* Limits of chi^2, the sum of (residual / sigma)^2 of a fit, for the BEFORE - 2 degrees of freedom
+ * of a line and the POINTS - 3 of a line with a step. Noise exceeds the first in one of 100,000
+ * cases, the second in one of 5,000. A greater second limit would accept bodies that turn. */
 static const double most_chi2 = 23, most_step_chi2 = 22;
 static const double quiet = 0.25; /* samples: a slip moves an echo by more than this */
 
@@ -209,7 +209,8 @@ static bool keeps_amplitude(const path *p)
                sigmas * hypot(a->amplitude_sigma, b->amplitude_sigma);
 }
 
-/* True if another steady line has the same step. lines: the lines after the strongest steady line. */
+/* True if another steady line has the same step. lines: the lines after the strongest steady
+ * line. */
 static bool has_company(const pnr_slip_tracker *slip, const path *lines, size_t n, const path *p)
 {
     const pnr_slip_dwell *newest = dwell_at(slip, PNR_SLIP_DWELLS - 1);
