@@ -280,8 +280,21 @@ static double clamp(double x, double limit)
     return x < -limit ? -limit : x > limit ? limit : x;
 }
 
-/* Climbs from *echo to the maximum of the gain. s: the state at the last point. The climb ends when
- * the next step, in sigmas, is less than sqrt(enough / noise power of a cell). least: the least
+static void evaluate_at(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
+                        const pnr_vector *patch, bool is_exact, const pnr_patch_echo *at,
+                        fit_state *s)
+{
+    if (is_exact)
+        pnr_echo_model_exact(map->model, rows, at, place, &s->rough, &s->model);
+    else
+        pnr_echo_model_smooth(map->model, rows, at, place->lag, true, &s->model);
+    if (s->probes == &s->smooth)
+        pnr_echo_model_smooth(map->model, rows, at, place->lag, true, &s->smooth);
+    evaluate_model(map, rows, place->code, patch, s);
+}
+
+/* Climbs from *echo to the maximum of the gain. s: the state at *echo in the end. The climb ends
+ * when the next step, in sigmas, is less than sqrt(enough / noise power of a cell). least: the least
  * energy <echo, echo> that is allowed. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
                         const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,
@@ -297,20 +310,15 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
     /* With separate probes the gain has no maximum at the likeliest echo, but the steps converge
      * there. */
     const bool is_probed = is_exact && map->noise != NULL && rows->has_weights;
+    bool is_too_long = false;
 
     s->probes = is_probed ? &s->smooth : &s->model;
 
     for (int i = 0; i < MAX_STEPS; i++) {
-        if (is_exact)
-            pnr_echo_model_exact(map->model, rows, &at, place, &s->rough, &s->model);
-        else
-            pnr_echo_model_smooth(map->model, rows, &at, place->lag, true, &s->model);
-        if (is_probed)
-            pnr_echo_model_smooth(map->model, rows, &at, place->lag, true, &s->smooth);
-        evaluate_model(map, rows, place->code, patch, s);
+        evaluate_at(map, place, rows, patch, is_exact, &at, s);
         at.peak = divide(s->on[0], s->gram[0][0]);
-        if ((s->gain < best * (1 - 1e-12) && !is_probed) ||
-            creal(s->gram[0][0]) < least) { /* the step was too long */
+        is_too_long = (s->gain < best * (1 - 1e-12) && !is_probed) || creal(s->gram[0][0]) < least;
+        if (is_too_long) {
             step[0] /= 2;
             step[1] /= 2;
         } else {
@@ -326,10 +334,12 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
         const double size = step[0] * step[0] / s->n[0][0] + step[1] * step[1] / s->n[1][1];
 
         if (size * pnr_power(at.peak) < enough || (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9))
-            return;
+            break;
         at.lag = echo->lag + step[0];
         at.bins = echo->bins + step[1];
     }
+    if (is_too_long)
+        evaluate_at(map, place, rows, patch, is_exact, echo, s);
 }
 
 void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_vector *patch,

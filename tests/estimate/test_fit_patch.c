@@ -74,7 +74,8 @@ TEST(without_noise_it_is_exact)
 
 /* In noise alone the fit does not diverge, neither beyond the first and last rows nor to the
  * removed mean. There almost nothing of an echo is in the patch, so noise would fit an echo of any
- * strength. */
+ * strength. The gain is the greatest in a surface of about 4 independent cells. It exceeds g in
+ * about 4 g exp(-g) of the fits: in 1200 fits it exceeds 25 once in 10^6 runs. */
 static void noise_stays(const char *const *settings, bool is_edge)
 {
     enum { TRIALS = 400 };
@@ -99,6 +100,7 @@ static void noise_stays(const char *const *settings, bool is_edge)
         pnr_fit_patch_begin(b.fit, NULL, NULL);
         pnr_fit_patch_load(b.fit, &place, &noise[0][0][0], 0, patch);
         pnr_fit_patch_find(b.fit, &place, patch, &start, 1, &found);
+        assert_true(found.at.delay_variance > 0 && found.bins_variance > 0);
         most_gain = fmax(most_gain, found.at.gain);
         most_power = fmax(most_power, found.at.power);
         farthest = fmax(farthest, fabs(found.bins - map_row(&b.setup->plan, row).bins) / spacing);
@@ -106,7 +108,7 @@ static void noise_stays(const char *const *settings, bool is_edge)
     print_message("noise in %zu rows: gain at most %.3g, power %.3g, %.2f rows away\n", n_rows,
                   most_gain, most_power, farthest);
     close_map(&b);
-    assert_true(most_gain < 40 && most_power < 400 && farthest <= 1);
+    assert_true(most_gain < 25 && most_power < 400 && farthest <= 1);
 }
 
 TEST(noise_does_not_run_away)
