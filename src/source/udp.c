@@ -27,7 +27,7 @@ enum {
     QUIET_POLLS = 20,       /* after this many polls without a datagram, a missing datagram counts
                              * as lost */
     MAX_NAP_NS = 1000000,   /* longest wait to fill the memory of a read */
-    MAX_WAITS = 8,          /* limit of the number of waits in one read */
+    MAX_WAITS = 8,          /* limit of the number of waits in a read with samples */
     BATCH = 64,             /* limit of the number of datagrams of one system call */
     MAX_DATAGRAM = 1 << 16, /* limit of the length of a datagram, in bytes */
     FIRST_PAYLOAD = 1024,   /* bytes of samples that are expected in the first datagram */
@@ -393,22 +393,24 @@ static uint64_t declare_lost(udp *u)
     return gap;
 }
 
-/* Waits if the kernel has no datagram. A read without samples waits for its first datagram, at most
- * PATIENCE_MS. A read with samples waits until the rest of its memory should be full, if this takes
- * at most MAX_NAP_NS; so it needs fewer system calls. False: the read ends. */
-static bool wait_for_more(udp *u, int *n_waits)
+/* Waits if the kernel has no datagram. A read without samples goes on until PATIENCE_MS after its
+ * begin, or until a poll of PATIENCE_MS without a datagram. A read with samples waits until the
+ * rest of its memory should be full, if this takes at most MAX_NAP_NS; so it needs fewer system
+ * calls. False: the read ends. */
+static bool wait_for_more(udp *u, uint64_t began_ns, int *n_waits)
 {
     struct pollfd wanted = {.fd = u->input->fd, .events = POLLIN};
     const double left_ns = (double)(u->max_samples - u->filled) / u->rate_hz * 1e9;
 
-    if ((*n_waits)++ >= MAX_WAITS)
+    if (u->filled > 0) {
+        if ((*n_waits)++ >= MAX_WAITS)
+            return false;
+        return u->is_behind || (left_ns <= MAX_NAP_NS &&
+                                nanosleep(&(struct timespec){.tv_nsec = (long)left_ns}, NULL) == 0);
+    }
+    if (pnr_clock_ns() - began_ns >= PATIENCE_MS * UINT64_C(1000000))
         return false;
-    if (u->is_behind)
-        return true;
-    if (u->filled > 0)
-        return left_ns <= MAX_NAP_NS &&
-               nanosleep(&(struct timespec){.tv_nsec = (long)left_ns}, NULL) == 0;
-    if (poll(&wanted, 1, PATIENCE_MS) > 0)
+    if (u->is_behind || poll(&wanted, 1, PATIENCE_MS) > 0)
         return true;
     u->n_quiet++;
     return false;
@@ -428,6 +430,7 @@ static int udp_read(void *state, void *data, size_t max_samples, pnr_source_bloc
                     pnr_error *error)
 {
     udp *u = state;
+    const uint64_t began_ns = pnr_clock_ns();
     int code = PNR_OK, n_waits = 0;
 
     u->data = data;
@@ -440,7 +443,7 @@ static int udp_read(void *state, void *data, size_t max_samples, pnr_source_bloc
         code = receive_batch(u, error);
         take_early(u);
     } while ((code == PNR_OK || code == PNR_EAGAIN) && u->filled < max_samples && !is_lost(u) &&
-             wait_for_more(u, &n_waits));
+             wait_for_more(u, began_ns, &n_waits));
     if (code != PNR_OK && code != PNR_EAGAIN)
         return code;
     if (u->filled == 0 && is_lost(u)) {

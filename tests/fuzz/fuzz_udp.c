@@ -159,12 +159,14 @@ static int read_all(void *state, size_t max_samples, size_t n_bytes)
     int code = PNR_EAGAIN, n_quiet = 0;
 
     while ((code == PNR_OK || code == PNR_EAGAIN) && n_quiet < QUIET_READS) {
+        const uint64_t began_ns = now_ns;
         pnr_source_block block = {0};
         pnr_error error = {0};
         uint32_t sample;
 
         code = pnr_source_udp.read(state, samples, max_samples, &block, &error);
         require(code == PNR_OK || code == PNR_EAGAIN || error.text[0] != '\0');
+        require(code != PNR_EAGAIN || now_ns - began_ns >= 50000000);
         require(code != PNR_OK ||
                 ((block.gap > 0) != (block.n_samples > 0) && block.n_samples <= max_samples));
         n_quiet = code == PNR_EAGAIN && input.n == 0 ? n_quiet + 1 : 0;

@@ -126,6 +126,30 @@ TEST(test_a_packet_that_waits_comes_again)
     close_wire(&w);
 }
 
+/* A read of one sample asks the kernel for one datagram at a time. Until the loss is certain, none
+ * of these datagrams has the next sample. */
+TEST(test_a_short_read_goes_on_while_datagrams_wait)
+{
+    const form *f = &forms[0];
+    uint64_t n = 0, lost = 0;
+    wire w;
+
+    open_wire(&w, f->kind, "source.udp_reorder=16");
+    send_packet(&w, f, 1);
+    for (uint64_t i = 3; i < 3 + 17; i++)
+        send_packet(&w, f, i);
+    while (n + lost < 20) {
+        uint32_t sample;
+        pnr_source_block block;
+
+        assert_int_equal(pnr_source_read(w.source, &sample, 1, &block, &w.error), PNR_OK);
+        n += block.n_samples;
+        lost += block.gap;
+    }
+    assert_int_equal(lost, 10);
+    close_wire(&w);
+}
+
 TEST(test_a_loss_at_the_end_of_a_sender_is_declared)
 {
     const form *f = &forms[0];
