@@ -5,7 +5,7 @@
 #include "base/complex.h"
 #include "tests/fixture/fit_patch_fixture.h"
 
-enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, N = PNR_PATCH_SUMS };
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, N = PNR_PATCH_SUMS, TRIALS = 5 };
 
 /* sum_r,l h[r][l] exp(2 pi i (f_r t_n / N + F_r (p - (K - 1)/2))) a(n - l) */
 static double complex sample(const pnr_plan *plan, const pnr_echo_rows *rows,
@@ -31,13 +31,14 @@ static double complex sample(const pnr_plan *plan, const pnr_echo_rows *rows,
     return sum;
 }
 
-/* Compares the noise of random weights at random places. */
+/* Compares the noise of random weights at random places. limit: of the rms over all places of the
+ * error of a covariance, over the root of both variances. */
 static void agrees(const char *const *settings, double limit)
 {
     map_bench b;
     pnr_patch_noise *noise;
     pnr_echo_model *model;
-    double worst = 0;
+    double square = 0;
 
     open_map_bench(&b, settings);
 
@@ -47,7 +48,7 @@ static void agrees(const char *const *settings, double limit)
     assert_int_equal(pnr_echo_model_create(b.setup, 0, &model), PNR_OK);
     assert_true(pnr_echo_model_is_close(model) == (plan->n_periods == 1));
     assert_int_equal(pnr_patch_noise_create(b.setup, &noise), PNR_OK);
-    for (int trial = 0; trial < 5; trial++) {
+    for (int trial = 0; trial < TRIALS; trial++) {
         const size_t row = (size_t)(uniform() * (double)pnr_plan_rows(plan));
         const long lag = (long)plan->gate_first + (long)(uniform() * (double)plan->gate_count);
         const pnr_patch_place place = {.row = row, .lag = lag};
@@ -81,15 +82,18 @@ static void agrees(const char *const *settings, double limit)
                 const double energy = pnr_waveform_energy(b.setup->codes[0].waveform);
                 const double scale = sqrt(creal(got[i][i]) * creal(got[j][j]));
 
-                worst = fmax(worst, cabs(got[i][j] - want[i][j] / weight / energy) / scale);
+                square += pnr_power((got[i][j] - want[i][j] / weight / energy) / scale);
             }
     }
+
+    const double rms = sqrt(square / (TRIALS * N * N));
+
     print_message("%s, %zu x %zu, %zu rows: %.1e\n", b.setup->codes[0].code->name, plan->n_periods,
-                  plan->n_samples, pnr_plan_rows(plan), worst);
+                  plan->n_samples, pnr_plan_rows(plan), rms);
     pnr_patch_noise_destroy(noise);
     pnr_echo_model_destroy(model);
     close_map_bench(&b);
-    assert_true(worst < limit);
+    assert_true(rms < limit);
 }
 
 TEST(it_is_that_of_the_samples)
@@ -102,11 +106,12 @@ TEST(it_is_that_of_the_samples)
     agrees(WITH("code.type=random", "code.length=63", "doppler.step=half", "dwell.combine=doppler",
                 "dwell.periods=4", "dwell.taper=hann"),
            1e-4);
-    /* Longer ones, and a linear correlation's ends. */
-    agrees(WITH("code.type=random", "code.length=700", "doppler.step=quarter"), 0.02);
+    /* Longer ones, and a linear correlation's ends. In 150 runs log(rms) has the mean log(0.0039)
+     * and log(0.0026), and the standard deviation 0.21 and 0.12. The limits are 5 of these. */
+    agrees(WITH("code.type=random", "code.length=700", "doppler.step=quarter"), 0.012);
     agrees(WITH("code.type=random", "code.length=400", "doppler.step=half",
                 "window.correlation=linear", "radar.min_range_m=3000", "radar.max_range_m=9000"),
-           0.02);
+           0.005);
 }
 
 TEST(nothing_is_destroyed)
