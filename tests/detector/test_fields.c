@@ -29,8 +29,11 @@ typedef struct means {
 static means run_kind(chain *c, double amplitude, double noise, const struct kind *kind)
 {
     const double n = (double)c->setup->plan.n_samples;
-    const double gates = (double)c->setup->plan.gate_count;
+    size_t first, gates; /* without the lag beyond the greatest range, where no echo is reported */
     means out = {0};
+
+    (void)pnr_radar_cells(&c->setup->radar, &c->config, 1, &first, &gates);
+    assert_int_equal(first, 0);
 
     for (int batch = 0; batch < 20 / (SHARE > 1 ? 10 : 1); batch++) {
         double lags[50];
@@ -38,7 +41,7 @@ static means run_kind(chain *c, double amplitude, double noise, const struct kin
         clear_chain(c);
         add_noise(c->x, c->windows.spans[0].n_samples, noise);
         for (size_t d = 0; d < c->setup->plan.batch; d++) {
-            double(*a)[2] = delayed_code(c, lags[d] = floor(uniform() * gates));
+            double(*a)[2] = delayed_code(c, lags[d] = (double)below(gates));
 
             add_echo(c, d, (const double(*)[2])a, amplitude, 7 * uniform());
             free(a);
