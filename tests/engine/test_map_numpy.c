@@ -39,16 +39,23 @@ static const char *const stretched[] = {
     NULL,
 };
 
-/* Makes noise and an echo that moves. */
-static void make_samples(const pnr_plan *plan, size_t n_view, int16_t (*samples)[2])
+/* Makes noise and an echo that moves. Between the two nearest samples the code is linear.
+ * stretch_per_bin: the relative change of the time scale for a Doppler of one cycle a period. */
+static void make_samples(const pnr_plan *plan, double stretch_per_bin, size_t n_view,
+                         int16_t (*samples)[2])
 {
     const double amplitude = 0.36 / sqrt((double)(plan->n_looks * plan->n_periods * 16));
+    const double bins = -0.43;
 
     for (size_t i = 0; i < n_view; i++) {
-        const double *a = plan->references[(i + 100 * plan->n_samples - 123) % plan->n_samples];
-        const double angle = 2 * M_PI * -0.43 * (double)i / (double)plan->n_samples;
-        const double x[2] = {0.1 * gaussian() + amplitude * cos(angle) * a[0],
-                             0.1 * gaussian() + amplitude * sin(angle) * a[0]};
+        const double at = (1 + bins * stretch_per_bin) * (double)i - 123;
+        const double part = at - floor(at);
+        const size_t before = (size_t)(floor(at) + 100 * (double)plan->n_samples);
+        const double a = (1 - part) * plan->references[before % plan->n_samples][0] +
+                         part * plan->references[(before + 1) % plan->n_samples][0];
+        const double angle = 2 * M_PI * bins * (double)i / (double)plan->n_samples;
+        const double x[2] = {0.1 * gaussian() + amplitude * cos(angle) * a,
+                             0.1 * gaussian() + amplitude * sin(angle) * a};
 
         (void)pnr_format_write(PNR_FORMAT_CI16, x, samples[i]);
     }
@@ -169,7 +176,10 @@ static void compare(const char *const *settings, const char *code)
     assert_true(plan.linear && plan.n_periods == 16 && plan.n_lags > 100 &&
                 pnr_plan_rows(&plan) >= 16);
     plan.want_profile = PNR_WANT_POWER;
-    make_samples(&plan, n_view, samples);
+    make_samples(
+        &plan,
+        config.radar.carrier_hz > 0 ? 1e6 / (double)plan.n_samples / config.radar.carrier_hz : 0,
+        n_view, samples);
     write_file(folder, "samples", samples, n_view * sizeof *samples);
     for (size_t e = 0; e < 3; e++) {
         const pnr_engine_ops *ops = find_engine(names[e]);
