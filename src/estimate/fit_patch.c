@@ -342,6 +342,31 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
         evaluate_at(map, place, rows, patch, is_exact, echo, s);
 }
 
+/* Finds an echo roughly, with the smooth chi. start: only its lag is used. Noise may lead the climb
+ * to a sidelobe, more than a lag beside the echo. So a climb that ends far from the middle is
+ * repeated from the other side, and the maximum with the greater gain is taken. */
+static void climb_roughly(pnr_fit_patch *map, const pnr_patch_place *place,
+                          const pnr_echo_rows *rows, const pnr_vector *patch,
+                          const pnr_patch_echo *start, double enough, double least, fit_state *s,
+                          pnr_patch_echo *echo)
+{
+    const double far = 0.75; /* lags */
+    pnr_patch_echo other = *start;
+
+    other.bins = first_bins(rows, patch, MIDDLE + (start->lag > (double)place->lag + 0.25));
+    *echo = other;
+    climb_patch(map, place, rows, patch, false, enough, echo, least, s);
+
+    const double from_middle = echo->lag - (double)place->lag, gain = s->gain;
+
+    if (fabs(from_middle) <= far)
+        return;
+    other.lag -= copysign(0.5, from_middle);
+    climb_patch(map, place, rows, patch, false, enough, &other, least, s);
+    if (s->gain > gain)
+        *echo = other;
+}
+
 void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_vector *patch,
                         const pnr_patch_echo *start, double cell, pnr_patch_fitted *out)
 {
@@ -355,10 +380,8 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
 
     const double least = least_energy(map, place, &rows, &s);
 
-    if (start->peak == 0) {
-        echo.bins = first_bins(&rows, patch, MIDDLE + (start->lag > (double)place->lag + 0.25));
-        climb_patch(map, place, &rows, patch, false, rough * rough * cell, &echo, least, &s);
-    }
+    if (start->peak == 0)
+        climb_roughly(map, place, &rows, patch, start, rough * rough * cell, least, &s, &echo);
 
     const bool is_exact =
         pnr_echo_model_mark_exact(map->model, &rows, &echo, place->code, cell, true);
