@@ -136,6 +136,12 @@ void pnr_cells_fill(const struct pnr_detector *detector, double pfa_cell, pnr_ce
 pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_observed *observed,
                          const struct pnr_dwell_gains *gains, const struct pnr_track *tracks,
                          size_t n);
+/* Returns the ratio of two estimates of the same noise that chance exceeds once in 3.5 million, as
+ * 5 sigma of a normal variable. variance: the relative variance of the ratio, which is a gamma
+ * variable of mean 1. Its upper tail is longer than the normal one: with a variance of 1/4 the ratio
+ * 1 + 5/2 is exceeded once in 2000. Formula: the cube root is nearly normal (Wilson and Hilferty,
+ * 1931). */
+double pnr_noise_most(double variance);
 /* Changes *noise from the noise of a dwell to the noise of echo i. The residual of the echo's fit
  * may differ from the noise by more than chance. With CFAR the function then uses the residual as
  * the noise, because CFAR is for noise that differs from cell to cell. Without CFAR it sets

@@ -80,11 +80,16 @@ static void find_disturbance(const pnr_detector *detector, const pnr_track *trac
     }
 }
 
+double pnr_noise_most(double variance)
+{
+    const double sigmas = 5, third = 1 - variance / 9 + sigmas * sqrt(variance) / 3;
+
+    return third * third * third;
+}
+
 void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
                       pnr_noise *noise)
 {
-    /* a deviation above this number of sigmas is not chance */
-    const double sigmas = 5;
     const double strong = 100, rounding = 1e-11;
     const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;
     double cells = 0;
@@ -99,13 +104,13 @@ void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, siz
         return;
 
     const double near = pnr_track_noise(detector, tracks, n, i, 0.1 * noise->cell, &cells);
-    const double ratio = near / noise->cell, chance = sigmas * sqrt(1 / cells + noise->variance);
+    const double ratio = near / noise->cell, most = pnr_noise_most(1 / cells + noise->variance);
 
-    if (is_cfar && (ratio > 1 + chance || ratio < 1 / (1 + chance))) {
+    if (is_cfar && (ratio > most || ratio < 1 / most)) {
         noise->cell = near;
         noise->variance = noise->chance = fmin(1 / cells, 0.5);
         noise->shape = 1;
-    } else if (ratio > 1 + chance && near > rounding * tracks[i].power) {
+    } else if (ratio > most && near > rounding * tracks[i].power) {
         noise->misfit = (near - noise->cell) * cells / tracks[i].power;
     }
 }

@@ -61,7 +61,7 @@ static bool find_pair(const pnr_detector *detector, const pnr_track *tracks, siz
     const pnr_track *t = &tracks[i];
     /* In noise alone, a second echo with three parameters explains 1.5 times the noise of a cell on
      * average. */
-    const double sigmas = 5, least = 3, least_gain = 30;
+    const double least = 3, least_gain = 30;
     pnr_fitted single;
     const pnr_fitted *weaker = &out->echo[1];
     pnr_vector c, response;
@@ -80,7 +80,7 @@ static bool find_pair(const pnr_detector *detector, const pnr_track *tracks, siz
     return pnr_fit_pair_find(t->code->pair, c, out) &&
            out->gain - single.gain > least_gain * noise->cell &&
            fabs(out->echo[0].delay - out->echo[1].delay) < 1.5 * chip_of(detector) &&
-           out->noise < noise->cell * (1 + sigmas * sqrt(1 / out->cells + noise->variance)) &&
+           out->noise < noise->cell * pnr_noise_most(1 / out->cells + noise->variance) &&
            weaker->power > least * least * weaker->amplitude_variance * noise->cell;
 }
 

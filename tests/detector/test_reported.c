@@ -183,7 +183,7 @@ TEST(two_paths_within_a_chip_are_two_echoes)
                                            "code.pulse=rrc",    "engine.batch=1",
                                            "detector.pfa=1e-6", NULL};
     enum { DWELLS = 1000 / SHARE };
-    size_t n_two = 0, n_more = 0, n_right = 0, n_flagged = 0;
+    size_t n_two = 0, n_more = 0, n_right = 0, n_flagged = 0, n_hidden = 0;
     errors delay = {0}, amplitude = {0};
     chain c;
 
@@ -198,6 +198,7 @@ TEST(two_paths_within_a_chip_are_two_echoes)
         make_dwell(&c, 1, two, 2, &found);
         n_two += found.n_echoes == 2;
         n_more += found.n_echoes > 2;
+        n_hidden += found.n_echoes > 2 && !found.is_unresolved;
         n_flagged += found.is_unresolved;
         for (size_t e = 0; e < found.n_echoes; e++) {
             const pnr_echo *echo = &found.echoes[e];
@@ -220,6 +221,9 @@ TEST(two_paths_within_a_chip_are_two_echoes)
         n_two, DWELLS, n_more, n_flagged, n_right, delay.normalised / (2 * (double)n_two),
         amplitude.normalised / (2 * (double)n_two));
     close_chain(&c);
-    assert_on_average(n_more == 0 && n_right >= DWELLS * 99 / 100 && n_two >= DWELLS * 9 / 10);
+    /* About one dwell in 6000 is not split, with paths half a chip apart. It has a third echo, and
+     * is flagged. A Poisson number of mean 1/6 exceeds 4 about once in 10^6. */
+    assert_on_average(n_hidden == 0 && n_more <= 4 && n_right >= DWELLS * 99 / 100 &&
+                      n_two >= DWELLS * 9 / 10);
     assert_on_average(fabs(delay.normalised / (2 * (double)n_two) - 1) < 0.25);
 }
