@@ -138,8 +138,8 @@ pnr_noise pnr_noise_find(const struct pnr_detector *detector, const struct pnr_o
                          size_t n);
 /* Returns the ratio of two estimates of the same noise that chance exceeds once in 3.5 million, as
  * 5 sigma of a normal variable. variance: the relative variance of the ratio, which is a gamma
- * variable of mean 1. Its upper tail is longer than the normal one: with a variance of 1/4 the ratio
- * 1 + 5/2 is exceeded once in 2000. Formula: the cube root is nearly normal (Wilson and Hilferty,
+ * variable of mean 1. Its upper tail is longer than the normal one: chance exceeds 1 + 5/2 once in
+ * 2000, if the variance is 1/4. Formula: the cube root is nearly normal (Wilson and Hilferty,
  * 1931). */
 double pnr_noise_most(double variance);
 /* Changes *noise from the noise of a dwell to the noise of echo i. The residual of the echo's fit
