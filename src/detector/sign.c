@@ -26,7 +26,7 @@ static const double least_gain = 11, least_share = 0.003;
 static const double most_loss = 10, most_loss_share = 0.05;
 /* Without partners, signs are tried only if column_power of the residual of the fit of a single
  * echo is at least this many times the noise power of one cell. It is the power of 17 rows at one
- * lag, so it is 17 times the noise power if only noise is left. */
+ * delay, so it is 17 times the noise power if only noise is left. */
 static const double least_residual = 22;
 static const double reach_rows = 8; /* rows; lobes at a greater distance are about 20 dB below the
                                      * echo, and are not searched */

@@ -243,7 +243,7 @@ static double find_step(const pnr_slip_tracker *slip)
     const pnr_slip_dwell *newest = dwell_at(slip, PNR_SLIP_DWELLS - 1);
     const pnr_slip_dwell *before = dwell_at(slip, BEFORE - 1);
     path lines[PNR_SLIP_ECHOES], p;
-    size_t n = 0, first = 0; /* first: the strongest steady line */
+    size_t n = 0, first = 0; /* first: index of the strongest steady line */
 
     for (size_t e = 0; e < before->n; e++)
         n += find_line(slip, &before->echoes[e], &lines[n]);

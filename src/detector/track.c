@@ -324,19 +324,21 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     return true;
 }
 
-/* After some tracks have got signs: fits all tracks again, and removes those without signs that
- * these tracks explain. Returns the number of tracks left. */
+/* If some tracks have signs, fits all tracks again, and removes tracks without signs that the
+ * tracks with signs explain. Returns the number of tracks left. */
 static size_t judge_again(const pnr_detector *detector, const dwell_view *view, pnr_track *tracks,
                           size_t n)
 {
     const double cell = view->cell;
     size_t n_signs = 0, left = 0;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         n_signs += tracks[i].signs.changes != 0;
+    if (n_signs == 0)
+        return n;
+    for (size_t i = 0; i < n; i++)
         tracks[i].told = pnr_track_echo(detector, &tracks[i]);
-    }
-    for (size_t i = 0; i < n && n_signs > 0; i++) {
+    for (size_t i = 0; i < n; i++) {
         pnr_track *t = &tracks[i];
         const double least = least_gain(detector, view->observed->dwell, t->candidate) * t->loss;
 

@@ -27,7 +27,7 @@ enum {
     QUIET_POLLS = 20,       /* after this many polls without a datagram, a missing datagram counts
                              * as lost */
     MAX_NAP_NS = 1000000,   /* longest wait to fill the memory of a read */
-    MAX_WAITS = 8,          /* limit of the number of waits in a read with samples */
+    MAX_WAITS = 8,          /* limit of the number of waits in a read that has samples */
     BATCH = 64,             /* limit of the number of datagrams of one system call */
     MAX_DATAGRAM = 1 << 16, /* limit of the length of a datagram, in bytes */
     FIRST_PAYLOAD = 1024,   /* bytes of samples that are expected in the first datagram */
