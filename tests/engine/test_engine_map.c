@@ -35,8 +35,10 @@ TEST(test_formulas)
     for (size_t l = 0; l < 2; l++)
         for (const scenario *s = lists[l]; s->name != NULL; s++)
             if (s->n_samples <= 1024)
+                /* several looks are compared by their powers */
                 n_candidates +=
-                    check_formulas(s, n_scenarios++ % 2 == 0 ? PNR_WANT_COMPLEX : PNR_WANT_POWER);
+                    check_formulas(s, n_scenarios++ % 2 == 0 && s->n_looks <= 1 ? PNR_WANT_COMPLEX
+                                                                                : PNR_WANT_POWER);
     assert_true(n_candidates > 2 * n_scenarios); /* there were candidates to compare */
 }
 

@@ -110,11 +110,13 @@ TEST(test_own_ways)
 
     for (size_t i = 0; i < COUNT(own_scenarios); i++) {
         static const size_t threads[] = {1, 2, 5, 1};
-        answer want, first;
+        answer want, powers, first;
         world w;
 
         world_create(&w, &own_scenarios[i], ops);
+        ask(reference, &w, PNR_WANT_POWER, &powers);
         ask(reference, &w, PNR_WANT_COMPLEX, &want);
+        want.powers = powers.profile;
         ask_threads(ops, &w, 1, false, &first);
         compare_answers(&w, "cpu", &first, &want, 1);
         for (size_t t = 1; t < 4; t++) {
@@ -125,6 +127,7 @@ TEST(test_own_ways)
             answer_destroy(&again);
         }
         answer_destroy(&want);
+        answer_destroy(&powers);
         answer_destroy(&first);
         world_destroy(&w, ops);
     }
