@@ -34,6 +34,23 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *
            ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
+/* Returns the sum of the powers of a thread. *best: the greatest of them. */
+static __device__ __forceinline__ float sum_powers(const float2 (&v)[32], float *best)
+{
+    float sum = 0;
+
+    *best = 0;
+#pragma unroll
+    for (int j = 0; j < 32; j += 4) {
+        const float a = pnr_fused_power(v[j]), b = pnr_fused_power(v[j + 1]);
+        const float c = pnr_fused_power(v[j + 2]), d = pnr_fused_power(v[j + 3]);
+
+        sum += (a + b) + (c + d);
+        *best = greatest_of(greatest_of(*best, a, b), c, d);
+    }
+    return sum;
+}
+
 /* Returns the energy of the values of a thread and sets non-finite values to 0. *odd: the number of
  * clipped values in the lower 16 bits, of non-finite values in the upper 16. Clipped values are
  * counted only if a part of the energy reaches the power of a clipped value. This is so in few
@@ -182,17 +199,8 @@ __global__ void __launch_bounds__(pnr_fused_size<M>::THREADS *pnr_fused_size<M>:
         thread.put_column(v);
 
         const float threshold = s.threshold;
-        float best = 0, sum = 0;
-
-#pragma unroll
-        for (int j = 0; j < 32; j += 4) {
-            const float a = pnr_fused_power(v[j]), b = pnr_fused_power(v[j + 1]);
-            const float c = pnr_fused_power(v[j + 2]), d = pnr_fused_power(v[j + 3]);
-
-            sum += (a + b) + (c + d);
-            best = greatest_of(greatest_of(best, a, b), c, d);
-        }
-
+        float best;
+        const float sum = sum_powers(v, &best);
         const float2 found = pnr_fused_note_found(s, best, sum, threshold, u);
 
         if (p.profile != NULL || p.power != NULL)
