@@ -31,12 +31,12 @@ static inline double pnr_gate_wrap(const pnr_radar *radar, double delay_s)
                : delay_s - radar->period_s * round((delay_s - middle) / radar->period_s);
 }
 
-/* True if the delay is in the gate, or outside the gate by at most 4 sigmas and not more than one
+/* True if the delay is in the gate, or outside the gate by at most 5 sigmas and not more than one
  * sample. So an echo at the edge is reported in every dwell. */
 static inline bool pnr_gate_holds(const pnr_radar *radar, double delay_s, double sigma_s)
 {
     const double sample_s = 1 / pnr_rational_double(radar->rate_hz);
-    const double margin = fmin(fmax(4 * sigma_s, 1e-3 * sample_s), sample_s);
+    const double margin = fmin(fmax(5 * sigma_s, 1e-3 * sample_s), sample_s);
 
     return pnr_gate_is_whole(radar) ||
            (delay_s >= radar->min_delay_s - margin && delay_s <= radar->max_delay_s + margin);
