@@ -34,7 +34,7 @@ static __device__ __forceinline__ float energy_of(const float2 (&v)[32], float *
            ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-/* Returns the sum of the powers of a thread. *best: the greatest of them. */
+/* Returns the sum of the powers of the values of a thread. *best: the greatest power. */
 static __device__ __forceinline__ float sum_powers(const float2 (&v)[32], float *best)
 {
     float sum = 0;
