@@ -343,25 +343,30 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
 }
 
 /* Finds an echo roughly, with the smooth chi. start: only its lag is used. Noise may lead the climb
- * to a sidelobe, more than a lag beside the echo. So a climb that ends far from the middle is
- * repeated from the other side, and the maximum with the greater gain is taken. */
+ * to a sidelobe, more than a lag or a row beside the echo. So a climb that ends far from the middle
+ * is repeated from the other side, and the maximum with the greater gain is taken. */
 static void climb_roughly(pnr_fit_patch *map, const pnr_patch_place *place,
                           const pnr_echo_rows *rows, const pnr_vector *patch,
                           const pnr_patch_echo *start, double enough, double least, fit_state *s,
                           pnr_patch_echo *echo)
 {
-    const double far = 0.75; /* lags */
+    const double far = 0.75; /* lags, and rows */
+    const double middle = rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
     pnr_patch_echo other = *start;
 
     other.bins = first_bins(rows, patch, MIDDLE + (start->lag > (double)place->lag + 0.25));
     *echo = other;
     climb_patch(map, place, rows, patch, false, enough, echo, least, s);
 
-    const double from_middle = echo->lag - (double)place->lag, gain = s->gain;
+    const double lags = echo->lag - (double)place->lag, gain = s->gain;
+    const double from_row = (echo->bins - middle) / rows->spacing;
 
-    if (fabs(from_middle) <= far)
+    if (fabs(lags) <= far && fabs(from_row) <= far)
         return;
-    other.lag -= copysign(0.5, from_middle);
+    if (fabs(lags) > far)
+        other.lag -= copysign(0.5, lags);
+    if (fabs(from_row) > far)
+        other.bins = middle - copysign(0.5 * rows->spacing, from_row);
     climb_patch(map, place, rows, patch, false, enough, &other, least, s);
     if (s->gain > gain)
         *echo = other;
