@@ -115,11 +115,12 @@ TEST(what_is_no_slip)
     static const truth mover[] = {{0, 0.05, 1, 0.8, 0, 0, 0, 0}};
     static const truth turning[] = {{0, 0.05, 1, -2, 0.05, 0, 0, 0}};
     static const truth hasty[] = {{0, 0.15, 1, -3, 0.3, 0, 0, 0}};
-    /* two points of one object */
-    static const truth body[] = {{0, 0.05, 1, -1, 0.04, 0, 0, 0},
-                                 {5, 0.05, 0.9, -1, 0.04, 0, 0, 0}};
-    /* one sets, another rises elsewhere: of other strength, beside a third one, or dwells apart */
-    static const truth relay[] = {{0, 0.02, 1, 0, 0, 0, 20, 0}, {50, 0.02, 0.6, 0, 0, 20, 0, 0}};
+    /* Two points of one object. The curve of their lags is told from a slip by chi^2 alone. */
+    static const truth body[] = {{0, 0.045, 1, -1, 0.04, 0, 0, 0},
+                                 {5, 0.045, 0.9, -1, 0.04, 0, 0, 0}};
+    /* One sets, another rises elsewhere: of half the amplitude, which is 8 sigmas beyond the limit,
+     * beside a third one, or dwells apart. */
+    static const truth relay[] = {{0, 0.02, 1, 0, 0, 0, 20, 0}, {50, 0.02, 0.5, 0, 0, 20, 0, 0}};
     static const truth third[] = {
         {0, 0.02, 1, 0, 0, 0, 20, 0}, {50, 0.02, 1, 0, 0, 20, 0, 0}, {0, 0.02, 0.5, 0, 0, 0, 0, 0}};
     static const truth pause[] = {{0, 0.02, 1, 0, 0, 0, 18, 0}, {50, 0.02, 1, 0, 0, 20, 0, 0}};
