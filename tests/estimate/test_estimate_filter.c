@@ -8,6 +8,7 @@ typedef struct tally {
     size_t n, n_missed;
     double delay, delay_square, amplitude_square; /* of error / sigma */
     double snr, loss, bias;
+    double snr_scatter; /* standard deviation of `snr`, dB */
 } tally;
 
 /* Echoes at random fractions of a gate: the measured one of snr_db, and clutter of clutter_db at
@@ -59,8 +60,9 @@ static void measure(const char *const *settings, double snr_db, double clutter_d
 
             detect_dwell(&c, d, &found);
             for (size_t e = 0; e < found.n_echoes; e++)
-                if (fabs(remainder(found.echoes[e].lag - delays[d], n)) < 1)
-                    echo = &found.echoes[e];
+                if (fabs(remainder(found.echoes[e].lag - delays[d], n)) < 1 &&
+                    (echo == NULL || found.echoes[e].snr > echo->snr))
+                    echo = &found.echoes[e]; /* a false alarm may be as near */
             if (echo == NULL) {
                 sum->n_missed++;
                 continue;
@@ -76,6 +78,7 @@ static void measure(const char *const *settings, double snr_db, double clutter_d
             sum->amplitude_square += amplitude_error * amplitude_error;
             sum->bias += amplitude_error;
             sum->snr += echo->snr;
+            sum->snr_scatter += echo->snr * echo->snr;
             sum->loss +=
                 c.setup->least_squares
                     ->loss[((size_t)lrint(delays[d]) - plan->gate_first) % plan->n_samples];
@@ -89,12 +92,15 @@ static void measure(const char *const *settings, double snr_db, double clutter_d
     sum->delay_square /= count;
     sum->amplitude_square /= count;
     sum->bias /= count;
-    sum->snr = 10 * log10(sum->snr / count);
+    sum->snr /= count;
+    sum->snr_scatter = sqrt((sum->snr_scatter / count / (sum->snr * sum->snr) - 1) / count);
+    sum->snr_scatter *= 10 / log(10);
+    sum->snr = 10 * log10(sum->snr);
     sum->loss = 10 * log10(sum->loss / count);
     print_message("%s: %zu of %zu; error/sigma of delay %+.3f, squared %.3f, amplitude %+.3f, "
-                  "%.3f; SNR %.3f dB of %.1f, loss %.3f\n",
+                  "%.3f; SNR %.3f +- %.3f dB of %.1f, loss %.3f\n",
                   settings[0], sum->n, sum->n + sum->n_missed, sum->delay, sum->delay_square,
-                  sum->bias, sum->amplitude_square, sum->snr, snr_db, sum->loss);
+                  sum->bias, sum->amplitude_square, sum->snr, sum->snr_scatter, snr_db, sum->loss);
 }
 
 #define FILTER "window.filter=least-squares", "code.type=random"
@@ -143,7 +149,8 @@ TEST(test_estimates)
         assert_on_average(fabs(t.bias) < 5 / sqrt((double)t.n) + 0.2);
         assert_on_average(fabs(t.delay_square - 1) < deviation);
         assert_on_average(fabs(t.amplitude_square - 1) < deviation);
-        assert_on_average(fabs(t.snr - (cases[i].snr_db - t.loss)) < 0.2);
+        /* The bias is at most 0.2 dB. The noise of few gates scatters. */
+        assert_on_average(fabs(t.snr - (cases[i].snr_db - t.loss)) < 0.2 + 5 * t.snr_scatter);
     }
 }
 
