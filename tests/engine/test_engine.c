@@ -65,7 +65,7 @@ TEST(test_cfar)
 TEST(test_long_m_sequence)
 {
     static const scenario s = S("m-sequence 65535", .n_samples = 65535, .code = M_SEQUENCE,
-                                .echo = 0.05, .delay = 0.87, .threshold = 16);
+                                .echo = 0.05, .delay = 0.87, .threshold = 40);
     const pnr_engine_ops *reference = find_engine("reference");
     answer want;
     world w;
