@@ -27,4 +27,4 @@ $(B)/obj/cuda/%.o: cuda/%.cu cuda/module.mk $(CUDA_BUILT)
 $(B)/lib/pnradar/cuda.so: $(CUDA_OBJ) $(LIB)
 	@mkdir -p $(@D)
 	$(NVCC) -shared -cudart static $(CUDA_CODE) -Xcompiler -pthread -o $@ $^ \
-	    -lcufft -lcublas -ldl -lm -Xlinker --exclude-libs,ALL -Xlinker -z,now,-rpath,$(CUDA_HOME)/lib64
+	    -lcufft -ldl -lm -Xlinker --exclude-libs,ALL -Xlinker -z,now,-rpath,$(CUDA_HOME)/lib64

@@ -58,9 +58,8 @@ int pnr_cuda_check_launch(const char *kernel, pnr_error *error)
     return pnr_cuda_check(cudaGetLastError(), kernel, error);
 }
 
-/* Reports a failure of cuFFT or cuBLAS. If the device is lost, reports the lost device instead. */
-static int library_failed(int code, const char *library, const char *what, const char *text,
-                          pnr_error *error)
+int pnr_cuda_library_failed(int code, const char *library, const char *what, const char *text,
+                            pnr_error *error)
 {
     const cudaError_t status = cudaGetLastError();
 
@@ -93,14 +92,6 @@ int pnr_cuda_check_fft(cufftResult status, const char *what, pnr_error *error)
 {
     if (status == CUFFT_SUCCESS)
         return PNR_OK;
-    return library_failed(status == CUFFT_ALLOC_FAILED ? PNR_ENOMEMORY : PNR_EENGINE, "cuFFT", what,
-                          fft_text(status), error);
-}
-
-int pnr_cuda_check_blas(cublasStatus_t status, const char *what, pnr_error *error)
-{
-    if (status == CUBLAS_STATUS_SUCCESS)
-        return PNR_OK;
-    return library_failed(status == CUBLAS_STATUS_ALLOC_FAILED ? PNR_ENOMEMORY : PNR_EENGINE,
-                          "cuBLAS", what, cublasGetStatusString(status), error);
+    return pnr_cuda_library_failed(status == CUFFT_ALLOC_FAILED ? PNR_ENOMEMORY : PNR_EENGINE,
+                                   "cuFFT", what, fft_text(status), error);
 }

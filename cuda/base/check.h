@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts a status of CUDA, cuFFT or cuBLAS to an error code of pnradar, and reports the error. */
+/* Converts a status of CUDA or cuFFT to an error code of pnradar, and reports the error. */
 #ifndef PNR_CUDA_CHECK_H
 #define PNR_CUDA_CHECK_H
 
 #include "cuda/base/pnr.h"
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <cufft.h>
 
@@ -15,7 +14,9 @@
  * functions clear the last error of the CUDA runtime. */
 int pnr_cuda_check(cudaError_t status, const char *what, pnr_error *error);
 int pnr_cuda_check_fft(cufftResult status, const char *what, pnr_error *error);
-int pnr_cuda_check_blas(cublasStatus_t status, const char *what, pnr_error *error);
+/* A failure of a library. code: returned unless the device is lost. text: what the library says. */
+int pnr_cuda_library_failed(int code, const char *library, const char *what, const char *text,
+                            pnr_error *error);
 
 /* Checks the last launch of a kernel. Also reports an error of an earlier launch. */
 int pnr_cuda_check_launch(const char *kernel, pnr_error *error);

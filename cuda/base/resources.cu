@@ -56,7 +56,7 @@ int pnr_cuda_upload_spectra(const pnr_plan *plan, size_t n_transform, pnr_cuda_p
     return code;
 }
 
-/* --- cuFFT and cuBLAS --- */
+/* --- cuFFT --- */
 
 static int plan_rows(pnr_cuda_transforms *t, size_t n_points, cudaStream_t stream,
                      size_t *work_bytes, pnr_error *error)
@@ -126,23 +126,6 @@ int pnr_cuda_transforms_run(const pnr_cuda_transforms *t, float2 *rows, size_t n
                                   is_forward ? "transform" : "inverse transform", error);
     }
     return code;
-}
-
-int pnr_cuda_product_create(cublasHandle_t *handle, void *memory, cudaStream_t stream,
-                            pnr_error *error)
-{
-    int code = pnr_cuda_check_blas(cublasCreate(handle), "creating the product", error);
-
-    if (code != PNR_OK) {
-        *handle = NULL;
-        return code;
-    }
-    /* The stream is set first, because cublasSetStream drops the workspace. */
-    if ((code = pnr_cuda_check_blas(cublasSetStream(*handle, stream), "product's stream", error)) !=
-        PNR_OK)
-        return code;
-    return pnr_cuda_check_blas(cublasSetWorkspace(*handle, memory, PNR_CUDA_PRODUCT_BYTES),
-                               "product's work area", error);
 }
 
 /* --- a second stream --- */

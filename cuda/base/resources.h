@@ -26,7 +26,7 @@ typedef size_t (*pnr_cuda_place)(size_t n_transform, size_t k);
 int pnr_cuda_upload_spectra(const pnr_plan *plan, size_t n_transform, pnr_cuda_place place,
                             double scale, float2 *spectra, pnr_error *error);
 
-/* --- cuFFT and cuBLAS --- */
+/* --- cuFFT --- */
 
 /* The transforms of rows, in place. Each call of cuFFT transforms the same number of rows, so that
  * the bits of a row do not depend on the number of other rows. */
@@ -49,13 +49,6 @@ void pnr_cuda_transforms_destroy(pnr_cuda_transforms *transforms);
  * CUFFT_FORWARD or CUFFT_INVERSE. */
 int pnr_cuda_transforms_run(const pnr_cuda_transforms *transforms, float2 *rows, size_t n,
                             int direction, pnr_error *error);
-
-enum { PNR_CUDA_PRODUCT_BYTES = 4 << 20 }; /* bytes of the work area of a cuBLAS handle */
-
-/* Creates a cuBLAS handle for a stream. memory: PNR_CUDA_PRODUCT_BYTES on the device. *handle is
- * NULL before the call. After a failure the caller destroys *handle if it is not NULL. */
-int pnr_cuda_product_create(cublasHandle_t *handle, void *memory, cudaStream_t stream,
-                            pnr_error *error);
 
 /* --- a second stream --- */
 

@@ -2,6 +2,7 @@
 /* Method library: cuFFT transforms groups of rows forward and back. cuBLAS applies the filter.
  * Dwells are computed in rounds. The method supports every plan. Tests compare the other methods
  * with this one. */
+#include "cuda/base/blas.h"
 #include "cuda/base/resources.h"
 #include "cuda/map/memory.h"
 #include "cuda/map/values.h"
@@ -26,7 +27,8 @@ typedef struct shared {
 /* Data of one slot. */
 typedef struct work {
     pnr_cuda_transforms transforms;
-    cublasHandle_t blas;
+    const pnr_cuda_blas *blas; /* set if the map is filtered */
+    cublasHandle_t product;
     pnr_map_memory memory;
     float2 *lines;    /* [inverse][row_stride], unless is_in_place */
     float2 *filtered; /* [inverse][gate_count], with a filter */
@@ -155,6 +157,15 @@ static void close_shared(void *memory)
     pnr_map_plan_free(&((shared *)memory)->tables);
 }
 
+static int create_product(work *w, cudaStream_t stream, pnr_error *error)
+{
+    const int code = pnr_cuda_blas_load(&w->blas, error);
+
+    return code == PNR_OK
+               ? pnr_cuda_product_create(w->blas, &w->product, w->blas_memory, stream, error)
+               : code;
+}
+
 static int create_work(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_error *error)
 {
     const shared *own = (const shared *)common->shared;
@@ -165,9 +176,7 @@ static int create_work(const pnr_cuda_common *common, pnr_cuda_slot *slot, pnr_e
     if (code == PNR_OK)
         code = pnr_cuda_transforms_create(&w->transforms, m->n_transform, m->row_stride,
                                           own->forward, own->inverse, slot->stream, error);
-    return code == PNR_OK && m->is_filtered
-               ? pnr_cuda_product_create(&w->blas, w->blas_memory, slot->stream, error)
-               : code;
+    return code == PNR_OK && m->is_filtered ? create_product(w, slot->stream, error) : code;
 }
 
 static void destroy_work(void *memory)
@@ -176,8 +185,8 @@ static void destroy_work(void *memory)
 
     pnr_map_memory_destroy(&w->memory);
     pnr_cuda_transforms_destroy(&w->transforms);
-    if (w->blas != NULL)
-        (void)cublasDestroy(w->blas); /* a failed free is ignored */
+    if (w->product != NULL)
+        (void)w->blas->destroy(w->product); /* a failed free is ignored */
 }
 
 /* --- one submit --- */
@@ -191,16 +200,20 @@ static int filter_lines(const shared *own, work *w, pnr_error *error)
                           ? (int)(m->gate_first + m->gate_count - m->n_lags)
                           : 0;
     const float2 one = {1, 0}, zero = {0, 0};
-    int code = pnr_cuda_check_blas(
-        cublasCgemm(w->blas, CUBLAS_OP_T, CUBLAS_OP_N, n, n_lines, n - above, &one, own->filter, n,
-                    w->lines + m->gate_first, (int)m->row_stride, &zero, w->filtered, n),
-        "filter", error);
+    int code = pnr_cuda_check_blas(w->blas,
+                                   w->blas->cgemm(w->product, CUBLAS_OP_T, CUBLAS_OP_N, n, n_lines,
+                                                  n - above, &one, own->filter, n,
+                                                  w->lines + m->gate_first, (int)m->row_stride,
+                                                  &zero, w->filtered, n),
+                                   "filter", error);
 
     if (code == PNR_OK && above > 0)
-        code = pnr_cuda_check_blas(cublasCgemm(w->blas, CUBLAS_OP_T, CUBLAS_OP_N, n, n_lines, above,
-                                               &one, own->filter + (n - above), n, w->lines,
+        code =
+            pnr_cuda_check_blas(w->blas,
+                                w->blas->cgemm(w->product, CUBLAS_OP_T, CUBLAS_OP_N, n, n_lines,
+                                               above, &one, own->filter + (n - above), n, w->lines,
                                                (int)m->row_stride, &one, w->filtered, n),
-                                   "filter", error);
+                                "filter", error);
     return code;
 }
 
