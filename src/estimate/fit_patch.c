@@ -350,7 +350,7 @@ static void climb_roughly(pnr_fit_patch *map, const pnr_patch_place *place,
                           const pnr_patch_echo *start, double enough, double least, fit_state *s,
                           pnr_patch_echo *echo)
 {
-    const double far = 0.75; /* lags, and rows */
+    const double far = 0.6; /* lags, and rows */
     const double middle = rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
     pnr_patch_echo other = *start;
 
@@ -364,7 +364,7 @@ static void climb_roughly(pnr_fit_patch *map, const pnr_patch_place *place,
     if (fabs(lags) <= far && fabs(from_row) <= far)
         return;
     if (fabs(lags) > far)
-        other.lag -= copysign(0.5, lags);
+        other.lag = (double)place->lag - copysign(0.25, lags);
     if (fabs(from_row) > far)
         other.bins = middle - copysign(0.5 * rows->spacing, from_row);
     climb_patch(map, place, rows, patch, false, enough, &other, least, s);
