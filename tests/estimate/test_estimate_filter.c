@@ -8,7 +8,7 @@ typedef struct tally {
     size_t n, n_missed;
     double delay, delay_square, amplitude_square; /* of error / sigma */
     double snr, loss, bias;
-    double snr_scatter; /* standard deviation of `snr`, dB */
+    double snr_scatter; /* standard deviation of the mean SNR, dB */
 } tally;
 
 /* Echoes at random fractions of a gate: the measured one of snr_db, and clutter of clutter_db at
