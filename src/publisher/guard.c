@@ -29,7 +29,6 @@ enum {
     ADDRESS_LEN = PNR_KEYS_ADDRESS_LEN,
     AT_ONCE = 16,
     MAX_INBOUND = 600,     /* longest message of a peer in bytes, with encryption */
-    INBOUND_MESSAGES = 4,  /* libzmq queues this number of messages of a peer, then reads no more */
     INBOUND_BUFFER = 8192, /* receive buffer of the kernel for each peer, in bytes */
     HANDSHAKE_MS = 5000,   /* longest handshake */
     HEARTBEAT_MS = 10000,  /* interval between two heartbeats to a peer */
@@ -548,7 +547,11 @@ static void *open_pair(void *context, const char *name)
     return pair;
 }
 
-/* Sets the options that limit what a peer may send. */
+/* Sets the options that limit what a peer may send. The queue of messages has no limit: at a limit
+ * libzmq stops to read from the peer, and when such a peer hangs up and the next message that libzmq
+ * has read from it is a PING, libzmq 4.3 ends the program (assertion !_io_error in out_event). The
+ * guard bounds the queue, because it counts the bytes of a TCP connection, and the thread of the
+ * socket counts the messages. */
 static int limit_socket(void *socket, pnr_error *error)
 {
     static const int64_t most_bytes = MAX_INBOUND;
@@ -556,7 +559,7 @@ static int limit_socket(void *socket, pnr_error *error)
         int option, value;
     } limits[] = {
         {ZMQ_XPUB_VERBOSER, 1},
-        {ZMQ_RCVHWM, INBOUND_MESSAGES},
+        {ZMQ_RCVHWM, 0}, /* no limit: see limit_socket */
         {ZMQ_RCVBUF, INBOUND_BUFFER},
         {ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS},
         {ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},

@@ -309,6 +309,36 @@ TEST_BETWEEN(flood_of_40_bytes, set_up, tear_down)
 
 /* --- single messages --- */
 
+/* A peer leaves messages and a PING in the buffer of libzmq, and resets the connection before the
+ * publisher takes the first one. libzmq 4.3 ended the program when its queue of messages had a
+ * limit. */
+TEST_BETWEEN(ping_of_a_peer_that_has_left, set_up, tear_down)
+{
+    enum { MESSAGES = 16, FRAME = 13 };
+    static const char ping[] = "\x04\x07\x04PING\0";
+    static const struct linger reset = {.l_onoff = 1};
+    char bytes[MESSAGES * FRAME + sizeof ping];
+    const int handle = join_publisher();
+
+    for (size_t i = 0; i < MESSAGES; i++)
+        memcpy(bytes + i * FRAME, i % 2 == 0 ? "\0\x0b\1range/demo" : "\0\x0b\0range/demo", FRAME);
+    memcpy(bytes + sizeof bytes - sizeof ping, ping, sizeof ping);
+    assert_true(say(handle, bytes, sizeof bytes));
+    usleep(100000); /* libzmq reads */
+    setsockopt(handle, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    close(handle);
+    usleep(100000); /* libzmq sees the end */
+    for (int i = 0; i < 10; i++) {
+        (void)pnr_publisher_subscribers(publisher);
+        usleep(10000);
+    }
+    assert_int_equal(pnr_publisher_subscribers(publisher), 0);
+    subscribe();
+    publish(1);
+    expect_result(1);
+    leave();
+}
+
 static void expect_refusal(const char *words)
 {
     pnr_event event;
