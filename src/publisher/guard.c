@@ -28,12 +28,12 @@ enum {
     EARLY = 32, /* messages that are kept until their connection is known */
     ADDRESS_LEN = PNR_KEYS_ADDRESS_LEN,
     AT_ONCE = 16,
-    MAX_INBOUND = 600,     /* longest message of a peer in bytes, with encryption */
-    INBOUND_BUFFER = 8192, /* receive buffer of the kernel for each peer, in bytes */
-    HANDSHAKE_MS = 5000,   /* longest handshake */
-    HEARTBEAT_MS = 10000,  /* interval between two heartbeats to a peer */
-    SILENCE_MS = 30000,    /* a peer that answers no heartbeat for this time is disconnected */
-    STATE_ESTABLISHED = 1  /* TCP_ESTABLISHED of the kernel */
+    MAX_INBOUND = 600,    /* longest message of a peer in bytes, with encryption */
+    INBOUND_BUFFER = 1,   /* receive buffer of each peer: the kernel's minimum, 2304 bytes */
+    HANDSHAKE_MS = 5000,  /* longest handshake */
+    HEARTBEAT_MS = 10000, /* interval between two heartbeats to a peer */
+    SILENCE_MS = 30000,   /* a peer that answers no heartbeat for this time is disconnected */
+    STATE_ESTABLISHED = 1 /* TCP_ESTABLISHED of the kernel */
 };
 static const char monitor_name[] = "inproc://pnradar-guard";
 /* After a peer has sent too many bytes, no new connection from its address is accepted for this
@@ -550,8 +550,8 @@ static void *open_pair(void *context, const char *name)
 /* Sets the options that limit what a peer may send. The queue of messages has no limit: at a limit
  * libzmq stops to read from the peer, and when such a peer hangs up and the next message that libzmq
  * has read from it is a PING, libzmq 4.3 ends the program (assertion !_io_error in out_event). The
- * guard bounds the queue, because it counts the bytes of a TCP connection, and the thread of the
- * socket counts the messages. */
+ * guard bounds the queue: it counts the bytes of a TCP connection, and the small receive buffer
+ * lets few bytes through before it hangs up. */
 static int limit_socket(void *socket, pnr_error *error)
 {
     static const int64_t most_bytes = MAX_INBOUND;
