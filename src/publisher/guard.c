@@ -548,10 +548,10 @@ static void *open_pair(void *context, const char *name)
 }
 
 /* Sets the options that limit what a peer may send. The queue of messages has no limit: at a limit
- * libzmq stops to read from the peer, and when such a peer hangs up and the next message that libzmq
- * has read from it is a PING, libzmq 4.3 ends the program (assertion !_io_error in out_event). The
- * guard bounds the queue: it counts the bytes of a TCP connection, and the small receive buffer
- * lets few bytes through before it hangs up. */
+ * libzmq stops to read from the peer, and if such a peer hangs up while the next message that
+ * libzmq has read from it is a PING, libzmq 4.3 ends the program (assertion !_io_error in
+ * out_event). The guard bounds the queue: it counts the bytes of a TCP connection, and the small
+ * receive buffer lets few bytes through before it hangs up. */
 static int limit_socket(void *socket, pnr_error *error)
 {
     static const int64_t most_bytes = MAX_INBOUND;
