@@ -286,7 +286,9 @@ static void withstand(size_t size)
     print_message("# subscriptions of %zu bytes: %u of 28200 sent, %.1f MiB more, %llu refused\n",
                   size, atomic_load(&f.n_said), after - before,
                   (unsigned long long)pnr_event_count(&events, PNR_EVENT_SUBSCRIBER_REFUSED));
-    assert_true(after - before < 32);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+    assert_true(after - before < 32); /* a sanitizer keeps memory that is free */
+#endif
     for (uint64_t i = 0; i < n; i++)
         expect_result(i);
     leave();
