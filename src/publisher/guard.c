@@ -29,7 +29,7 @@ enum {
     ADDRESS_LEN = PNR_KEYS_ADDRESS_LEN,
     AT_ONCE = 16,
     MAX_INBOUND = 600,    /* longest message of a peer in bytes, with encryption */
-    INBOUND_BUFFER = 1,   /* receive buffer of each peer: the kernel's minimum, 2304 bytes */
+    INBOUND_BUFFER = 1,   /* bytes of a peer's receive buffer; the kernel takes at least 2304 */
     HANDSHAKE_MS = 5000,  /* longest handshake */
     HEARTBEAT_MS = 10000, /* interval between two heartbeats to a peer */
     SILENCE_MS = 30000,   /* a peer that answers no heartbeat for this time is disconnected */
@@ -547,11 +547,11 @@ static void *open_pair(void *context, const char *name)
     return pair;
 }
 
-/* Sets the options that limit what a peer may send. The queue of messages has no limit: at a limit
- * libzmq stops to read from the peer, and if such a peer hangs up while the next message that
- * libzmq has read from it is a PING, libzmq 4.3 ends the program (assertion !_io_error in
- * out_event). The guard bounds the queue: it counts the bytes of a TCP connection, and the small
- * receive buffer lets few bytes through before it hangs up. */
+/* Sets the options that limit what a peer may send. The queue of received messages has no limit.
+ * With a limit, libzmq stops reading from a peer when the queue is full. If the peer then
+ * disconnects, and libzmq has already read a PING of this peer, libzmq 4.3 aborts the program
+ * (assertion !_io_error). The guard keeps the queue short: it counts the bytes of each TCP
+ * connection, and the small receive buffer slows the peer until the guard disconnects it. */
 static int limit_socket(void *socket, pnr_error *error)
 {
     static const int64_t most_bytes = MAX_INBOUND;
@@ -559,7 +559,7 @@ static int limit_socket(void *socket, pnr_error *error)
         int option, value;
     } limits[] = {
         {ZMQ_XPUB_VERBOSER, 1},
-        {ZMQ_RCVHWM, 0}, /* no limit: see limit_socket */
+        {ZMQ_RCVHWM, 0}, /* no limit */
         {ZMQ_RCVBUF, INBOUND_BUFFER},
         {ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS},
         {ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS},
