@@ -14,9 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/allocator_interface.h>
-#endif
 
 enum { PATIENCE_MS = 60000, MOST = 8 };
 
@@ -251,6 +248,10 @@ static void *flood_publisher(void *argument)
     atomic_store(&f->is_over, true);
     return NULL;
 }
+
+#ifdef __SANITIZE_ADDRESS__
+size_t __sanitizer_get_current_allocated_bytes(void); /* gcc has no header for it */
+#endif
 
 /* The memory of the program in MiB. */
 static double used_mib(void)
