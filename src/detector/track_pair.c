@@ -115,7 +115,7 @@ static size_t put_pair(const pnr_detector *detector, pnr_track *tracks, size_t n
 }
 
 /* Fits all echoes outside of pairs again, because their values contained remnants of the new pair.
- * Drops echoes whose fit explains less than `least`. Returns the number of tracks left. */
+ * Drops echoes whose gain is less than `least`. Returns the number of tracks left. */
 static size_t refit_others(const pnr_detector *detector, const pnr_dwell_gains *gains,
                            pnr_track *tracks, size_t n, double least, double cell)
 {

@@ -302,8 +302,9 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
 {
     const double middle = rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
     const double lag = (double)place->lag;
-    /* The greatest distance from the middle row. A change of sign divides an echo into lobes. The
-     * middle row may be that of the second lobe, up to 2.5 rows beside the echo. */
+    /* The greatest distance of the climb from the middle row. If the code changes its sign within a
+     * look, the echo has several lobes along Doppler. The middle row can be that of a lobe 2.5 rows
+     * from the echo. */
     const double reach = map->has_signs ? 3 / (double)map->plan->n_periods : rows->spacing;
     double step[2] = {0}, best = -1;
     pnr_patch_echo at = *echo;

@@ -54,7 +54,7 @@ size_t pnr_made_finish(pnr_made *made, const float *cells, size_t cells_bytes);
 /* Returns the cells of a record; NULL: none. */
 const float *pnr_made_cells(const pnr_made *made);
 
-/* The numbers of samples and windows of one view. */
+/* The account of the samples and windows of one view, and the state of the engine after it. */
 typedef struct pnr_counted {
     pnr_account account;
     uint64_t unreported; /* samples after the last result, up to the end of this view */

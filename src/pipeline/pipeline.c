@@ -9,7 +9,7 @@
 
 static const uint64_t patience_ns = 50 * 1000 * 1000;
 
-/* --- the exchange of the processing thread: the ring, and the publishing thread --- */
+/* --- the functions through which the processing thread gets samples and hands over results --- */
 
 /* Returns the next view. If another configuration is ready, returns PNR_EEND, as at the end of the
  * stream. */

@@ -436,8 +436,9 @@ void pnr_ring_release(pnr_ring *ring)
     free_memory(ring);
 }
 
-/* Returns the value of head at which the reader can continue: the next dwell is complete, or
- * pnr_ring_peek has at_least new samples, or a position before the first window has arrived. */
+/* Returns the value of head at which the reader can continue: when the next dwell
+ * is complete, when pnr_ring_peek has at_least new samples, or, until the samples before the next
+ * window have arrived, with each new sample. */
 static uint64_t next_work(const pnr_ring *ring, size_t at_least)
 {
     const uint64_t end = ring->next + ring->reach;

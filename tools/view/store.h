@@ -175,7 +175,8 @@ bool view_stream_is_silent(const view_stream *stream);
  * stored. */
 uint64_t view_stream_oldest_result(const view_stream *stream);
 uint64_t view_stream_oldest_echo(const view_stream *stream);
-/* Returns the end of the newest result or line, in seconds from the start of the stream. */
+/* Returns the end of the newest result or of the newest line (a row of the picture over time), in
+ * seconds from the start of the stream. */
 double view_stream_end_s(const view_stream *stream);
 
 #endif

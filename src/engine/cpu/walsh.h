@@ -25,9 +25,9 @@
  * sets of a cache.
  *
  * At q samples a chip, a[j] = chip[floor(j / q)] and N = q (2^n - 1). Part r of the samples is
- * x[q i + r]. W_r[k] is the correlation of part r, computed as above. Then
- *     c[q k + s] = sum_(r = s .. q-1) W_r[k] + sum_(r = 0 .. s-1) W_r[k + 1],
- * where W_r has the period 2^n - 1.
+ * x[q i + r]. c_r[k] is the correlation of part r with the chips, computed as above. Then
+ *     c[q k + s] = sum_(r = s .. q-1) c_r[k] + sum_(r = 0 .. s-1) c_r[k + 1],
+ * where c_r has the period 2^n - 1.
  */
 typedef struct pnr_cpu_walsh {
     unsigned degree;       /* n: the period has 2^n - 1 chips */
