@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* lags of one block; their sums stay in the first-level cache */
+enum {
+    BLOCK = 256, /* lags of one block; their sums stay in the first-level cache */
+    AT_ONCE = 4, /* samples for each load and store of a sum */
+};
 
 /* Subtracts peak replica[n mod N] exp(2 pi i F n / N) from each sample n of a look, except lost and
  * non-finite samples. `x` points to sample `first`. */
@@ -78,22 +81,33 @@ void pnr_reference_read(const pnr_engine *engine, const pnr_slot_dwell *task, si
 }
 
 /* x conj(a) = x Re a - j x Im a. Both products have real factors, so all vector widths round them
- * alike. */
+ * alike. Each sum adds the samples in their order. */
 PNR_MULTIVERSION
 void pnr_reference_correlate(const double complex *x, const double complex *a, size_t n_samples,
                              size_t n_lags, size_t step, double complex *c)
 {
+    const size_t whole = n_samples - n_samples % AT_ONCE;
+
     for (size_t first = 0; first < n_lags; first += BLOCK) {
         const size_t count = n_lags - first < BLOCK ? n_lags - first : BLOCK;
         double by_re[2 * BLOCK] = {0}, by_im[2 * BLOCK] = {0}; /* [count][2] */
 
-        for (size_t n = 0; n < n_samples; n++) {
-            const double re = creal(a[n]), im = cimag(a[n]);
+        for (size_t n = 0; n < whole; n += AT_ONCE) {
+            const double *code = (const double *)(a + n), *from = (const double *)(x + n + first);
+
+            for (size_t i = 0; i < 2 * count; i++) {
+                by_re[i] = by_re[i] + from[i] * code[0] + from[i + 2] * code[2] +
+                           from[i + 4] * code[4] + from[i + 6] * code[6];
+                by_im[i] = by_im[i] + from[i] * code[1] + from[i + 2] * code[3] +
+                           from[i + 4] * code[5] + from[i + 6] * code[7];
+            }
+        }
+        for (size_t n = whole; n < n_samples; n++) {
             const double *from = (const double *)(x + n + first);
 
             for (size_t i = 0; i < 2 * count; i++) {
-                by_re[i] += from[i] * re;
-                by_im[i] += from[i] * im;
+                by_re[i] += from[i] * creal(a[n]);
+                by_im[i] += from[i] * cimag(a[n]);
             }
         }
         for (size_t k = 0; k < count; k++)
