@@ -48,11 +48,13 @@ def stretched(x, n, periods, margin, stretch):
         spectrum, bins = np.append(spectrum, spectrum[length // 2]), np.append(bins, length / 2)
     middle = (periods * n - 1) / 2
     times = margin + middle + (np.arange(count) - middle) * (1 + stretch)
-    out = np.empty(count, complex)
-    for first in range(0, count, 256):
-        part = slice(first, first + 256)
-        out[part] = np.exp(2j * np.pi / length * np.outer(times[part], bins)) @ spectrum
-    return out
+    # bin = first + 64 g + b: the sum over b, then the sum over the groups g
+    order = np.argsort(bins)
+    groups = np.append(spectrum[order], np.zeros(-len(bins) % 64)).reshape(-1, 64)
+    turn = 2j * np.pi / length * times
+    fine = np.exp(np.outer(turn, np.arange(64)))
+    coarse = np.exp(np.outer(turn, bins[order[0]] + 64 * np.arange(len(groups))))
+    return ((fine @ groups.T) * coarse).sum(axis=1)
 
 
 def m_sequence(degree, taps):
