@@ -2,6 +2,7 @@
 /* Sign changes inside a look: finds the signs in slow time, and fits the echo with them. */
 #include "detector/sign.h"
 
+#include "base/complex.h"
 #include "detector/state.h"
 #include "engine/plan.h"
 
@@ -47,20 +48,45 @@ bool pnr_sign_is_corrected(const pnr_detector *detector, size_t code)
            detector->config->detector.subtract == 0;
 }
 
-/* Returns the mean sign of a window in which the sign changes from 1 to -1. */
-static double sign_at_change(const pnr_detector *detector, const pnr_track *t)
+/* Returns the rotation f of the hypothesis of a row, in bins. */
+static double rotation_of(const pnr_plan *plan, size_t row)
 {
-    const double lag = ((double)t->centre + t->fit.delay) / (double)detector->plan->n_samples;
+    size_t h = 0;
 
-    return detector->plan->linear ? -1 : 2 * (lag - floor(lag)) - 1;
+    for (; row >= pnr_plan_hypothesis(plan, h).n_rows; h++)
+        row -= pnr_plan_hypothesis(plan, h).n_rows;
+    return pnr_plan_hypothesis(plan, h).quarters / 4.0;
 }
 
-/* Fills the sign of each window. out: [n_periods]. */
+/* Returns the integral of exp(2 pi i turns (x - 1/2)) over x = from .. to. */
+static double complex integrate(double turns, double from, double to)
+{
+    const double half = M_PI * turns * (to - from);
+
+    return (to - from) * (fabs(half) < 1e-6 ? 1 : sin(half) / half) *
+           pnr_cis(M_PI * turns * (from + to - 1));
+}
+
+/* Returns the factor of a window in which the sign changes from 1 to -1, for an echo of `bins`. The
+ * code begins at d of the window, and the echo turns by bins - f in it: the factor is the integral
+ * over 0 .. d minus that over d .. 1, divided by their sum. It is 2 d - 1 at bins = f. */
+static double complex factor_at_change(const pnr_detector *detector, const pnr_track *t,
+                                       double bins)
+{
+    const double lag = ((double)t->centre + t->fit.delay) / (double)detector->plan->n_samples;
+    const double turns = bins - rotation_of(detector->plan, t->candidate->row);
+
+    if (detector->plan->linear)
+        return -1;
+    return 2 * integrate(turns, 0, lag - floor(lag)) / integrate(turns, 0, 1) - 1;
+}
+
+/* Fills the sign of each window, and its factor where the sign changes. out: [n_periods]. */
 static void fill_signs(const pnr_detector *detector, const pnr_track *t, const pnr_signs *signs,
-                       double *out)
+                       double complex *out)
 {
     const size_t bits = bits_of(detector, t->candidate->code);
-    const double at_change = sign_at_change(detector, t);
+    const double complex at_change = factor_at_change(detector, t, t->bins);
     double sign = 1;
 
     for (size_t p = 0; p < detector->plan->n_periods; p++) {
@@ -74,7 +100,7 @@ static void fill_signs(const pnr_detector *detector, const pnr_track *t, const p
 
 void pnr_sign_begin(const pnr_detector *detector, const pnr_track *t)
 {
-    double signs[PNR_SIGN_PERIODS];
+    double complex signs[PNR_SIGN_PERIODS];
 
     if (t->signs.changes == 0)
         return;
@@ -114,10 +140,10 @@ static void fill_slow_time(const pnr_detector *detector, const pnr_track *t,
     }
 }
 
-/* Returns the power that an echo with the signs u_p explains in slow time, |sum u_p z_p|^2 /
- * sum u_p^2. sums: [n_periods + 1]; sums[p] is the sum of the first p values of z. */
+/* Returns the power that an echo with the signs u_p explains in slow time, |sum conj(u_p) z_p|^2 /
+ * sum |u_p|^2. sums: [n_periods + 1]; sums[p] is the sum of the first p values of z. */
 static double power_with(const double complex *sums, size_t n_periods, size_t bits,
-                         double at_change, const pnr_signs *signs)
+                         double complex at_change, const pnr_signs *signs)
 {
     double complex sum = 0;
     double sign = 1, squares = (double)n_periods;
@@ -125,12 +151,24 @@ static double power_with(const double complex *sums, size_t n_periods, size_t bi
 
     for (size_t i = 0, edge = signs->first; edge < n_periods; i++, edge += bits)
         if (signs->changes >> i & 1) {
-            sum += sign * (sums[edge] - sums[from] + at_change * (sums[edge + 1] - sums[edge]));
-            squares += at_change * at_change - 1;
+            sum +=
+                sign * (sums[edge] - sums[from] + conj(at_change) * (sums[edge + 1] - sums[edge]));
+            squares += pnr_power(at_change) - 1;
             sign = -sign;
             from = edge + 1;
         }
     return pnr_power(sum + sign * (sums[n_periods] - sums[from])) / squares;
+}
+
+/* K rows of one hypothesis give a Doppler modulo 1 / Tr. Returns the value within these rows, or
+ * within half a row of them. Other rows do not repeat: returns bins. */
+static double within_rows(const pnr_plan *plan, double bins)
+{
+    const double first = pnr_plan_bins(plan, 0) - 0.5 / (double)plan->n_periods;
+
+    return plan->n_hypotheses == 1 && pnr_plan_rows(plan) == plan->n_periods
+               ? bins - floor(bins - first)
+               : bins;
 }
 
 /* Finds the signs and the Doppler that explain the most power in slow time. Returns the Doppler in
@@ -140,12 +178,13 @@ static double find_signs(const pnr_detector *detector, const pnr_track *t, const
 {
     const size_t n_periods = detector->plan->n_periods;
     const size_t bits = bits_of(detector, t->candidate->code);
-    const double at_change = sign_at_change(detector, t);
     double best = -1, best_bins = 0;
 
     for (int at = 0; at < DOPPLERS; at++) {
         const double bins = pnr_plan_bins(detector->plan, t->candidate->row) +
                             (at - DOPPLERS / 2) / (4.0 * (double)n_periods);
+        const double complex at_change =
+            factor_at_change(detector, t, within_rows(detector->plan, bins));
         double complex sums[PNR_SIGN_PERIODS + 1] = {0};
 
         for (size_t p = 0; p < n_periods; p++)
@@ -165,15 +204,17 @@ static double find_signs(const pnr_detector *detector, const pnr_track *t, const
             }
         }
     }
-    return best_bins / (1 + pnr_fit_patch_stretch(detector->map, t->candidate->row));
+    return within_rows(detector->plan, best_bins) /
+           (1 + pnr_fit_patch_stretch(detector->map, t->candidate->row));
 }
 
 /* True if track k may be a partner of track t: both have the same code, and lie within half a chip
- * and reach_rows rows. */
+ * and reach_rows rows. Dopplers repeat in slow time after 1 / Tr, so lobes beyond the last row
+ * appear among the first. */
 static bool is_partner(const pnr_detector *detector, const pnr_track *t, const pnr_track *k)
 {
     const double chip = (double)detector->radar->n_samples / (double)detector->radar->n_chips;
-    const double rows = (k->bins - t->bins) * (double)detector->plan->n_periods;
+    const double rows = remainder(k->bins - t->bins, 1) * (double)detector->plan->n_periods;
     const double lags = pnr_track_distance(detector, (double)k->centre + k->fit.delay,
                                            (double)t->centre + t->fit.delay);
 

@@ -293,19 +293,18 @@ static void evaluate_at(pnr_fit_patch *map, const pnr_patch_place *place, const 
     evaluate_model(map, rows, place->code, patch, s);
 }
 
-/* Climbs from *echo to the maximum of the gain. s: the state at *echo in the end. The climb ends
+/* Climbs from *echo to the maximum of the gain, at most a row from the middle row, or with signs
+ * from the start: their Doppler is known, and several rows contain lobes of the echo. s: the state
+ * at *echo in the end. The climb ends
  * when the next step, in sigmas, is less than sqrt(enough / noise power of a cell). least: the
  * least energy <echo, echo> that is allowed. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
                         const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,
                         double least, fit_state *s)
 {
-    const double middle = rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
+    const double middle =
+        map->has_signs ? echo->bins : rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
     const double lag = (double)place->lag;
-    /* The greatest distance of the climb from the middle row. If the code changes its sign within a
-     * look, the echo has several lobes along Doppler. The middle row can be that of a lobe 2.5 rows
-     * from the echo. */
-    const double reach = map->has_signs ? 3 / (double)map->plan->n_periods : rows->spacing;
     double step[2] = {0}, best = -1;
     pnr_patch_echo at = *echo;
     /* With separate probes the gain has no maximum at the likeliest echo, but the steps converge
@@ -329,7 +328,7 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
             step[0] = clamp(step[0], 0.3);
             step[1] = clamp(step[1], 0.3 * rows->spacing);
             step[0] = clamp(at.lag + step[0] - lag, 1) + lag - at.lag;
-            step[1] = clamp(at.bins + step[1] - middle, reach) + middle - at.bins;
+            step[1] = clamp(at.bins + step[1] - middle, rows->spacing) + middle - at.bins;
         }
 
         const double size = step[0] * step[0] / s->n[0][0] + step[1] * step[1] / s->n[1][1];

@@ -85,7 +85,7 @@ void pnr_fit_patch_destroy(pnr_fit_patch *map);
  * [n_looks n_periods]; NULL: none. */
 void pnr_fit_patch_begin(pnr_fit_patch *map, const uint32_t *lost, const uint32_t *nonfinite);
 /* Sets the signs of an echo's windows in the model, see pnr_slow_time_signs. NULL: no signs. */
-void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs);
+void pnr_fit_patch_signs(pnr_fit_patch *map, const double complex *signs);
 /* Fills out[row] with the value of each row of the patch at `delay` lags beside the middle, by
  * least squares over the lags of the row. out: [PNR_NEIGHBOURS]. Returns the noise power of a
  * value divided by the noise power of a cell. */

@@ -346,7 +346,7 @@ double pnr_fit_patch_column(const pnr_fit_patch *map, size_t code, double delay,
     return creal(pnr_inner(weights, noise)) / (gram * gram);
 }
 
-void pnr_fit_patch_signs(pnr_fit_patch *map, const double *signs)
+void pnr_fit_patch_signs(pnr_fit_patch *map, const double complex *signs)
 {
     map->has_signs = signs != NULL;
     pnr_slow_time_signs(map->slow, signs);

@@ -17,6 +17,13 @@ typedef struct lack {
     double weight;
 } lack;
 
+/* A window whose sign s_p is not 1. */
+typedef struct sign {
+    double place;         /* p - (K - 1)/2 */
+    double complex share; /* u_p (1 - s_p) */
+    double weight;
+} sign;
+
 struct pnr_slow_time {
     bool is_shared; /* the tables belong to another pnr_slow_time */
     size_t n, n_periods, n_looks;
@@ -25,8 +32,7 @@ struct pnr_slow_time {
     pnr_waveform *once, *twice, *not_any; /* tables of tabulate(): power 1, 2 and 0 */
     lack *lacks;                          /* [n_lacks], capacity K */
     size_t n_lacks;
-    lack *signs; /* [n_signs], capacity K: the windows whose sign s_p is not 1. The member `share`
-                  * is u_p (1 - s_p) */
+    sign *signs; /* [n_signs], capacity K: the windows whose sign is not 1 */
     size_t n_signs;
     double sum_w, sum_w2, sum_u, looks; /* sums over p of w_p u_p, w_p^2 u_p and u_p, where u_p is
                                          * the mean over the used looks; number of used looks */
@@ -152,13 +158,13 @@ void pnr_slow_time_begin(pnr_slow_time *slow, const uint32_t *lost, const uint32
     }
 }
 
-void pnr_slow_time_signs(pnr_slow_time *slow, const double *signs)
+void pnr_slow_time_signs(pnr_slow_time *slow, const double complex *signs)
 {
     const double middle = ((double)slow->n_periods - 1) / 2;
 
     slow->n_signs = 0;
     for (size_t p = 0; signs != NULL && p < slow->n_periods; p++) {
-        lack change = {(double)p - middle, 1 - signs[p], weight_of(slow, p)};
+        sign change = {(double)p - middle, 1 - signs[p], weight_of(slow, p)};
 
         for (size_t i = 0; i < slow->n_lacks; i++)
             if (slow->lacks[i].place == change.place)
@@ -231,7 +237,7 @@ double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_
     double complex sum = sum_at(slow, 1, v - f_row);
 
     for (size_t i = 0; i < slow->n_signs; i++) {
-        const lack *s = &slow->signs[i];
+        const sign *s = &slow->signs[i];
 
         sum -= s->share * s->weight * pnr_cis(2 * M_PI * wrap((v - f_row) * s->place, 1));
     }
@@ -251,7 +257,7 @@ void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, doubl
     for (size_t i = 0; i < slow->n_lacks; i++)
         out[(size_t)(slow->lacks[i].place + middle)] *= 1 - slow->lacks[i].share;
     for (size_t i = 0; power == 1 && i < slow->n_signs; i++) {
-        const lack *s = &slow->signs[i];
+        const sign *s = &slow->signs[i];
 
         out[(size_t)(s->place + middle)] -=
             s->share * s->weight / all * pnr_cis(2 * M_PI * wrap(x * s->place, 1));

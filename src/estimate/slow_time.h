@@ -33,10 +33,11 @@ double pnr_slow_time_gain(const pnr_slow_time *slow);       /* sum of w_p u_p ov
 double pnr_slow_time_noise_gain(const pnr_slow_time *slow); /* sum of w_p^2 u_p over all looks */
 double pnr_slow_time_looks(const pnr_slow_time *slow);      /* number of used looks */
 
-/* Sets a factor from -1 to 1, the sign, for each window. pnr_slow_time_echo multiplies the echo by
- * these factors. signs: [n_periods], copied; NULL: 1 in all windows, as after pnr_slow_time_begin.
- * Only for plans of one look without remove_mean. The sums above do not change. */
-void pnr_slow_time_signs(pnr_slow_time *slow, const double *signs);
+/* Sets a factor, the sign, for each window. It is 1 or -1, or the mean over a window in which the
+ * sign changes while the echo turns. pnr_slow_time_echo multiplies the echo by these factors.
+ * signs: [n_periods], copied; NULL: 1 in all windows, as after pnr_slow_time_begin. Only for plans
+ * of one look without remove_mean. The sums above do not change. */
+void pnr_slow_time_signs(pnr_slow_time *slow, const double complex *signs);
 /* Returns the response of a row to an echo. It is 1 at v = F when no mean is removed and no sign is
  * set. */
 double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row);

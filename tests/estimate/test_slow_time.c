@@ -13,7 +13,8 @@ typedef double complex value;
 
 typedef struct sums {
     size_t n_periods;
-    double w[MOST], u[MOST];
+    double w[MOST];
+    value u[MOST];
     bool without_mean;
 } sums;
 
@@ -134,7 +135,7 @@ TEST(it_is_its_sums)
 TEST(signs_weigh_the_echo)
 {
     enum { K = 11 };
-    static const double signs[K] = {1, 1, 1, -0.3, -1, -1, -1, 1, 1, 0.5, -1};
+    static const double complex signs[K] = {1, 1, 1, CMPLX(-0.3, 0.4), -1, -1, -1, 1, 1, 0.5, -1};
     static const double taper[K] = {0.2, 0.4, 0.6, 0.8, 0.9, 1, 0.9, 0.8, 0.6, 0.4, 0.2};
     static const uint32_t lost[K] = {0, 0, 0, 20, 0, N, 0, 0, 30};
 
