@@ -343,8 +343,8 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
 }
 
 /* Finds an echo roughly, with the smooth chi. start: only its lag is used. Noise may lead the climb
- * to a sidelobe, more than a lag or a row beside the echo. So a climb that ends far from the middle
- * is repeated from the other side, and the maximum with the greater gain is taken. */
+ * to a sidelobe, more than a lag or a row beside the echo, or beside it along both. So a climb that
+ * ends far from the middle is repeated from the other side, and the maximum with the greater gain is taken. */
 static void climb_roughly(pnr_fit_patch *map, const pnr_patch_place *place,
                           const pnr_echo_rows *rows, const pnr_vector *patch,
                           const pnr_patch_echo *start, double enough, double least, fit_state *s,
@@ -360,12 +360,14 @@ static void climb_roughly(pnr_fit_patch *map, const pnr_patch_place *place,
 
     const double lags = echo->lag - (double)place->lag, gain = s->gain;
     const double from_row = (echo->bins - middle) / rows->spacing;
+    /* Where neither part alone is far, both are changed. */
+    const double least_part = fmax(fabs(lags), fabs(from_row)) > far ? far : far / 2;
 
-    if (fabs(lags) <= far && fabs(from_row) <= far)
+    if (hypot(lags, from_row) <= far)
         return;
-    if (fabs(lags) > far)
+    if (fabs(lags) > least_part)
         other.lag = (double)place->lag - copysign(0.25, lags);
-    if (fabs(from_row) > far)
+    if (fabs(from_row) > least_part)
         other.bins = middle - copysign(0.5 * rows->spacing, from_row);
     climb_patch(map, place, rows, patch, false, enough, &other, least, s);
     if (s->gain > gain)
