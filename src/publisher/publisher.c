@@ -440,7 +440,10 @@ fail:
 int pnr_publisher_reserve_cells(pnr_publisher *p, const pnr_map_info *info, double patience_s,
                                 const volatile int *stop, pnr_error *error)
 {
-    const size_t bytes = pnr_map_bytes(info);
+    const size_t bytes = pnr_map_bytes(info), most = pnr_plan_maps(bytes);
+    /* A recording waits until a map is received. Meanwhile the next ones are in the queue of
+     * results and in the engine. */
+    const size_t n = patience_s > 0 ? (most + 1) / 2 : most;
 
     p->patience_s = patience_s;
     p->stop = stop;
@@ -451,11 +454,11 @@ int pnr_publisher_reserve_cells(pnr_publisher *p, const pnr_map_info *info, doub
         if (code != PNR_OK)
             return code;
     }
-    if (p->socket == NULL || pnr_buffers_create(pnr_plan_maps(bytes), bytes, &p->cells) == PNR_OK)
+    if (p->socket == NULL || pnr_buffers_create(n, bytes, &p->cells) == PNR_OK)
         return PNR_OK;
     return pnr_error_set(error, PNR_ENOMEMORY,
-                         "publisher.profile: no memory for %zu maps of %.4g MiB",
-                         pnr_plan_maps(bytes), (double)bytes / 0x1p20);
+                         "publisher.profile: no memory for %zu maps of %.4g MiB", n,
+                         (double)bytes / 0x1p20);
 }
 
 void pnr_publisher_destroy(pnr_publisher *p)

@@ -31,11 +31,11 @@ int pnr_publisher_send_range(pnr_publisher *publisher, pnr_report *report);
 void pnr_publisher_begin_run(pnr_publisher *publisher);
 /* Skips the numbers of n results that are never sent: subscribers see a gap in seq. */
 void pnr_publisher_skip_ranges(pnr_publisher *publisher, uint64_t n);
-/* Reserves memory for profiles or maps that wait for slow subscribers. pnr_plan_maps() returns
- * their number, and *info has their shape. Binds to publisher.gnuradio if it is set. Call it once,
- * before the first pnr_publisher_send_cells. patience_s: how long a send may wait for free memory,
- * 0 for a live stream. *stop (may be NULL) also ends this wait. Returns PNR_OK, PNR_ENOMEMORY, or
- * an error of pnr_gnuradio_open. */
+/* Reserves memory for profiles or maps that wait for slow subscribers: pnr_plan_maps(), or half of
+ * them if patience_s is not 0. *info has their shape. Binds to publisher.gnuradio if it is set.
+ * Call it once, before the first pnr_publisher_send_cells. patience_s: how long a send may wait for
+ * free memory, 0 for a live stream. *stop (may be NULL) also ends this wait. Returns PNR_OK,
+ * PNR_ENOMEMORY, or an error of pnr_gnuradio_open. */
 int pnr_publisher_reserve_cells(pnr_publisher *publisher, const pnr_map_info *info,
                                 double patience_s, const volatile int *stop, pnr_error *error);
 /* Sends a profile or a map. report: pnr_publisher_send_range has set its run and stream. cells:
