@@ -357,7 +357,8 @@ install: all ## copy programs, library, modules, manuals, completion, unit and c
 	done
 	for page in $(MANUALS); do \
 	    install -d $(SHARE)/man/man$${page##*.}; \
-	    sed 's|/usr/local/lib/pnradar|$(LIBDIR)/pnradar|; s|/usr/local/|$(PREFIX)/|g' $$page \
+	    sed -E 's;/usr/local/lib/(pnradar|libpnradar|pkgconfig);$(LIBDIR)/\1;g' $$page | \
+	        sed 's|/usr/local/share/zsh/[a-z-]*|$(ZSH_DIR)|; s|/usr/local/|$(PREFIX)/|g' \
 	        >$(SHARE)/man/man$${page##*.}/$${page##*/}; \
 	done
 

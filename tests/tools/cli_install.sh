@@ -35,6 +35,21 @@ else
     skip "manuals" "neither man nor mandoc"
 fi
 
+# A file is described where it is named in FILES: programs and manuals have no need, a configuration stands by its name.
+for page in "$root$prefix"/share/man/man*/*; do
+    sed -n '/^\.Sh FILES/,/^\.Sh [^F]/{ s/^\.It Pa //p }' "$page"
+done | sed 's/ , /\n/g' | grep -v '/\*\.conf$' | sed "s|^[^/]|$prefix/share/pnradar/&|" >"$work/described"
+(cd "$root" && find . -name bin -prune -o -name man -prune -o \( -type f -o -type l \) -print) | sed 's/^\.//' | while read -r file; do
+    while read -r pattern; do
+        # shellcheck disable=SC2254 # a pattern
+        case $file in $pattern) continue 2 ;; esac
+    done <"$work/described"
+    echo "# in no FILES: $file"
+done >"$work/missing"
+cat "$work/missing"
+[ -s "$work/described" ] && [ ! -s "$work/missing" ]
+report $? "each installed file is in the FILES of a manual"
+
 # --- the unit ---
 
 unit=$root$prefix/lib/systemd/system/pnradar.service
