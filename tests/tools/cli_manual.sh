@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The manuals: their examples run, and each option of a program is in its manual.
+# The manuals: their examples run and fit on a terminal, and each option of a program is in its manual.
 # usage: cli_manual.sh BIN_FOLDER; prints TAP.
 # shellcheck source=tests/tools/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -12,7 +12,7 @@ examples() {
         /^\.Dl / { sub(/^\.Dl (\$ )?/, ""); print; next }
         /^\.Bd/ { inside = 1; next }
         /^\.Ed/ { inside = 0 }
-        inside { sub(/\\e$/, "\\"); print }' | sed ':a; /\\$/ { N; s/\\\n *//; ba }' |
+        inside { sub(/^\$ /, ""); sub(/\\e$/, "\\"); print }' | sed ':a; /\\$/ { N; s/\\\n *//; ba }' |
         grep -E '(^| )(pnradar|pnradar-[a-z]+) |^[a-z]+='
 }
 
@@ -59,6 +59,20 @@ if works cpu; then
 else
     skip "the examples of tools/pnradar-bench.1 run" "no cpu engine"
 fi
+
+# Text begins in column 5, and displays that are indented in column 11, as mandoc and groff render them.
+for page in "$here"/../../src/*.[1-9] "$here"/../../src/*/*.[1-9] "$here"/../../tools/*.[1-9]; do
+    sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$page" | awk -v page="${page##*/}" '
+        /^\.Bd/ { inside = 1; column = /indent/ ? 11 : 5; next }
+        /^\.Ed/ { inside = 0 }
+        inside || sub(/^\.Dl /, "") {
+            gsub(/\\e/, "\\"); gsub(/\\[-& ]/, "-")
+            if (length($0) + (inside ? column : 11) > 80) print "# " page ": " $0
+        }'
+done >"$work/wide"
+cat "$work/wide"
+[ ! -s "$work/wide" ]
+report $? "no line of an example is wider than 80 columns"
 
 missing=''
 for page in "$here"/../../src/pnradar.1 "$here"/../../tools/pnradar-*.1; do
