@@ -85,7 +85,7 @@ int main(int argc, char **argv)
          .value = &web.listen},
         {"token", "TEXT", "what a browser must know (made at random beyond this machine)",
          .value = &web.token},
-        {"streams", "N", "streams to keep, some 60 MB of memory each (4)", .count = &n_streams,
+        {"streams", "N", "streams to keep, some 70 MB of memory each (4)", .count = &n_streams,
          .min = 1, .max = VIEW_MAX_STREAMS},
         {"curve-key", "KEY", "the publishers' CURVE public key", .value = &curve_key},
         {"curve-secret", "FILE", "this subscriber's CURVE secret key, from pnradar-keys",
