@@ -23,7 +23,8 @@ static const char summary[] =
     "paced windows, from the last sample in the "
     "ring to the message at a subscriber, stage by stage. soak: the whole way for a long time, "
     "with losses and drift. publish: the cost of a result after the engine. seed: this machine "
-    "against the memoir's Tables 16 and 17, in four modes. crossover: the CPU against the GPU. "
+    "against Tables 16 and 17 of the memoir (Paoletti, 2013), in four modes. crossover: the CPU "
+    "against the GPU. "
     "accuracy: the estimates' errors against the Cramer-Rao bound. all: each of them but maps, "
     "scene, soak and accuracy. serve: one measured correlation for each line on stdin.";
 static const char examples[] = "pnradar-bench chain -n 2^13,2^20-1\n"
