@@ -564,7 +564,7 @@ int main(int argc, char **argv)
         {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors",
          .value = &a.truth},
         PNR_PICTURE_CLI(a.picture),
-        {"live", NULL, "show the profile or map and its echoes on the terminal; q leaves",
+        {"live", NULL, "show the profile or map and its echoes on the terminal; q ends",
          .flag = &a.live},
         {0}};
     pnr_cli cli = {
