@@ -344,7 +344,8 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
 
 /* Finds an echo roughly, with the smooth chi. start: only its lag is used. Noise may lead the climb
  * to a sidelobe, more than a lag or a row beside the echo, or beside it along both. So a climb that
- * ends far from the middle is repeated from the other side, and the maximum with the greater gain is taken. */
+ * ends far from the middle is repeated from the other side, and the maximum with the greater gain
+ * is taken. */
 static void climb_roughly(pnr_fit_patch *map, const pnr_patch_place *place,
                           const pnr_echo_rows *rows, const pnr_vector *patch,
                           const pnr_patch_echo *start, double enough, double least, fit_state *s,
