@@ -254,8 +254,7 @@ int pnr_publishing_start(pnr_publishing *p, pnr_error *error)
 {
     const double wait_s = p->parts.config->publisher.wait_s;
 
-    p->is_heard = wait_for_subscriber(p, wait_s);
-    if (wait_s > 0 && !p->is_heard)
+    if (wait_s > 0 && !wait_for_subscriber(p, wait_s))
         pnr_log(PNR_LOG_WARN, "no subscriber within %.3g s", wait_s);
     p->began_ns = p->status_ns = p->now_ns = pnr_clock_ns();
     p->watchdog = (pnr_watchdog){.notify = p->parts.options->service,

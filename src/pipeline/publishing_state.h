@@ -71,7 +71,6 @@ struct pnr_publishing {
     pnr_deadline deadline;
     pnr_histogram latency_ns;
     uint64_t n_echoes;  /* echoes of all results */
-    bool is_heard;      /* a subscriber was connected at the start or at a status */
     uint64_t began_ns;  /* time when the threads start */
     uint64_t now_ns;    /* time of the last result or wait; kept, because each reading of the clock
                          * takes time */

@@ -200,7 +200,6 @@ void pnr_publishing_send_status(pnr_publishing *p)
     (void)pnr_publisher_flush(p->publisher);
     fill_status(p, &status);
     (void)pnr_publisher_send_status(p->publisher, &status, false);
-    p->is_heard |= status.subscribers > 0;
     tell_all(p);
     pnr_publishing_keep_zero(p, false);
     show_progress(p, &status);
@@ -239,7 +238,7 @@ static void log_advice(const pnr_publishing *p, const pnr_account *account)
                 "source.spectrum, source.tune_hz and code.tune_hz, code.epoch",
                 n_results);
     if (p->parts.options->tap == NULL && p->parts.options->tap_cells == NULL &&
-        p->recorder == NULL && (endpoint[0] == '\0' || !p->is_heard))
+        p->recorder == NULL && (endpoint[0] == '\0' || !pnr_publisher_was_heard(p->publisher)))
         pnr_log(PNR_LOG_WARN,
                 "nobody got the %llu results: %s%s, and nothing was printed (--print table)",
                 n_results,
@@ -291,7 +290,6 @@ int pnr_publishing_close_account(pnr_publishing *p, uint64_t positions, int code
                                    : "end of input";
     status.exit_status = pnr_error_exit(code);
     (void)pnr_publisher_send_status(p->publisher, &status, true);
-    p->is_heard |= status.subscribers > 0;
     log_end(p, &status, code);
     return options->end != NULL ? options->end(options->tap_context, &status, code, error) : code;
 }

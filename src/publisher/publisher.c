@@ -55,6 +55,7 @@ struct pnr_publisher {
     char stream[PNR_TEXT_LEN];
     topic topics[TOPIC_COUNT];
     size_t n_subscribers[TOPIC_COUNT];
+    bool was_heard; /* a peer has subscribed to a topic */
     char text[PNR_MESSAGE_MAX];
 
     /* with publisher.pack > 1: the results that are kept until the pack is full */
@@ -263,9 +264,11 @@ static void count_subscription(pnr_publisher *p, const unsigned char *data, size
 
         if (size - 1 > strlen(name) || memcmp(data + 1, name, size - 1) != 0)
             continue;
-        if (data[0] == 1)
+        if (data[0] == 1) {
             ++*n;
-        else if (data[0] == 0 && *n > 0)
+            p->was_heard = true;
+        }
+        if (data[0] == 0 && *n > 0)
             --*n;
     }
 }
@@ -280,6 +283,11 @@ size_t pnr_publisher_subscribers(pnr_publisher *p)
         if ((code = pnr_guard_receive(p->guard, data, &size)) == PNR_OK)
             count_subscription(p, data, size);
     return p->n_subscribers[TOPIC_RANGE];
+}
+
+bool pnr_publisher_was_heard(const pnr_publisher *p)
+{
+    return p->was_heard;
 }
 
 int pnr_publisher_wait(pnr_publisher *p, double patience_s, const volatile int *stop)

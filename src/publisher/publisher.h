@@ -53,6 +53,9 @@ int pnr_publisher_flush(pnr_publisher *publisher);
 size_t pnr_publisher_waiting(const pnr_publisher *publisher);
 /* Returns the number of subscriptions to range/<stream> or to a prefix of it. */
 size_t pnr_publisher_subscribers(pnr_publisher *publisher);
+/* Returns true if a call of pnr_publisher_subscribers or pnr_publisher_send_status has seen a
+ * subscription to any topic, even if it had ended by then. */
+bool pnr_publisher_was_heard(const pnr_publisher *publisher);
 /* Returns the bound endpoint, with the real port instead of "*". */
 const char *pnr_publisher_endpoint(const pnr_publisher *publisher);
 

@@ -42,11 +42,9 @@ typedef struct subscriber {
     void *context, *socket;
 } subscriber;
 
-static void subscribe(subscriber *s, pnr_publisher *publisher, const char *topic, int high_water)
+static void connect_to(subscriber *s, pnr_publisher *publisher, const char *topic, int high_water)
 {
     const int patience_ms = PATIENCE_MS, linger = 0;
-    const size_t before = pnr_publisher_subscribers(publisher);
-    const uint64_t begin_ns = pnr_clock_ns();
 
     s->context = zmq_ctx_new();
     s->socket = zmq_socket(s->context, ZMQ_SUB);
@@ -56,6 +54,14 @@ static void subscribe(subscriber *s, pnr_publisher *publisher, const char *topic
     zmq_setsockopt(s->socket, ZMQ_LINGER, &linger, sizeof linger);
     assert_int_equal(zmq_setsockopt(s->socket, ZMQ_SUBSCRIBE, topic, strlen(topic)), 0);
     assert_int_equal(zmq_connect(s->socket, pnr_publisher_endpoint(publisher)), 0);
+}
+
+static void subscribe(subscriber *s, pnr_publisher *publisher, const char *topic, int high_water)
+{
+    const size_t before = pnr_publisher_subscribers(publisher);
+    const uint64_t begin_ns = pnr_clock_ns();
+
+    connect_to(s, publisher, topic, high_water);
     while (pnr_publisher_subscribers(publisher) <= before) {
         assert_true(pnr_clock_ns() - begin_ns < PATIENCE_MS * UINT64_C(1000000));
         usleep(1000);
@@ -228,6 +234,31 @@ TEST(test_subscribers)
     unsubscribe(&c);
     stop = 1;
     assert_int_equal(pnr_publisher_wait(publisher, 1000, &stop), PNR_EAGAIN);
+    pnr_publisher_destroy(publisher);
+}
+
+/* A subscriber that leaves before the publisher counts its subscribers has been there. */
+TEST(test_brief_subscriber)
+{
+    zmq_pollitem_t item = {.events = ZMQ_POLLIN};
+    pnr_publisher *publisher;
+    pnr_report report;
+    pnr_config config;
+    subscriber s;
+
+    configure(&config, "tcp://127.0.0.1:*");
+    publisher = create(&config);
+    report_fixture(&report, 1);
+    connect_to(&s, publisher, "range/demo", 1000);
+    item.socket = s.socket;
+    for (int i = 0; zmq_poll(&item, 1, 1) == 0; i++) {
+        assert_true(i < PATIENCE_MS);
+        assert_int_equal(pnr_publisher_send_range(publisher, &report), PNR_OK);
+    }
+    unsubscribe(&s);
+    assert_false(pnr_publisher_was_heard(publisher)); /* nobody has looked */
+    await_subscribers(publisher, 0);
+    assert_true(pnr_publisher_was_heard(publisher));
     pnr_publisher_destroy(publisher);
 }
 
