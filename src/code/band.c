@@ -13,48 +13,21 @@
 static void add_notch(pnr_band *band, double centre, double reach)
 {
     if (band->n_notches == PNR_MAX_NOTCHES)
-        return; /* cannot happen, because window.notch is too short for so many notches */
+        return; /* cannot happen, because window.notch has at most PNR_CONFIG_NOTCHES */
     band->notches[band->n_notches].centre = centre;
     band->notches[band->n_notches++].reach = reach;
 }
 
-/* Reads one entry f_hz+-width_hz of a list. Returns the text after the entry, or NULL if the text
- * is no such entry. */
-static const char *read_notch(const char *text, double *centre_hz, double *width_hz)
+static int add_notches(pnr_band *band, const pnr_notches *notches, double rate, pnr_error *error)
 {
-    char *end;
+    for (size_t i = 0; i < notches->n; i++) {
+        const double centre_hz = notches->at[i].centre_hz;
 
-    *centre_hz = strtod(text, &end);
-    if (end == text || strncmp(end, "+-", 2) != 0)
-        return NULL;
-    text = end + 2;
-    *width_hz = strtod(text, &end);
-    if (end == text || !isfinite(*centre_hz) || !(*width_hz >= 0 && isfinite(*width_hz)))
-        return NULL;
-    while (*end == ' ')
-        end++;
-    return end;
-}
-
-static int read_notches(pnr_band *band, const char *list, double rate, pnr_error *error)
-{
-    const char *at = list;
-
-    while (*at != '\0') {
-        double centre, width;
-
-        at = read_notch(at, &centre, &width);
-        if (at == NULL || (*at != '\0' && *at != ',') || (*at == ',' && at[1] == '\0'))
-            return pnr_refuse(error,
-                              "window.notch = \"%s\": must be a list of f_hz+-width_hz, as "
-                              "50e3+-200,-125e3+-1e3",
-                              list);
-        if (fabs(centre) > rate / 2)
+        if (fabs(centre_hz) > rate / 2)
             return pnr_refuse(error,
                               "window.notch: %.10g Hz is beyond half of source.rate_hz = %.10g",
-                              centre, rate);
-        add_notch(band, centre / rate, width / rate);
-        at += *at == ',';
+                              centre_hz, rate);
+        add_notch(band, centre_hz / rate, notches->at[i].width_hz / rate);
     }
     return PNR_OK;
 }
@@ -67,7 +40,7 @@ int pnr_band_add_notches(pnr_band *band, const pnr_config *config, bool is_real,
 
     if (config->window.dc == PNR_DC_REMOVE)
         add_notch(band, 0, 0);
-    if ((rc = read_notches(band, config->window.notch, rate, error)) != PNR_OK)
+    if ((rc = add_notches(band, &config->window.notch, rate, error)) != PNR_OK)
         return rc;
 
     const size_t n = band->n_notches;

@@ -11,9 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The 128 bytes of window.notch can list 25 notches. With real samples each notch is added
- * twice. */
-enum { PNR_MAX_NOTCHES = 64 };
+/* One notch of window.dc and those of window.notch. With real samples each notch is added twice. */
+enum { PNR_MAX_NOTCHES = 2 * (1 + PNR_CONFIG_NOTCHES) };
 
 /* Frequencies are in cycles per sample. They are frequencies of the samples before the mix, which
  * subtracts `tune`. */

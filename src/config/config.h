@@ -80,6 +80,16 @@ typedef struct pnr_run {
     uint64_t count;
 } pnr_run;
 
+enum { PNR_CONFIG_NOTCHES = 25 };
+
+/* Frequencies that the correlation excludes: centre_hz - width_hz .. centre_hz + width_hz. */
+typedef struct pnr_notches {
+    size_t n;
+    struct {
+        double centre_hz, width_hz; /* width_hz is 0 or more */
+    } at[PNR_CONFIG_NOTCHES];
+} pnr_notches;
+
 /* A point in time: a sample index or UTC. */
 typedef struct pnr_epoch {
     bool is_utc;
@@ -187,10 +197,10 @@ typedef struct pnr_config {
         pnr_epoch epoch;
     } code;
     struct {
-        int correlation;          /* pnr_correlation_kind */
-        int filter;               /* pnr_filter */
-        int dc;                   /* pnr_dc */
-        char notch[PNR_TEXT_LEN]; /* "50e3+-200,-125e3+-1e3" Hz; "": no notch */
+        int correlation; /* pnr_correlation_kind */
+        int filter;      /* pnr_filter */
+        int dc;          /* pnr_dc */
+        pnr_notches notch;
     } window;
     struct {
         double speed_mps;

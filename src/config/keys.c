@@ -230,8 +230,9 @@ const pnr_key pnr_config_keys[] = {
     {KEY(window, dc, CHOICE, "keep",
          "Remove takes the constant part of the samples out of the correlation."),
      WORDS("keep", "remove")},
-    {KEY(window, notch, TEXT, "",
-         "Frequencies of the recording that the correlation excludes, as 50e3+-200,-125e3+-1e3."),
+    {KEY(window, notch, NOTCHES, "",
+         "Frequencies of the recording that the correlation excludes, as 50 kHz+-200 "
+         "Hz,-125e3+-1e3."),
      .unit = "Hz"},
 
     {KEY(radar, speed_mps, DOUBLE, "299792458", "Speed of the wave: of light, or of sound."),

@@ -22,7 +22,8 @@ typedef enum {
     PNR_KEY_FORMAT,   /* pnr_format; "auto" is PNR_FORMAT_NONE */
     PNR_KEY_EPOCH,    /* pnr_epoch */
     PNR_KEY_DEVICES,  /* pnr_devices */
-    PNR_KEY_RUNS      /* pnr_run *; the number of runs is a size_t at the offset `also` */
+    PNR_KEY_RUNS,     /* pnr_run *; the number of runs is a size_t at the offset `also` */
+    PNR_KEY_NOTCHES   /* pnr_notches */
 } pnr_key_type;
 
 /* The ends that a range excludes. */

@@ -344,21 +344,27 @@ static int parse_yes_no(const member *to, const char *text)
 
 static int parse_epoch(const member *to, const char *text)
 {
-    const char *digits = text + (*text == '-' || *text == '+');
-    const char *end = digits;
+    char number[PNR_VALUE_MAX + 16];
+    const char *digits, *end = "";
     pnr_epoch epoch = {0};
     uint64_t value = 0;
+    int rc;
 
     if (pnr_time_parse(text, &epoch.utc_ns) == PNR_OK) {
         epoch.is_utc = true;
-    } else if (parse_digits(digits, &end, &value, to->why) != PNR_OK || *end) {
-        return refuse_value(to->why, "must be a sample index or UTC as 2026-11-21T02:40:12.5Z");
-    } else if (value > INT64_MAX) {
-        return refuse_value(to->why, "does not fit 64 bits");
-    } else {
-        epoch.utc_ns = 0;
-        epoch.sample = *text == '-' ? -(int64_t)value : (int64_t)value;
+        *(pnr_epoch *)to->field = epoch;
+        return PNR_OK;
     }
+    if ((rc = remove_unit(to->key, text, number, to->why)) == PNR_OK) {
+        digits = number + (*number == '-' || *number == '+');
+        rc = parse_digits(digits, &end, &value, to->why);
+    }
+    if (rc != PNR_OK || *end)
+        return refuse_value(to->why, "must be a sample index or UTC as 2026-11-21T02:40:12.5Z");
+    if (value > INT64_MAX)
+        return refuse_value(to->why, "does not fit 64 bits");
+    epoch.utc_ns = 0;
+    epoch.sample = *number == '-' ? -(int64_t)value : (int64_t)value;
     *(pnr_epoch *)to->field = epoch;
     return PNR_OK;
 }
@@ -463,6 +469,59 @@ static int parse_devices(const member *to, const char *text)
     return PNR_OK;
 }
 
+static int refuse_notches(char why[PNR_WHY_LEN])
+{
+    return refuse_value(why,
+                        "must be a list of f_hz+-width_hz, as 50e3+-200,-125 kHz+-1 kHz, with at "
+                        "most %d entries",
+                        PNR_CONFIG_NOTCHES);
+}
+
+/* Reads a frequency, which may have a unit and white space around it. */
+static int parse_frequency(const member *to, char *text, double *hz)
+{
+    char number[PNR_VALUE_MAX + 16];
+    int rc;
+
+    for (size_t n = strlen(text); n > 0 && strchr(" \t", text[n - 1]) != NULL; n--)
+        text[n - 1] = '\0';
+    if ((rc = remove_unit(to->key, skip_space(text), number, to->why)) != PNR_OK)
+        return rc;
+    errno = 0;
+    return read_decimal(number, hz) && errno == 0 ? PNR_OK : refuse_notches(to->why);
+}
+
+/* Reads frequencies and half widths, as "50e3+-200,-125 kHz+-1 kHz". */
+static int parse_notches(const member *to, const char *text)
+{
+    char copy[PNR_VALUE_MAX + 1], *at = copy;
+    pnr_notches notches = {0};
+    bool is_more = *text != '\0';
+    int rc;
+
+    strcpy(copy, text);
+    while (is_more) {
+        char *centre = at, *width = strstr(at, "+-");
+        double centre_hz, width_hz;
+
+        at += strcspn(at, ",");
+        is_more = *at == ',';
+        if (notches.n == PNR_CONFIG_NOTCHES || width == NULL || width > at)
+            return refuse_notches(to->why);
+        *width = *at = '\0';
+        at += is_more;
+        if ((rc = parse_frequency(to, centre, &centre_hz)) != PNR_OK ||
+            (rc = parse_frequency(to, width + 2, &width_hz)) != PNR_OK)
+            return rc;
+        if (width_hz < 0)
+            return refuse_notches(to->why);
+        notches.at[notches.n].centre_hz = centre_hz;
+        notches.at[notches.n++].width_hz = width_hz;
+    }
+    *(pnr_notches *)to->field = notches;
+    return PNR_OK;
+}
+
 typedef int parse_fn(const member *to, const char *text);
 
 static parse_fn *const parsers[] = {
@@ -472,7 +531,7 @@ static parse_fn *const parsers[] = {
     [PNR_KEY_RATIONAL] = parse_rational, [PNR_KEY_CHOICE] = parse_choice,
     [PNR_KEY_YES_NO] = parse_yes_no,     [PNR_KEY_FORMAT] = parse_choice,
     [PNR_KEY_EPOCH] = parse_epoch,       [PNR_KEY_RUNS] = parse_runs,
-    [PNR_KEY_DEVICES] = parse_devices,
+    [PNR_KEY_DEVICES] = parse_devices,   [PNR_KEY_NOTCHES] = parse_notches,
 };
 
 int pnr_value_parse(const pnr_key *key, const char *text, void *base, char why[PNR_WHY_LEN])
@@ -536,6 +595,20 @@ static void format_runs(const pnr_run *runs, size_t n, char out[PNR_VALUE_MAX + 
                                  i ? "," : "", runs[i].first, runs[i].count);
 }
 
+/* Writes notches as "centre+-width,...". */
+static void format_notches(const pnr_notches *notches, char out[PNR_VALUE_MAX + 1])
+{
+    char centre[DOUBLE_LEN], width[DOUBLE_LEN];
+    size_t used = 0;
+
+    for (size_t i = 0; i < notches->n; i++) {
+        format_double(notches->at[i].centre_hz, centre);
+        format_double(notches->at[i].width_hz, width);
+        used += (size_t)snprintf(out + used, PNR_VALUE_MAX + 1 - used, "%s%s+-%s", i ? "," : "",
+                                 centre, width);
+    }
+}
+
 char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_MAX + 1])
 {
     const char *at = base;
@@ -583,6 +656,9 @@ char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_
         break;
     case PNR_KEY_RUNS:
         format_runs(*(pnr_run *const *)field, *(const size_t *)also, out);
+        break;
+    case PNR_KEY_NOTCHES:
+        format_notches(field, out);
     }
     return out;
 }

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/transform.h"
 #include "code/band.h"
+#include "config/keys.h"
 #include "engine/plan.h"
 #include "setup/cfar_factor.h"
 #include "setup/hypothesis.h"
@@ -96,6 +97,7 @@ static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_ra
     const size_t n = radar->n_samples;
     pnr_band band = {.is_half = which == PNR_BAND_SHOWN || which == PNR_BAND_RECEIVED_REAL,
                      .tune = tune / rate};
+    char notch[PNR_VALUE_MAX + 1];
     double lowest, highest;
     int code = PNR_OK;
 
@@ -110,8 +112,8 @@ static int keep_band(const pnr_config *config, pnr_code_band which, const pnr_ra
     if (pnr_band_keep(&band, a, n, &to->share, &to->removed) != PNR_OK)
         return pnr_error_set(error, PNR_ENOMEMORY, "no memory for a code of %zu samples", n);
     if (to->removed > 1 - 1e-9)
-        return pnr_refuse(error, "window.dc and window.notch = \"%s\" remove the whole code",
-                          config->window.notch);
+        return pnr_refuse(error, "window.dc and window.notch = \"%.200s\" remove the whole code",
+                          pnr_value_format(pnr_key_find("window", "notch"), config, notch));
     if (!(to->share > 0))
         return pnr_refuse(error,
                           "source.tune_hz = %.10g: real samples of %.10g Hz show nothing of the "

@@ -98,6 +98,9 @@ TEST(keys_do_not_touch_each_other)
         case PNR_KEY_RUNS:
             snprintf(value, sizeof value, "1+2");
             break;
+        case PNR_KEY_NOTCHES:
+            snprintf(value, sizeof value, "1000+-20");
+            break;
         case PNR_KEY_DEVICES:
             snprintf(value, sizeof value, "0,3");
             break;

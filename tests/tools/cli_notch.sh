@@ -17,6 +17,7 @@ refused() {
 }
 
 refused 'window.notch = "12": must be a list' window.notch=12 &&
+    status 78 "$pnradar" -s window.notch=12 --print-config && says 'window.notch = "12": must be a list' &&
     refused 'window.notch = "1e3+-5x"' window.notch=1e3+-5x &&
     refused 'window.notch = "5e3+-1,"' window.notch=5e3+-1, &&
     refused 'window.notch = "5e3+--1"' window.notch=5e3+--1

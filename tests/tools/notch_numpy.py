@@ -89,7 +89,7 @@ case("DC in linear windows", DC + LINEAR, masked([(0, 0)]), dc=300, steady=321.4
 case("DC below a tuned frequency", DC + ["source.tune_hz=100e3"], masked([(-100e3, 0)]), dc=300, tune=100e3)
 case("a carrier on a harmonic", ["window.notch=-123e3+-0"], masked([(-123e3, 0)]), carrier_hz=-123e3, carrier=300)
 case("a carrier between harmonics", ["window.notch=50.3e3+-20e3"], masked([(50.3e3, 20e3)]), carrier_hz=50.3e3, carrier=1.5)
-case("DC and two notches", DC + ["window.notch=200e3+-2e3, -300e3+-5000"], masked([(0, 0), (200e3, 2e3), (-300e3, 5e3)]),
+case("DC and two notches", DC + ["window.notch=200 kHz+-2e3, -300e3+-5000 Hz"], masked([(0, 0), (200e3, 2e3), (-300e3, 5e3)]),
      carrier_hz=200e3, carrier=100, dc=100)
 case("an inverted spectrum", ["window.notch=123e3+-1e3", "source.spectrum=inverted", "source.tune_hz=50e3"],
      masked([(-173e3, 1e3)]), carrier_hz=123e3, carrier=300, inverted=True, tune=50e3)
