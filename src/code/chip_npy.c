@@ -18,10 +18,20 @@ static const struct dtype {
               {"<f4", 4, 'f'}, {"<f8", 8, 'f'}, {"<c8", 8, 'c'}, {"<c16", 16, 'c'}};
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
-static int refuse_npy(const pnr_chip_file *file, pnr_error *error, const char *why,
-                      const char *found)
+static int refuse_npy(const pnr_chip_file *file, pnr_error *error, const char *why)
 {
-    return pnr_error_set(error, PNR_EDATA, "%s %s: %s%.40s", file->key, file->path, why, found);
+    return pnr_error_set(error, PNR_EDATA, "%s %s: %s", file->key, file->path, why);
+}
+
+/* Refuses the Python value at the start of the text: a string in quotes, a tuple or a list. */
+static int refuse_value(const pnr_chip_file *file, pnr_error *error, const char *why,
+                        const char *text)
+{
+    const char close = *text == '(' ? ')' : *text == '[' ? ']' : *text;
+    const char *last = *text ? strchr(text + 1, close) : NULL;
+    const int n = last != NULL && last - text < 40 ? (int)(last - text) + 1 : 40;
+
+    return pnr_error_set(error, PNR_EDATA, "%s %s: %s%.*s", file->key, file->path, why, n, text);
 }
 
 /* Reads the text of the header, a Python dict. *offset: bytes before the first element. */
@@ -32,11 +42,11 @@ static int read_header(const pnr_chip_file *file, char text[HEADER_LEN + 1], uin
     size_t n_head = PREFIX + 2, length;
 
     if (fread(head, 1, n_head, file->stream) != n_head || memcmp(head, "\x93NUMPY", 6) != 0)
-        return refuse_npy(file, error, "does not begin like a numpy array", "");
+        return refuse_npy(file, error, "does not begin like a numpy array");
     length = head[PREFIX] | (size_t)head[PREFIX + 1] << 8;
     if (head[6] > 1) { /* in versions 2 and 3 the length has four bytes */
         if (fread(head + n_head, 1, 2, file->stream) != 2)
-            return refuse_npy(file, error, "cut short in its header", "");
+            return refuse_npy(file, error, "cut short in its header");
         length |= (size_t)head[n_head] << 16 | (size_t)head[n_head + 1] << 24;
         n_head += 2;
     }
@@ -45,7 +55,7 @@ static int read_header(const pnr_chip_file *file, char text[HEADER_LEN + 1], uin
                              "%s %s: a header of %zu bytes is not that of a plain array", file->key,
                              file->path, length);
     if (fread(text, 1, length, file->stream) != length)
-        return refuse_npy(file, error, "cut short in its header", "");
+        return refuse_npy(file, error, "cut short in its header");
     text[length] = '\0';
     *offset = n_head + length;
     return PNR_OK;
@@ -134,14 +144,14 @@ int pnr_chip_read_npy(const pnr_chip_file *file, pnr_chips *out, pnr_error *erro
     if (code != PNR_OK)
         return code;
     if ((dtype = find_dtype(find_value(text, "'descr':"))) == NULL)
-        return refuse_npy(file, error,
-                          "want little-endian int8 to int64, float32, float64, complex64 or "
-                          "complex128, not ",
-                          find_value(text, "'descr':"));
+        return refuse_value(file, error,
+                            "want little-endian int8 to int64, float32, float64, complex64 or "
+                            "complex128, not ",
+                            find_value(text, "'descr':"));
     shape = find_value(text, "'shape':");
     n = *shape == '(' ? strtoull(shape + 1, &end, 10) : 0;
     if (*shape != '(' || strncmp(end, ",)", 2) != 0)
-        return refuse_npy(file, error, "want one dimension (numpy.ravel), not ", shape);
+        return refuse_value(file, error, "want one dimension (numpy.ravel), not ", shape);
     if (n < 1 || n > PNR_CODE_MAX_CHIPS || offset + n * dtype->bytes != file->n_bytes)
         return pnr_error_set(error, PNR_EDATA,
                              "%s %s: the header says %" PRIu64 " elements of %u bytes (1 to %d are "

@@ -162,14 +162,30 @@ TEST(every_numpy_type_gives_its_chips)
     expect_chips(write_npy(NPY("<c16", "(3,)"), c16, sizeof c16), both, 3);
 }
 
+/* The message ends with the refused value, without the rest of the header. */
+static void expect_refused_value(const char *path, const char *value)
+{
+    pnr_config *config = new_config((keys){.type = PNR_CODE_FILE, .text = path});
+    pnr_error error = {0};
+    pnr_code *code;
+
+    assert_int_equal(pnr_code_create(config, &code, &error), PNR_EDATA);
+    assert_true(strlen(error.text) > strlen(value));
+    assert_string_equal(error.text + strlen(error.text) - strlen(value), value);
+    free(config);
+    unlink(path);
+}
+
 TEST(a_wrong_numpy_file_is_refused)
 {
     static const float f4[] = {1, -1, -2}, bad[] = {1, -1, NAN};
     const size_t n = sizeof f4;
 
-    expect_file_refused(write_npy(NPY(">f4", "(3,)"), f4, n), "not '>f4'");
-    expect_file_refused(write_npy(NPY("|b1", "(12,)"), f4, n), "not '|b1'");
-    expect_file_refused(write_npy(NPY("<f4", "(1, 3)"), f4, n), "numpy.ravel), not (1, 3)");
+    expect_refused_value(write_npy(NPY(">f4", "(3,)"), f4, n), "not '>f4'");
+    expect_refused_value(write_npy(NPY("|b1", "(12,)"), f4, n), "not '|b1'");
+    expect_refused_value(write_npy(NPY("<f4", "(1, 3)"), f4, n), "numpy.ravel), not (1, 3)");
+    expect_refused_value(write_npy("{'descr': [('i', '<f4')], 'shape': (3,)}\n", f4, n),
+                         "not [('i', '<f4')]");
     expect_file_refused(write_npy(NPY("<f4", "()"), f4, 4), "one dimension");
     expect_file_refused(write_npy(NPY("<f4", "(4,)"), f4, n), "4 elements of 4 bytes");
     expect_file_refused(write_npy(NPY("<f4", "(2,)"), f4, n), "2 elements of 4 bytes");
