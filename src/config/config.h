@@ -332,6 +332,9 @@ size_t pnr_config_codes(const pnr_config *config);
 /* Copies config to *out with only one code, code c, counted from 0. The arrays of *out still belong
  * to config. */
 void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out);
+/* Renames the keys in an error message about code c, counted from 0: a key that its section sets is
+ * "code.2.path" in place of "code.path". error: may be NULL. */
+void pnr_config_rename_keys(const pnr_config *config, size_t c, pnr_error *error);
 
 /* Checks the rules between keys. Each program calls it once, after all keys are read. Returns
  * PNR_OK or PNR_ECONFIG. */

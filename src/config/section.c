@@ -118,3 +118,39 @@ void pnr_config_code(const pnr_config *config, size_t c, pnr_config *out)
                 *(bool *)((char *)out + to->given) = true;
         }
 }
+
+/* True if the text begins with "code." and the name of a key that the section `from` sets. */
+static bool is_set_key(const pnr_code_section *from, const char *text)
+{
+    const size_t n =
+        strncmp(text, "code.", 5) == 0 ? strspn(text + 5, "abcdefghijklmnopqrstuvwxyz_") : 0;
+
+    for (const pnr_key *key = NULL; n > 0 && (key = pnr_key_next("code.n", key)) != NULL;)
+        if (strlen(key->name) == n && strncmp(key->name, text + 5, n) == 0)
+            return *(const bool *)((const char *)from + key->given);
+    return false;
+}
+
+void pnr_config_rename_keys(const pnr_config *config, size_t c, pnr_error *error)
+{
+    pnr_error renamed;
+    size_t n = 0;
+
+    if (config->n_codes == 0 || error == NULL)
+        return;
+    for (const char *at = error->text; *at && n < sizeof renamed.text - 1;) {
+        const bool is_word = at == error->text || at[-1] == ' ';
+
+        if (is_word && is_set_key(&config->codes[c], at)) {
+            n += (size_t)snprintf(renamed.text + n, sizeof renamed.text - n, "code.%zu",
+                                  config->codes[c].number);
+            at += strlen("code");
+        } else {
+            renamed.text[n++] = *at++;
+        }
+    }
+    if (n > sizeof renamed.text - 1)
+        n = sizeof renamed.text - 1;
+    memcpy(error->text, renamed.text, n);
+    error->text[n] = '\0';
+}

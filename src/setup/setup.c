@@ -244,6 +244,8 @@ int pnr_setup_create_codes(const pnr_config *config, pnr_code_band band, pnr_set
             code = check_memory(config, &radar, error);
         if (code == PNR_OK)
             code = make_code(&one, band, &setup->codes[c], &radar, error);
+        if (code != PNR_OK)
+            pnr_config_rename_keys(config, c, error);
         if (code == PNR_OK && c == 0)
             setup->radar = radar;
         if (code == PNR_OK && radar.n_samples != setup->radar.n_samples)

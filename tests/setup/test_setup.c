@@ -302,6 +302,17 @@ TEST(codes_stand_in_order)
     refused("[code.1]\n[code.2]\nlength = 500\n", "code.2");
 }
 
+/* An error of a code of several names the section that has the key. */
+TEST(errors_name_the_section_of_a_code)
+{
+    refused("[code.1]\n[code.2]\ntype = m-sequence\ntaps = 10,4\n", "code.2.taps \"10,4\"");
+    refused("[code.1]\ndegree = 9\ntaps = 10,4\ntype = m-sequence\n",
+            "code.1.taps \"10,4\": the largest tap must be code.1.degree, 9");
+    refused("[code.1]\n[code.2]\ntype = gold\ndegree = 4\n", "code.2.degree 4: ");
+    refused("[code.1]\n[code.2]\ntype = barker\n", "code.length 1000: a barker"); /* of [code] */
+    refused("[code.1]\n[code.2]\ntune_hz = -0.75e6\n", "code.2.tune_hz = -750000 is beyond");
+}
+
 TEST(more_periods_than_fit_are_refused)
 {
     refused("[dwell]\nperiods = 65535\nlooks = 65535\ncombine = coherent\n", "looks");

@@ -200,6 +200,9 @@ done <<'END'
 78|[code.1]~[code.3]~without a gap|pnradar -c base.conf -s code.3.degree=7 in.ci16
 78|[code.0]~[code.1]|pnradar -c base.conf -s code.0.degree=7 in.ci16
 78|code.2~255 samples~code.1 127~together|pnradar -c base.conf -s code.1.degree=7 -s code.2.degree=8 in.ci16
+66|code.2.path no.txt~No such file|pnradar -c base.conf -s code.1.degree=7 -s code.2.type=file -s code.2.path=no.txt in.ci16
+78|code.2.root 3~code.2.length 126~1 to 125|pnradar -c base.conf -s code.1.degree=7 -s code.2.type=zadoff-chu -s code.2.length=126 -s code.2.root=3 in.ci16
+78|code.2.length = 0~1 to 16777216|pnradar -c base.conf -s code.1.degree=7 -s code.2.type=random -s code.2.length=0 in.ci16
 78|code.invert = "maybe"~yes or no|pnradar -c base.conf -s code.invert=maybe in.ci16
 # window, radar
 78|window.correlation = "round"~circular~linear|pnradar -c base.conf -s window.correlation=round in.ci16
