@@ -66,8 +66,7 @@ static int refuse_unknown(reading *r, const char *argument)
             least = distance;
         }
     }
-    /* A name that differs in more than a third of its characters is not a typing error. */
-    if (best == NULL || 3 * least > strlen(wrong))
+    if (best == NULL || !pnr_name_is_near(wrong, best))
         return pnr_error_set(r->error, PNR_EUSAGE, "unknown option '%s'", argument);
     return pnr_error_set(r->error, PNR_EUSAGE, "unknown option '%s': the nearest is '--%s'",
                          argument, best);

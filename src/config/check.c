@@ -34,7 +34,7 @@ static int check_names(const pnr_config *config, pnr_error *error)
     if (!is_word(config->engine.name))
         return refuse(error, "engine.name = \"%s\": letters, digits, - and _ only; or auto",
                       config->engine.name);
-    if (engine)
+    if (engine && strcmp(engine, config->engine.name) != 0)
         return refuse(error, "engine.name = \"%s\": did you mean %s?", config->engine.name, engine);
     if (!is_word(config->engine.method))
         return refuse(error, "engine.method = \"%s\": letters, digits, - and _ only; or auto",

@@ -83,19 +83,30 @@ static int refuse_key(const place *at, const char *title, const char *section, c
     for (const pnr_key *key = NULL; (key = pnr_key_next(section, key)) != NULL;)
         if (!best || pnr_name_distance(name, key->name) < pnr_name_distance(name, best->name))
             best = key;
+    if (!best || !pnr_name_is_near(name, best->name))
+        return refuse_at(at, PNR_ECONFIG,
+                         "unknown key \"%.80s\" in [%s]: see its keys in "
+                         "pnradar.conf(5)",
+                         name, title);
     return refuse_at(at, PNR_ECONFIG, "unknown key \"%.80s\" in [%s]; the nearest is \"%s\"", name,
-                     title, best ? best->name : "");
+                     title, best->name);
 }
 
 static int refuse_section(const place *at, const char *name)
 {
+    const char *synonym = pnr_name_synonym("", NULL, name);
     char candidate[PNR_SECTION_LEN], best[PNR_SECTION_LEN] = "";
 
+    if (synonym)
+        return refuse_at(at, PNR_ECONFIG, "unknown section [%.80s]; did you mean [%s]?", name,
+                         synonym);
     for (const pnr_section *s = pnr_config_sections; s->name; s++) {
         pnr_section_title(s, 1, candidate);
         if (!*best || pnr_name_distance(name, candidate) < pnr_name_distance(name, best))
             memcpy(best, candidate, sizeof best);
     }
+    if (!pnr_name_is_near(name, best))
+        return refuse_at(at, PNR_ECONFIG, "unknown section [%.80s]: see pnradar.conf(5)", name);
     return refuse_at(at, PNR_ECONFIG, "unknown section [%.80s]; the nearest is [%s]", name, best);
 }
 

@@ -103,10 +103,14 @@ char *pnr_value_format(const pnr_key *key, const void *base, char out[PNR_VALUE_
 char *pnr_value_range(const pnr_key *key, char out[PNR_WHY_LEN]);
 
 /* Returns the optimal string alignment distance of two names: insertions, deletions, replacements
- * and swaps of neighbouring letters. Only the first 63 bytes of a name count. */
+ * and swaps of neighbouring letters. Ignores the case. Only the first 63 bytes of a name count. */
 size_t pnr_name_distance(const char *a, const char *b);
+/* Returns true if `wrong` may be `name` with typing errors: a name that differs in more than a
+ * third of its characters is none. */
+bool pnr_name_is_near(const char *wrong, const char *name);
 /* Returns the name in pnradar for a word of other programs or of textbooks: "m-sequence" for the
- * value "mls" of code.type, "rate_hz" for the key "fs" of [source]. key: NULL if the word is a key.
+ * value "mls" of code.type, "rate_hz" for the key "fs" of [source], "source" for the section
+ * "input". key: NULL if the word is a key; section: "" if it is a section.
  * Ignores the case of the word. NULL: the word is not known. */
 const char *pnr_name_synonym(const char *section, const char *key, const char *word);
 

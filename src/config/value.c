@@ -342,6 +342,8 @@ static int parse_yes_no(const member *to, const char *text)
     return PNR_OK;
 }
 
+    if (!pnr_name_is_near(text, best))
+        return refuse_value(to->why, "must be one of %.200s", range);
 static int parse_epoch(const member *to, const char *text)
 {
     char number[PNR_VALUE_MAX + 16];

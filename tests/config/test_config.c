@@ -110,9 +110,9 @@ TEST(wrong_lines_are_refused_with_their_place)
         {"[code.2]\nprn = 211\n", {"code.2.prn = \"211\""}},
         {"[target.01]\n", {"[target.01]", "nearest"}},
         {"[target.1x]\n", {"[target.1x]", "nearest"}},
-        {"[target.1234567890]\n", {"[target.1234567890]", "nearest"}},
+        {"[target.1234567890]\n", {"[target.1234567890]", "pnradar.conf(5)"}},
         {"[target.-1]\n", {"[target.-1]", "nearest"}},
-        {"[]\n", {"test.conf:1:", "[]", "nearest"}},
+        {"[]\n", {"test.conf:1:", "[]", "pnradar.conf(5)"}},
         {"name = x\n", {"test.conf:1:", "before any section", "[stream]"}},
         {"nonsense = x\n", {"test.conf:1:", "\"nonsense\"", "before any section"}},
         {"[stream\n", {"test.conf:1:", "no ]", "\"[stream\""}},
@@ -146,7 +146,21 @@ TEST(wrong_lines_are_refused_with_their_place)
         {"[source]\nfs = 2M\n", {"\"fs\" in [source]", "did you mean source.rate_hz?"}},
         {"[target.2]\nrange = 2\n", {"\"range\"", "did you mean target.2.range_m?"}},
         {"[target.2]\nspeed = 2\n", {"did you mean target.2.velocity_mps?"}},
-        {"[code.1]\nrate = 2\n", {"\"rate\" in [code.1]", "nearest"}},
+        {"[code]\nn = 5\n", {"\"n\" in [code]: see its keys"}},
+        {"[code]\nchips = 5\n", {"did you mean code.length?"}},
+        {"[radar]\nrange_max = 5\n", {"did you mean radar.max_range_m?"}},
+        {"[input]\n", {"unknown section [input]; did you mean [source]?"}},
+        {"[output]\n", {"unknown section [output]; did you mean [publisher]?"}},
+        {"[source]\npace = live\n", {"fast | real-time; did you mean real-time?"}},
+        {"[source]\nformat = double\n", {"did you mean cf64 (I and Q) or f64 (real samples)?"}},
+        {"[source]\nformat = complex\n", {"did you mean cf32 or ci16?"}},
+        {"[source]\nformat = wav\n", {"did you mean auto?"}},
+        {"[dwell]\ntaper = rect\n", {"did you mean rectangular?"}},
+        {"[dwell]\ntaper = none\n", {"did you mean rectangular?"}},
+        {"[dwell]\ncombine = power\n", {"did you mean incoherent?"}},
+        {"[dwell]\ncombine = fft\n", {"did you mean doppler?"}},
+        {"[code]\ntype = GOLD\n", {"the nearest is \"gold\""}},
+        {"[code.1]\nrate = 2\n", {"\"rate\" in [code.1]", "keys in pnradar.conf(5)"}},
         {"rate = 2M\n", {"\"rate\" before any section", "rate_hz of [source]"}},
         {"[source]\nrate_hz = 10 ms\n",
          {"source.rate_hz = \"10 ms\"", "must be Hz", "5 kHz", "not \"ms\""}},
@@ -371,8 +385,27 @@ TEST(long_names_and_values_keep_the_reason)
                  (const char *const[]){"/end.conf:2:", "detector.pfa", "less than 1", NULL});
     snprintf(text, sizeof text, "[detector]\n%01500d = 1\n", 7);
     code = pnr_config_parse(&c, text, strlen(text), name, &error);
-    expect_words(code, &error, (const char *const[]){"/end.conf:2:", "nearest", NULL});
+    expect_words(code, &error, (const char *const[]){"/end.conf:2:", "pnradar.conf(5)", NULL});
     pnr_config_clear(&c);
+}
+
+/* A wrong word that resembles none has no nearest word. */
+TEST(a_far_word_is_no_typing_error)
+{
+    static const char *const settings[] = {"code.type=galileo",   "code.type=chirp",
+                                           "source.format=int32", "source.format=raw",
+                                           "dwell.taper=hamming", "radar.unit=m"};
+
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        pnr_config c;
+        pnr_error error = {0};
+
+        pnr_config_init(&c);
+        assert_int_equal(pnr_config_set(&c, settings[i], &error), PNR_ECONFIG);
+        if (strstr(error.text, "nearest") || strstr(error.text, "did you mean"))
+            fail_msg("%s", error.text);
+        pnr_config_clear(&c);
+    }
 }
 
 TEST(distances_count_steps)
@@ -381,15 +414,17 @@ TEST(distances_count_steps)
         const char *a, *b;
         size_t steps;
     } cases[] = {
-        {"", "", 0},        {"", "abc", 3},           {"abc", "", 3},         {"name", "name", 0},
-        {"nam", "name", 1}, {"naem", "name", 1},      {"nbme", "name", 1},    {"xname", "name", 1},
-        {"ca", "abc", 3},   {"kitten", "sitting", 3}, {"rate", "range_m", 4},
+        {"", "", 0},         {"", "abc", 3},      {"abc", "", 3},           {"name", "name", 0},
+        {"nam", "name", 1},  {"naem", "name", 1}, {"nbme", "name", 1},      {"xname", "name", 1},
+        {"NmaE", "name", 1}, {"ca", "abc", 3},    {"kitten", "sitting", 3}, {"rate", "range_m", 4},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(pnr_name_distance(cases[i].a, cases[i].b), cases[i].steps);
         assert_int_equal(pnr_name_distance(cases[i].b, cases[i].a), cases[i].steps);
     }
+    assert_true(pnr_name_is_near("pah", "path"));
+    assert_false(pnr_name_is_near("ph", "path"));
     char a[200], b[200];
     memset(a, 'a', sizeof a);
     memset(b, 'b', sizeof b);

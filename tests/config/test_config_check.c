@@ -33,6 +33,8 @@ TEST(rules_refuse_what_breaks_them)
         {{"stream.name=\xc3\xa4"}, {"stream.name", "ASCII"}},
         {{"engine.name=../evil"}, {"engine.name = \"../evil\""}},
         {{"engine.name=gpu"}, {"engine.name = \"gpu\"", "did you mean cuda?"}},
+        {{"engine.name=CUDA"}, {"engine.name = \"CUDA\"", "did you mean cuda?"}},
+        {{"engine.name=Reference"}, {"did you mean reference?"}},
         {{"engine.name="}, {"engine.name", "auto"}},
         {{"engine.method=a b"}, {"engine.method = \"a b\""}},
         {{"engine.method="}, {"engine.method"}},

@@ -224,7 +224,7 @@ done <<'END'
 78|dwell.periods = 10~dwell.combine = coherent|pnradar -c base.conf -s dwell.periods=10 in.ci16
 78|dwell.combine = "sum"~coherent~incoherent|pnradar -c base.conf -s dwell.combine=sum in.ci16
 78|dwell.combine = doppler~dwell.periods~2 or more|pnradar -c base.conf -s dwell.combine=doppler in.ci16
-78|dwell.taper = "hamming"~nearest is "hann"|pnradar -c base.conf -s dwell.taper=hamming in.ci16
+78|dwell.taper = "hamming"~rectangular~hann|pnradar -c base.conf -s dwell.taper=hamming in.ci16
 78|dwell.taper = hann~dwell.combine = doppler|pnradar -c base.conf -s dwell.taper=hann in.ci16
 78|dwell.clutter = remove~dwell.combine = doppler|pnradar -c base.conf -s dwell.clutter=remove in.ci16
 78|doppler.min_hz = 100~doppler.max_hz = 50|pnradar -c base.conf -s doppler.min_hz=100 -s doppler.max_hz=50 in.ci16
