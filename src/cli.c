@@ -114,12 +114,24 @@ static double seconds_of(const char *unit)
     static const struct {
         const char *unit;
         double seconds;
-    } units[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}};
+    } units[] = {{"ns", 1e-9},        {"us", 1e-6}, {"\xc2\xb5s", 1e-6},
+                 {"\xce\xbcs", 1e-6}, {"ms", 1e-3}, {"s", 1.0}};
 
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(unit, units[i].unit) == 0)
             return units[i].seconds;
     return NAN;
+}
+
+/* Returns the factor of a number whose unit is `unit`, with the text after the number: 1 for
+ * nothing and for the unit itself, 1e-3 for "ms" if the unit is s. NAN: another text. */
+static double factor_of(const char *unit, const char *text)
+{
+    if (*text == '\0')
+        return 1;
+    if (unit == NULL)
+        return NAN;
+    return strcmp(unit, "s") == 0 ? seconds_of(text) : strcmp(unit, text) == 0 ? 1 : NAN;
 }
 
 /* Reads and stores the number that is the argument of an option. Returns it. NAN: the text is not
@@ -138,9 +150,10 @@ static double read_number(const pnr_cli_option *o, const char *text)
     value = strtod(text, &after);
     if (length == 0 || after != text + length)
         return NAN;
+    after += strspn(after, " ");
     if (o->seconds)
         return *o->seconds = value * seconds_of(after);
-    return *o->number = *after == '\0' ? value : NAN;
+    return *o->number = value * factor_of(o->unit, after);
 }
 
 static int take_number(const pnr_cli_option *o, const char *text, pnr_error *error)
@@ -148,13 +161,17 @@ static int take_number(const pnr_cli_option *o, const char *text, pnr_error *err
     const double value = read_number(o, text);
     const char *what = o->count     ? "a whole number"
                        : o->seconds ? "a time"
+                       : o->unit    ? "a number"
                                     : "a number without a unit";
 
     if (value >= o->min && value <= o->max)
         return PNR_OK;
-    return pnr_error_set(error, PNR_EUSAGE, "--%s %s: want %s, %.10g to %.10g%s", o->name, text,
+    return pnr_error_set(error, PNR_EUSAGE, "--%s %s: want %s, %.10g to %.10g%s%s", o->name, text,
                          what, o->min, o->max,
-                         o->seconds ? " s, with its unit: 100us, 62ms, 1s" : "");
+                         o->seconds ? " s, with its unit: 100us, 62ms, 1s"
+                         : o->unit  ? ", alone or in "
+                                    : "",
+                         o->unit ? o->unit : "");
 }
 
 /* --- words --- */

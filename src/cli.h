@@ -19,6 +19,7 @@ typedef struct pnr_cli_option {
     bool *flag;           /* set to true if the option is given */
     size_t *count;        /* a whole number from min to max, read by pnr_cli_read_count */
     double *number;       /* a number from min to max: digits, with or without a point */
+    const char *unit;     /* of `number`, may follow it: "dB"; "s" as well as ms, us and ns */
     double *seconds;      /* a time from min to max, with the unit ns, us, ms or s, such as 62ms */
     double min, max;
     char letter; /* 'n' for -n; '\0': no letter */

@@ -168,7 +168,7 @@ int main(int argc, char **argv)
         {"runs", "N", "Runs counted, at least 10; one more is discarded first.", .count = &b.runs,
          .min = PNR_MEASURE_MIN_RUNS, .max = 1e6},
         {"seconds", "S", "How long each size runs (5; soak 300, publish and scene 1).",
-         .number = &b.seconds, .min = 1e-6, .max = 86400},
+         .number = &b.seconds, .unit = "s", .min = 1e-6, .max = 86400},
         {"pace", "SHARE", "stream, soak: live at this share of the ceiling; a full ring drops.",
          .number = &b.pace, .min = 1e-6, .max = 100},
         {"every", "TIME", "latency: from window to window, as 100us (by the size).",

@@ -550,7 +550,7 @@ int main(int argc, char **argv)
          .value = &a.format},
         {"count", "N", "stop after N results", .count = &l.count, .min = 1, .max = 0x1p53},
         {"timeout", "SECONDS", "give up (exit 69) when nothing arrives for so long",
-         .number = &l.timeout_s, .min = 1e-6, .max = 1e9},
+         .number = &l.timeout_s, .unit = "s", .min = 1e-6, .max = 1e9},
         {"stream", "NAME", "listen to this stream instead of the configuration's",
          .value = &a.stream},
         {"all", NULL, "listen to every stream of the endpoint", .flag = &a.all},

@@ -61,6 +61,11 @@ static int check_source(const pnr_config *config, pnr_error *error)
         return refuse(error, "source.rate_hz is not given: the samples a second are needed, as "
                              "source.rate_hz = 2e6 (a sound file states its own, and a SigMF "
                              "recording may)");
+    if (pnr_rational_double(config->source.rate_hz) < 1)
+        return refuse(error,
+                      "source.rate_hz = %s is less than one sample a second; mHz is 0.001 Hz, and "
+                      "MHz is 1000000 Hz",
+                      pnr_rational_format(config->source.rate_hz, rate));
     if (config->source.tune_hz.den != 0 &&
         exceeds(config->source.tune_hz, 2, config->source.rate_hz))
         return refuse(error, "source.tune_hz = %s is beyond half of source.rate_hz = %s",

@@ -69,8 +69,11 @@ static const char *const si_units[] = {"Hz", "s", "m", "m/s", "rad"};
 static const struct prefix {
     const char *text;
     int exponent; /* the prefix means 10^exponent */
-} prefixes[] = {{"", 0},   {"k", 3},  {"M", 6},         {"G", 9},
-                {"m", -3}, {"u", -6}, {"\xc2\xb5", -6}, {"n", -9}};
+} prefixes[] = {{"", 0},   {"k", 3},         {"M", 6},         {"G", 9}, {"m", -3},
+                {"u", -6}, {"\xc2\xb5", -6}, {"\xce\xbc", -6}, {"n", -9}};
+
+/* Words of samples and chips a second, for keys in Hz. */
+static const char *const rates[] = {"sps", "SPS", "S/s", "Sa/s", "chip/s", "chips/s"};
 
 static bool has_prefixes(const char *unit)
 {
@@ -78,6 +81,14 @@ static bool has_prefixes(const char *unit)
         if (strcmp(si_units[i], unit) == 0)
             return true;
     return false;
+}
+
+static bool is_unit(const char *unit, const char *word)
+{
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0] && strcmp(unit, "Hz") == 0; i++)
+        if (strcmp(rates[i], word) == 0)
+            return true;
+    return strcmp(unit, word) == 0;
 }
 
 /* Finds the power of 10 that the prefix of a word means, for example 3 for "kHz", "ksps" or "k" if
@@ -91,12 +102,19 @@ static bool find_exponent(const char *unit, const char *word, int *exponent)
         if (strncmp(word, prefixes[i].text, n) != 0)
             continue;
         *exponent = prefixes[i].exponent;
-        if (strcmp(word + n, unit) == 0 ||
-            (strcmp(unit, "Hz") == 0 && strcmp(word + n, "sps") == 0) ||
-            (word[n] == '\0' && *exponent > 0))
+        if (is_unit(unit, word + n) || (word[n] == '\0' && *exponent > 0))
             return true;
     }
     return false;
+}
+
+static int refuse_unit(const char *unit, const char *word, char *why)
+{
+    if (!has_prefixes(unit))
+        return refuse_value(why, "the unit must be %s or nothing, not \"%.20s\"", unit, word);
+    return refuse_value(why, "the unit must be %s, as in 5 or 5 %s%s, not \"%.20s\"%s", unit,
+                        strcmp(unit, "s") == 0 ? "m" : "k", unit, word,
+                        *word == 'K' ? "; k is 1000" : "");
 }
 
 /* Writes the number without its unit: "2.4e6" for "2.4 MHz", "40e6/3" for "40/3 M". Writes the
@@ -113,12 +131,7 @@ static int remove_unit(const pnr_key *key, const char *text, char out[PNR_VALUE_
     if (number == 0 || *word == '\0' || strchr("0123456789.,+-/", *word) != NULL)
         return PNR_OK;
     if (!find_exponent(key->unit, word, &exponent))
-        return has_prefixes(key->unit)
-                   ? refuse_value(why, "the unit must be %s, as in 5 or 5 %s%s, not \"%.20s\"",
-                                  key->unit, strcmp(key->unit, "s") == 0 ? "m" : "k", key->unit,
-                                  word)
-                   : refuse_value(why, "the unit must be %s or nothing, not \"%.20s\"", key->unit,
-                                  word);
+        return refuse_unit(key->unit, word, why);
     if (exponent != 0 && strpbrk(text, "eE") != NULL)
         return refuse_value(why, "has an exponent and the prefix of \"%.20s\": give one of them",
                             word);
@@ -329,6 +342,8 @@ static int parse_choice(const member *to, const char *text)
     pnr_value_range(key, range);
     if (synonym)
         return refuse_value(to->why, "must be one of %.200s; did you mean %s?", range, synonym);
+    if (!pnr_name_is_near(text, best))
+        return refuse_value(to->why, "must be one of %.200s", range);
     return refuse_value(to->why, "must be one of %.200s; the nearest is \"%s\"", range, best);
 }
 
@@ -342,8 +357,6 @@ static int parse_yes_no(const member *to, const char *text)
     return PNR_OK;
 }
 
-    if (!pnr_name_is_near(text, best))
-        return refuse_value(to->why, "must be one of %.200s", range);
 static int parse_epoch(const member *to, const char *text)
 {
     char number[PNR_VALUE_MAX + 16];

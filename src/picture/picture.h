@@ -38,7 +38,7 @@ typedef struct pnr_picture_options {
          .max = 1e6},                                                                              \
     {                                                                                              \
         "range-db", "DB", "dB from the darkest to the brightest colour (from the noise floor)",    \
-            .number = &(o).range_db, .min = 1, .max = 300                                          \
+            .number = &(o).range_db, .unit = "dB", .min = 1, .max = 300                            \
     }
 
 /* Checks the options, the path of the picture and gnuplot. *out is NULL if no picture is wanted.

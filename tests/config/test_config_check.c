@@ -35,6 +35,7 @@ TEST(rules_refuse_what_breaks_them)
         {{"engine.name=gpu"}, {"engine.name = \"gpu\"", "did you mean cuda?"}},
         {{"engine.name=CUDA"}, {"engine.name = \"CUDA\"", "did you mean cuda?"}},
         {{"engine.name=Reference"}, {"did you mean reference?"}},
+        {{"source.rate_hz=1 mHz"}, {"source.rate_hz = 1/1000", "MHz is 1000000 Hz"}},
         {{"engine.name="}, {"engine.name", "auto"}},
         {{"engine.method=a b"}, {"engine.method = \"a b\""}},
         {{"engine.method="}, {"engine.method"}},

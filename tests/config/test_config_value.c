@@ -164,11 +164,14 @@ TEST(units_and_prefixes)
           V("5 Hz", "5"), V("1e6 Hz", "1000000"), V("1\tGHz", "1000000000"),
           V("40/3 M", "40000000/3"), V("1023000/1", "1023000"), V("1023000/1 Hz", "1023000"),
           V("0.1 nHz", "1/10000000000"), V("250 mHz", "1/4"), V("3 uHz", "3/1000000"),
-          V("3 \xc2\xb5Hz", "3/1000000"), V("9e18 Hz", "9000000000000000000"), V("10 ms", NULL),
-          V("2m", NULL), V("2 u", NULL), V("2K", NULL), V("2 mhz", NULL), V("2 M Hz", NULL),
-          V("2 MHz x", NULL), V("2 kM", NULL), V("M", NULL), V("MHz", NULL), V("1e3 kHz", NULL),
-          V("1e kHz", NULL), V("2,4 MHz", NULL), V("1.2.3M", NULL), V("-1 MHz", NULL),
-          V("10000000000 GHz", NULL), V("2 MHz ", NULL), V("1/0 M", NULL));
+          V("3 \xc2\xb5Hz", "3/1000000"), V("3 \xce\xbcHz", "3/1000000"), V("2.4 MSPS", "2400000"),
+          V("2.4 MS/s", "2400000"), V("2.4 MSa/s", "2400000"), V("1.023 Mchip/s", "1023000"),
+          V("1.023 Mchips/s", "1023000"), V("5 chip/s", "5"), V("2 Mcps", NULL), V("2 Sps", NULL),
+          V("48K", NULL), V("9e18 Hz", "9000000000000000000"), V("10 ms", NULL), V("2m", NULL),
+          V("2 u", NULL), V("2K", NULL), V("2 mhz", NULL), V("2 M Hz", NULL), V("2 MHz x", NULL),
+          V("2 kM", NULL), V("M", NULL), V("MHz", NULL), V("1e3 kHz", NULL), V("1e kHz", NULL),
+          V("2,4 MHz", NULL), V("1.2.3M", NULL), V("-1 MHz", NULL), V("10000000000 GHz", NULL),
+          V("2 MHz ", NULL), V("1/0 M", NULL));
 #undef V
 #define V(text, print) {"source", "tune_hz", text, print}
     CHECK(V("-1.68 kHz", "-1680"), V("+2k", "2000"));
@@ -181,8 +184,9 @@ TEST(units_and_prefixes)
     CHECK(V("343 m/s", "343"), V("1.5 km/s", "1500"), V("0.3 Mm/s", "300000"), V("343 m", NULL));
 #undef V
 #define V(text, print) {"engine", "deadline", text, print}
-    CHECK(V("10 ms", "0.01"), V("0.3ms", "0.0003"), V("62 us", "6.2e-05"), V("5 ns", "5e-09"),
-          V("2 s", "2"), V("10 m", NULL), V("10 min", NULL), V("10 Hz", NULL), V("2 ks", "2000"));
+    CHECK(V("10 ms", "0.01"), V("0.3ms", "0.0003"), V("62 us", "6.2e-05"),
+          V("10 \xce\xbcs", "1e-05"), V("10 S/s", NULL), V("5 ns", "5e-09"), V("2 s", "2"),
+          V("10 m", NULL), V("10 min", NULL), V("10 Hz", NULL), V("2 ks", "2000"));
 #undef V
     /* Units without prefixes. */
     CHECK({"dwell", "taper_sidelobe_db", "60 dB", "60"},

@@ -144,6 +144,8 @@ done <<'END'
 78|source.rate_hz = "1e400"~64 bits|pnradar -c base.conf -s source.rate_hz=1e400 in.ci16
 78|source.rate_hz = "1,5e6"~as 2.5e6|pnradar -c base.conf -s source.rate_hz=1,5e6 in.ci16
 78|source.rate_hz = "2 furlongs"~furlongs~Hz|pnradar -c base.conf -s 'source.rate_hz=2 furlongs' in.ci16
+78|source.rate_hz = "48K"~5 kHz~k is 1000|pnradar -c base.conf -s source.rate_hz=48K in.ci16
+78|source.rate_hz = 1/1000~MHz|pnradar -c base.conf -s 'source.rate_hz=1 mHz' in.ci16
 78|source.rate_hz = "1e6 s"~must be Hz|pnradar -c base.conf -s 'source.rate_hz=1e6 s' in.ci16
 78|source.format = "int16"~did you mean ci16|pnradar -c base.conf -s source.format=int16 in.ci16
 78|source.format = "cint16"~nearest is "ci16"|pnradar -c base.conf -s source.format=cint16 in.ci16
@@ -313,8 +315,9 @@ done <<'END'
 64|endpoint udp://127.0.0.1:5999~tcp://ADDRESS:PORT|pnradar-listen udp://127.0.0.1:5999
 64|endpoint tcp://127.0.0.1:*~the publisher chooses~give the port|pnradar-listen 'tcp://127.0.0.1:*'
 64|'tcp://127.0.0.1:5998'~one operand|pnradar-listen tcp://127.0.0.1:5999 tcp://127.0.0.1:5998
-64|--timeout soon~a number without a unit|pnradar-listen --timeout soon ipc://s
-64|--timeout 10s~a number without a unit|pnradar-listen --timeout 10s ipc://s
+64|--timeout soon~a number~in s|pnradar-listen --timeout soon ipc://s
+64|--timeout 10m~a number~in s|pnradar-listen --timeout 10m ipc://s
+64|--range-db 40 s~a number~in dB|pnradar -c base.conf --plot a.png --range-db '40 s' in.ci16
 64|--count 0~whole number, 1 to|pnradar-listen --count 0 ipc://s
 64|--format xml~table, csv or json|pnradar-listen --format xml ipc://s
 64|'--formt'~'--format'|pnradar-listen --formt csv ipc://s
@@ -348,7 +351,7 @@ done <<'END'
 64|-n big~8192,2^16|pnradar-bench chain -n big
 64|-n 2^80~1 .. 2^24|pnradar-bench chain -n 2^80
 64|--runs 3~10 to 1000000|pnradar-bench chain --runs 3
-64|--seconds 10s~a number without a unit|pnradar-bench stream --seconds 10s
+64|--seconds 10 Hz~a number~in s|pnradar-bench stream --seconds '10 Hz'
 64|--every 100~with its unit~100us|pnradar-bench latency --every 100
 64|--points 0~1 to 16777216|pnradar-bench methods --points 0
 64|--only nothing~no scene has this~, as |pnradar-bench scene --only nothing

@@ -130,7 +130,7 @@ status 78 "$plan" -s source.rate_hz=2.1e6 -s code.degree=11 -s code.chip_rate_hz
 report $? "a rate that fits no period: the nearest rates in decimals, and the chip rates that fit"
 
 bad=0
-for budget in 62 ms -1ms 0ms 1e3ms '62 ms' 62min infs 0x10ms 1.2.3ms 7200s; do
+for budget in 62 ms -1ms 0ms 1e3ms '62 min' 62min infs 0x10ms 1.2.3ms 7200s; do
     status 64 "$plan" "$@" --budget "$budget" || bad=1
     grep -q unit "$work/err" || bad=1
 done

@@ -255,7 +255,7 @@ TEST(numbers_of_options)
                                            "2^3-8", "2^3-9", ""};
     static const char *const no_number[] = {"0.2",   "101", "1e1", "-1", "inf",
                                             "1.2.3", ".",   "1s",  ""};
-    static const char *const no_time[] = {"1",    "ms",     "1e3ms", "2 ms", "2min",
+    static const char *const no_time[] = {"1",    "ms",     "1e3ms", "2  m", "2min",
                                           "infs", "0x10ms", "3601s", "0ns"};
     double share, every_s;
     size_t n;
@@ -268,12 +268,53 @@ TEST(numbers_of_options)
     assert_true(n == (1 << 20) - 1);
     assert_int_equal(read_numbers("2^0+1", "1", "1ns", &n, &share, &every_s), PNR_OK);
     assert_true(n == 2);
+    assert_int_equal(read_numbers("1", "1", "2 ms", &n, &share, &every_s), PNR_OK);
+    assert_true(every_s == 2e-3);
     for (size_t i = 0; i < sizeof no_count / sizeof no_count[0]; i++)
         assert_int_equal(read_numbers(no_count[i], "1", "1s", &n, &share, &every_s), PNR_EUSAGE);
     for (size_t i = 0; i < sizeof no_number / sizeof no_number[0]; i++)
         assert_int_equal(read_numbers("1", no_number[i], "1s", &n, &share, &every_s), PNR_EUSAGE);
     for (size_t i = 0; i < sizeof no_time / sizeof no_time[0]; i++)
         assert_int_equal(read_numbers("1", "1", no_time[i], &n, &share, &every_s), PNR_EUSAGE);
+}
+
+/* A number takes its unit, and a time its prefixes. */
+TEST(numbers_with_units)
+{
+    static const struct {
+        const char *option, *text;
+        double value; /* 0: refused */
+    } cases[] = {
+        {"--timeout", "10", 10},
+        {"--timeout", "1s", 1},
+        {"--timeout", "1.5 s", 1.5},
+        {"--timeout", "500ms", 0.5},
+        {"--timeout", "1 \xce\xbcs", 1e-6},
+        {"--timeout", "1 min", 0},
+        {"--timeout", "1 dB", 0},
+        {"--range-db", "40", 40},
+        {"--range-db", "40dB", 40},
+        {"--range-db", "40 dB", 40},
+        {"--range-db", "40 s", 0},
+        {"--range-db", "40 mdB", 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double number = 0;
+        const pnr_cli_option options[] = {
+            {"timeout", "S", "", .number = &number, .unit = "s", .min = 1e-6, .max = 100},
+            {"range-db", "DB", "", .number = &number, .unit = "dB", .min = 1, .max = 100},
+            {0}};
+        const char *argv[] = {"p", cases[i].option, cases[i].text};
+        pnr_cli cli = {.program = "p", .options = options};
+        pnr_config config;
+        pnr_error error = {0};
+        const int code = pnr_cli_parse(&cli, 3, (char **)(uintptr_t)argv, &config, &error);
+
+        pnr_config_clear(&config);
+        assert_int_equal(code, cases[i].value > 0 ? PNR_OK : PNR_EUSAGE);
+        assert_true(code != PNR_OK || number == cases[i].value);
+    }
 }
 
 TEST(a_wrong_word_wins_over_help)
