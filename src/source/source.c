@@ -169,6 +169,15 @@ static int open_input(pnr_source_input *input, const char *path, pnr_error *erro
     return PNR_OK;
 }
 
+/* Returns the words that explain the number of channels of a sound file, or "". */
+static const char *explain_channels(const pnr_source *source)
+{
+    return source->kind == &pnr_source_sound && pnr_format_get(source->info.format)->is_complex
+               ? ": two channels of the file are taken as I and Q; for two real signals, set "
+                 "source.layout = channels"
+               : "";
+}
+
 /* Checks that the configuration agrees with an input that states its own rate and format. */
 static int check_against_config(const pnr_source *source, const pnr_config *config,
                                 pnr_error *error)
@@ -192,9 +201,9 @@ static int check_against_config(const pnr_source *source, const pnr_config *conf
                           "out, or give it raw samples without a header",
                           name, source->kind->title, info->text, pnr_format_get(named)->name);
     if (config->source.channels > 1 && config->source.channels != info->n_channels)
-        return pnr_refuse(error, "source.channels is %zu, but %.200s is %s with %zu",
+        return pnr_refuse(error, "source.channels is %zu, but %.200s is %s with %zu%s",
                           config->source.channels, name, pnr_format_get(info->format)->name,
-                          info->n_channels);
+                          info->n_channels, explain_channels(source));
     return PNR_OK;
 }
 
@@ -287,8 +296,9 @@ static int begin_stream(pnr_source *source, const pnr_config *config, pnr_error 
     if (config->source.channel >= source->info.n_channels)
         return pnr_refuse(error,
                           "source.channel = %zu is not there: it counts from 0, and "
-                          "source.channels is %zu in %s",
-                          config->source.channel, source->info.n_channels, source->input.name);
+                          "source.channels is %zu in %.200s%s",
+                          config->source.channel, source->info.n_channels, source->input.name,
+                          explain_channels(source));
     return account_for_lost(source, error);
 }
 

@@ -215,8 +215,18 @@ TEST(test_rates)
 
 TEST(test_channel_counts)
 {
+    static const char hint[] = ": two channels of the file are taken as I and Q; for two real "
+                               "signals, set source.layout = channels";
     pnr_config config = source_config("x.wav");
 
+    write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2, 50);
+    config.source.channel = 1;
+    expect_source_refused(&config, PNR_ECONFIG, "source.channel = 1 ", "is 1 in", hint, NULL);
+    config.source.channels = 2;
+    expect_source_refused(&config, PNR_ECONFIG, "source.channels is 2", "with 1", hint, NULL);
+    config.source.layout = PNR_LAYOUT_CHANNELS;
+    pnr_source_close(open_source(&config));
+    config = source_config("x.wav");
     write_sound("x.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 3, 50);
     expect_source_refused(&config, PNR_ECONFIG, "3 channels", "layout = channels", NULL);
     config.source.layout = PNR_LAYOUT_CHANNELS;
