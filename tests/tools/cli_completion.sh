@@ -20,7 +20,7 @@ words keys | grep -v '\.1\.' >"$work/out"
 report $? "every key is completed"
 
 missing=''
-for program in pnradar pnradar-echo pnradar-listen pnradar-plan pnradar-bench pnradar-keys pnradar-view; do
+for program in pnradar pnradar-echo pnradar-listen pnradar-plan pnradar-bench pnradar-keys pnradar-view pnradar-archive; do
     [ -x "$bin/$program" ] || continue
     words "$program:" >"$work/out"
     for option in $("$bin/$program" --help | sed -n 's/^  \(-[a-zA-Z],\|   \) \(--[a-z-]*\).*/\2/p'); do
@@ -45,6 +45,10 @@ pnradar -s engine.na|pnradar -s engine.name=
 pnradar -s engine.name=cu|pnradar -s engine.name=cuda
 pnradar --set=engine.wait=sp|pnradar --set=engine.wait=spin
 pnradar -s code.3.type=gps-l1|pnradar -s code.3.type=gps-l1ca
+pnradar -s target.2.ra|pnradar -s target.2.range_m=
+pnradar --set=code.12.ta|pnradar --set=code.12.taps=
+pnradar-plan --measure-pulse tw|pnradar-plan --measure-pulse two.ci16
+pnradar-archive -o tw|pnradar-archive -o two.ci16
 pnradar -c conf/my|pnradar -c conf/my.conf
 pnradar two|pnradar two.ci16
 pnradar-echo --trans|pnradar-echo --transmit

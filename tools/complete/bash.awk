@@ -19,7 +19,7 @@ $3 == "" { # the operand
 }
 {
     names[$1] = names[$1] " " ($2 ? $2 " " : "") $3
-    words = $4 ~ /\|/ ? $4 : $4 ~ /KEY=VALUE/ ? "keys" : $4 ~ /^FILE/ ? "files" : $4 ? "none" : ""
+    words = $4 ~ /\|/ ? $4 : $4 ~ /KEY=VALUE/ ? "keys" : $4 ~ /^(FILE|FOLDER|RECORDING)/ ? "files" : $4 ? "none" : ""
     gsub(/\|/, " ", words)
     if (words) print "    " $1 ":" $3 ($2 ? " | " $1 ":" $2 : "") ") echo '" words "' ;;"
 }

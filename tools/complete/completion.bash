@@ -23,6 +23,7 @@ _pnradar() {
         [[ -n $words ]] || words=files
     elif [[ $words == keys ]]; then
         words=$(_pnradar_words keys)
+        [[ $word =~ ^([a-z]+)\.([0-9]+)\. ]] && words=${words//${BASH_REMATCH[1]}.1./${BASH_REMATCH[0]}}
         compopt -o nospace 2>/dev/null
     fi
     COMPREPLY=()

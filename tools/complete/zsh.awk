@@ -23,7 +23,9 @@ END {
     print "# Completion of pnradar for zsh, printed from the table of keys and the options of each program.\n"
     print "_pnradar_keys() {\n    local -a words\n    if compset -P 1 '*='; then"
     print "        case ${${${IPREFIX%=}##*=}/.<->./.1.} in\n" cases "        *) _files && return ;;\n        esac\n        compadd -a words"
-    print "    else\n        compadd -S '' --" keys "\n    fi\n}\n"
+    print "    else\n        words=(" keys " )"
+    print "        [[ $PREFIX =~ '^([a-z]+)\\.([0-9]+)\\.' ]] && words=(${words/#$match[1].1./$match[1].$match[2].})"
+    print "        compadd -S '' -a words\n    fi\n}\n"
     print "local -a arguments\ncase $service in"
     for (i = 1; i <= n_lines; i++) {
         split(line[i], f, "\t")
@@ -34,7 +36,7 @@ END {
             else print "            '*:file:_files'"
             continue
         }
-        action = f[4] ~ /KEY=VALUE/ ? "_pnradar_keys" : f[4] ~ /^FILE/ ? "_files" : f[4] ~ /\|/ ? "(" f[4] ")" : " "
+        action = f[4] ~ /KEY=VALUE/ ? "_pnradar_keys" : f[4] ~ /^(FILE|FOLDER|RECORDING)/ ? "_files" : f[4] ~ /\|/ ? "(" f[4] ")" : " "
         gsub(/\|/, " ", action)
         many = f[3] == "--config" || f[3] == "--set" ? "*" : ""
         value = f[4] ? ":" quote(f[4]) ":" action : ""
