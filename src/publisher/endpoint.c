@@ -55,6 +55,7 @@ static int read_tcp(const char *place, const char *endpoint, char bind[PNR_ENDPO
     const char *colon = strrchr(host, ':');
     const bool is_v6 = host[0] == '[';
     char name[PNR_ENDPOINT_LEN];
+    struct in6_addr v6;
     size_t length = colon != NULL ? (size_t)(colon - host) : 0;
 
     if (length == 0 || !is_port(colon + 1) || length >= sizeof name)
@@ -64,7 +65,10 @@ static int read_tcp(const char *place, const char *endpoint, char bind[PNR_ENDPO
         return pnr_refuse(error, "%s%s: [ without ]: want tcp://[ADDRESS]:PORT", place, endpoint);
     memcpy(name, host + is_v6, length - 2 * is_v6);
     name[length - 2 * is_v6] = '\0';
-    if (!is_v6 && strcmp(name, "localhost") == 0)
+    if (!is_v6 && inet_pton(AF_INET6, name, &v6) == 1)
+        return pnr_refuse(error, "%s%s: an IPv6 address needs brackets: want tcp://[%.*s]%s", place,
+                          endpoint, INET6_ADDRSTRLEN, name, colon);
+    if (!is_v6 && (strcmp(name, "localhost") == 0 || strcmp(name, "lo") == 0))
         snprintf(bind, PNR_ENDPOINT_LEN, "tcp://127.0.0.1%s", colon);
     else
         *reach = reach_of(name, is_v6);

@@ -14,9 +14,9 @@ typedef enum {
 } pnr_reach;
 
 /* Reads an endpoint. bind: the endpoint for ZeroMQ, with 127.0.0.1 for localhost, because ZeroMQ
- * cannot bind a host name. place: the words before the endpoint in error messages, such as
- * "publisher.endpoint = ". Returns PNR_OK, or PNR_ECONFIG: the transport is not tcp, ipc or inproc,
- * or host or port is missing. */
+ * cannot bind a host name, and for lo, the loopback interface. place: the words before the endpoint
+ * in error messages, such as "publisher.endpoint = ". Returns PNR_OK, or PNR_ECONFIG: the transport
+ * is not tcp, ipc or inproc, host or port is missing, or an IPv6 address has no brackets. */
 int pnr_endpoint_read(const char *place, const char *endpoint, char bind[PNR_ENDPOINT_LEN],
                       pnr_reach *reach, pnr_error *error);
 

@@ -81,6 +81,8 @@ static int check_head(raw *r, const unsigned char *bytes, size_t n, pnr_error *e
 
 static int refuse_unknown_format(const pnr_source_input *input, pnr_error *error)
 {
+    const char *dot = strrchr(input->name, '.');
+    const bool is_configuration = dot != NULL && strcmp(dot, ".conf") == 0;
     unsigned char head[PNR_CONTAINER_BYTES];
 
     if (input->is_stdin && !input->is_regular) {
@@ -90,8 +92,10 @@ static int refuse_unknown_format(const pnr_source_input *input, pnr_error *error
             return rc;
     }
     return pnr_refuse(
-        error, "%.200s: the format of its samples is not known%s: set source.format to one of: %s",
-        input->name, input->is_stdin ? "" : " from its extension", pnr_format_names());
+        error,
+        "%.200s: the format of its samples is not known%s: set source.format to one of: %s%s",
+        input->name, input->is_stdin ? "" : " from its extension", pnr_format_names(),
+        is_configuration ? "; -c reads a configuration" : "");
 }
 
 int pnr_source_raw_begin(const pnr_source_input *input, pnr_format format, size_t n_channels,

@@ -26,6 +26,16 @@ static int refuse_errno(const char *name, const char *what, pnr_error *error)
                          strerror(number));
 }
 
+/* Returns the words for a bind that has failed with the present errno. */
+static const char *bind_advice(void)
+{
+    return errno == EADDRNOTAVAIL ? "no interface of this machine has this address (take one that "
+                                    "`ip address` lists, or * for all)"
+           : errno == EADDRINUSE  ? "another program receives there (stop it, or take another port)"
+           : errno == EACCES      ? "a port below 1024 is for root (take a higher one)"
+                                  : "bind";
+}
+
 /* Finds the address. *interface: number of the interface after '%'; 0: no interface is given. */
 static int find_address(const char *name, const pnr_address *address, struct addrinfo **found,
                         unsigned *interface, pnr_error *error)
@@ -94,7 +104,7 @@ static int set_up(int fd, const char *name, const struct addrinfo *a, unsigned i
     if (setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &yes, sizeof yes) != 0)
         return refuse_errno(name, "SO_RXQ_OVFL", error);
     if (bind(fd, a->ai_addr, a->ai_addrlen) != 0)
-        return refuse_errno(name, "bind", error);
+        return refuse_errno(name, bind_advice(), error);
     if (is_multicast(a) && join_group(fd, a, interface) != 0)
         return refuse_errno(name, "joining the multicast group", error);
     return PNR_OK;

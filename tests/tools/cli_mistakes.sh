@@ -121,6 +121,9 @@ done <<'END'
 65|input empty.ci16~empty~recorder|pnradar -c base.conf empty.ci16
 65|short.ci16~25 samples~127 samples|pnradar -c base.conf short.ci16
 65|in.ci16~2540 samples~12700 samples~100 periods|pnradar -c base.conf -s dwell.periods=100 -s dwell.combine=coherent in.ci16
+78|junk.conf~extension~source.format~-c reads a configuration|pnradar junk.conf
+69|source.input = udp:192.0.2.1:5000~no interface~ip address|pnradar -c base.conf udp:192.0.2.1:5000
+69|source.input = vrt:192.0.2.1:5000~no interface~ip address|pnradar -c base.conf vrt:192.0.2.1:5000
 78|in.dat~extension~source.format~ci16|pnradar -c base.conf -s source.format=auto in.dat
 65|cut.wav~10204 bytes~1000~copy it again|pnradar -c base.conf -s source.format=auto cut.wav
 65|text.wav~does not begin like WAV~set source.format|pnradar -c base.conf -s source.format=auto text.wav
@@ -266,6 +269,7 @@ done <<'END'
 78|publisher.endpoint = tcp://127.0.0.1~PORT 0..65535|pnradar -c base.conf -s publisher.endpoint=tcp://127.0.0.1 in.ci16
 78|publisher.endpoint = tcp://127.0.0.1:99999~PORT 0..65535|pnradar -c base.conf -s publisher.endpoint=tcp://127.0.0.1:99999 in.ci16
 78|publisher.endpoint = tcp://[::1:5555~tcp://[ADDRESS]:PORT|pnradar -c base.conf -s 'publisher.endpoint=tcp://[::1:5555' in.ci16
+78|publisher.endpoint = tcp://::1:5798~brackets~tcp://[::1]:5798|pnradar -c base.conf -s 'publisher.endpoint=tcp://::1:5798' in.ci16
 78|publisher.endpoint = tcp://0.0.0.0:5555~publisher.curve_secret_path~publisher.expose = yes|pnradar -c base.conf -s publisher.endpoint=tcp://0.0.0.0:5555 in.ci16
 69|publisher.endpoint = tcp://192.0.2.1:5555~interface|pnradar -c base.conf -s publisher.endpoint=tcp://192.0.2.1:5555 -s publisher.expose=yes in.ci16
 69|publisher.endpoint = ipc://none/socket~folder does not exist|pnradar -c base.conf -s publisher.endpoint=ipc://none/socket in.ci16

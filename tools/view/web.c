@@ -706,6 +706,8 @@ static int start_daemon(view_web *web, const char *listen, const struct addrinfo
     const unsigned flags = MHD_USE_AUTO_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
                            MHD_USE_ERROR_LOG | (at->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0);
 
+    int reason;
+
     errno = 0;
     web->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, answer_request, web, MHD_OPTION_SOCK_ADDR, at->ai_addr,
@@ -715,10 +717,13 @@ static int start_daemon(view_web *web, const char *listen, const struct addrinfo
         NULL, MHD_OPTION_END);
     if (web->daemon != NULL)
         return PNR_OK;
-    return pnr_error_set(error, PNR_EUNAVAILABLE, "--listen %s: %s%s", listen,
-                         strerror(errno != 0 ? errno : EADDRNOTAVAIL),
-                         errno == EADDRINUSE ? ": another program has it; choose another port"
-                                             : "");
+    reason = errno != 0 ? errno : EADDRNOTAVAIL;
+    return pnr_error_set(error, PNR_EUNAVAILABLE, "--listen %s: %s%s", listen, strerror(reason),
+                         reason == EADDRINUSE ? ": another program has it; choose another port"
+                         : reason == EADDRNOTAVAIL
+                             ? ": no interface of this machine has it; choose one that `ip "
+                               "address` lists, or 0.0.0.0 for all"
+                             : "");
 }
 
 int view_web_open(view_store *store, const view_web_options *options, view_web **out, char url[512],
