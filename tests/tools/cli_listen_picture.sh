@@ -332,10 +332,20 @@ class Terminal:
                 and self.out.count(LEAVE) == 1 and b"\x1b[?25h" in self.out.split(ENTER)[1])
 
     def rows(self):
-        """The text of the last frame drawn in place."""
-        screen = self.out.split(LEAVE)[0].split(b"\x1b[1;1H")[-1]
-        screen = re.sub(rb"\x1b\[[0-9;]*m|\x1b\[K", b"", b"\x1b[1;1H" + screen)
-        return [r.decode("utf-8", "replace") for r in re.split(rb"\x1b\[\d+;1H", screen)[1:]]
+        """The rows of the last frame drawn in place, as a terminal without line wrapping shows them."""
+        width = struct.unpack("HHHH", fcntl.ioctl(self.master, termios.TIOCGWINSZ, bytes(8)))[1] or 80
+        screen = self.out.split(LEAVE)[0].split(b"\x1b[1;1H")[-1].decode("utf-8", "replace")
+        def show(row):
+            cells = [" "] * width
+            at = 0
+            for token in re.findall(r"\x1b\[[?0-9;]*[a-zA-Z]|.", row):
+                if token == "\x1b[K": # erases from the cursor on; the cursor never leaves the row
+                    cells[at:] = [" "] * (width - at)
+                elif len(token) == 1:
+                    cells[at] = token
+                    at = min(at + 1, width - 1)
+            return "".join(cells).rstrip()
+        return [show(row) for row in re.split(r"\x1b\[\d+;1H", screen)]
 
 def publish(*arguments, pace="real-time", recording="/echo.ci16"):
     return subprocess.Popen(
@@ -477,6 +487,9 @@ for width in (60, 80, 200):
          and re.search(r"SNR +velocity$", "\n".join(last), re.M) is not None
          and re.search(r" 0  ·░░▒▒▓█ \d+ dB$", "\n".join(last), re.M) is not None,
          "nothing cut at %d columns" % width, last)
+    shown = t.rows()
+    tell(re.search(r"^m/s    [─┴]{%d}$" % (width - 7), "\n".join(shown), re.M) is not None and shown[-1].endswith(" dB"),
+         "the last column is seen at %d columns" % width, shown)
 t = Terminal(size=(24, 60), arguments=("ipc:///tmp/" + "a" * 80,))
 waits = t.read(20, rb"waiting for ipc")
 os.write(t.master, b"q")

@@ -335,9 +335,11 @@ int listen_screen_show(listen_screen *s)
 {
     char *at = s->frame;
 
+    /* The row is erased before it is written: after a full row the cursor is on the last cell, and
+     * would erase it. */
     for (int y = 0; y < s->size.height; y++) {
-        at += sprintf(at, "\033[%d;1H%s", y + 1, styles[LISTEN_PLAIN]);
-        at = stpcpy(write_row(s, y, true, at), "\033[0m\033[K");
+        at += sprintf(at, "\033[%d;1H%s\033[K", y + 1, styles[LISTEN_PLAIN]);
+        at = stpcpy(write_row(s, y, true, at), styles[LISTEN_PLAIN]);
     }
     return write_all(s->frame, (size_t)(at - s->frame), &pnr_stop);
 }
