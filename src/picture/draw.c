@@ -286,15 +286,19 @@ static double print_power(const drawing *d, size_t n_columns)
     return greatest_db;
 }
 
-/* Writes the limits of the colour scale. They are multiples of 5 dB, except the lower limit if
- * range_db is set. */
-static void print_colours(const drawing *d, double least_db, double greatest_db)
+/* Writes the limits of the colour scale. They are multiples of 5 dB, at least least_top_db at the
+ * top. If range_db is set, the scale ends at the greatest power, so that the colours begin range_db
+ * below it. */
+static void print_colours(const drawing *d, double least_db, double greatest_db,
+                          double least_top_db)
 {
     const double range_db = d->picture->options.range_db;
-    const double top = 5 * ceil(greatest_db / 5);
+    const double top = 5 * ceil(fmax(greatest_db, least_top_db) / 5);
+    const bool is_free = range_db > 0 && greatest_db > NOTHING;
 
     fprintf(d->gnuplot.to, "set cbrange [%g:%g]\n",
-            range_db > 0 ? top - range_db : fmin(5 * floor(least_db / 5), top - 5), top);
+            is_free ? greatest_db - range_db : fmin(5 * floor(least_db / 5), top - 5),
+            is_free ? greatest_db : top);
 }
 
 /* Draws the power, and the marks over it. Cells without power are grey. A mark is a ring of two
@@ -312,7 +316,7 @@ static void draw_power(const drawing *d)
     const double radius = radius_px * (d->high_x - d->low_x) / (PNR_PLOT_WIDTH * d->picture->width);
     FILE *to = d->gnuplot.to;
 
-    print_colours(d, 0, fmax(20, greatest_db));
+    print_colours(d, 0, greatest_db, 20);
     fprintf(to,
             "set style circle noclip\n"
             "set cblabel 'power over the noise floor, dB' offset 1.5,0\n"
@@ -346,7 +350,7 @@ static void draw_echoes(const drawing *d)
         }
     }
     fputs("end_of_block\n", to);
-    print_colours(d, least_db, greatest_db);
+    print_colours(d, least_db, greatest_db, NOTHING);
     fprintf(to,
             "set cblabel 'SNR, dB' offset 1.5,0\n"
             "plot $echoes using 1:2 with points pt 7 ps %.3g lc rgb 'black' notitle"

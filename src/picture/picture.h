@@ -16,8 +16,8 @@ typedef struct pnr_picture_options {
     const char *map;  /* how maps are drawn: "mean" (or NULL), "last" or "time" */
     const char *size; /* input of pnr_gnuplot_read_size; NULL: 1800x1000 */
     size_t code;      /* 1 .. n_codes: one code; 0: the greatest power of all codes */
-    double range_db;  /* the darkest colour is this number of dB below the brightest one; 0: the
-                       * darkest colour is the noise floor */
+    double range_db;  /* the darkest colour is this number of dB below the greatest power, which is
+                       * the brightest; 0: the darkest colour is the noise floor */
 } pnr_picture_options;
 
 /* Rows of pnr_cli_option that set the members of `o`, a pnr_picture_options. */

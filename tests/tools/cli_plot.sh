@@ -147,9 +147,18 @@ report $? "a picture needs no key of the publisher, and a track has one mark wit
 draws "from sample 100; m-sequence n=9 taps=9,4; dwell 8.176.*ms; 1.*Msps" $doppler && [ "$(marks)" -eq 2 ] &&
     says 'mean of 20 maps, 40 echoes' && draws '2026-11-22T10:00:00.000100000Z; m-seq' -s source.start_time=2026-11-22T10:00:00Z
 report $? "the title has date or sample, code, dwell and rate"
-draws '^set cbrange \[0:[234]' && draws '^set cbrange \[-*[0-9]*:[234]' --range-db 60 &&
-    [ "$(sed -n 's/^set cbrange \[\(.*\):\(.*\)\]/\1 \2/p' "$work/commands" | awk '{ print $2 - $1 }')" = 60 ]
-report $? "--range-db is the range of the colours"
+# ranges DB: succeeds if the colours begin DB below the greatest power that is drawn, and end there
+ranges() {
+    draws '^set cbrange' --range-db "$1" || return 1
+    awk -v range="$1" '/^set cbrange/ { gsub(/\[|\]/, "", $3); split($3, ends, ":") }
+        /^\$map/ { inside = 1; next } /^end_of_block/ { inside = 0 }
+        inside { for (i = 1; i <= NF; i++) greatest = $i > greatest ? $i : greatest }
+        END { below = greatest - ends[1] - range; above = ends[2] - greatest
+            print "# " ends[1] " to " ends[2] ", the greatest " greatest
+            exit !(below * below < 0.01 && above * above < 0.01) }' "$work/commands"
+}
+draws '^set cbrange \[0:[234]' && ranges 60 && ranges 4
+report $? "--range-db is the range of the colours, which end at the greatest power"
 # places WIDTH HEIGHT: the drawn map has places of 1.5 pixels or more on a sheet of this size, and more than half as many as fit
 places() {
     awk -v width="$1" -v height="$2" '/^\$map/ { inside = 1; next } /^end_of_block/ { inside = 0 }
