@@ -234,28 +234,43 @@ static void make_facts(const drawing *d, char *out, size_t size)
         snprintf(out, size, "; %s", scaled_text(run->head.rate_hz, "sps", rate));
 }
 
+/* Writes a number and its noun, such as "2 echoes". plural: the end of the noun if n is not 1. */
+static const char *count_text(uint64_t n, const char *noun, const char *plural, char out[48])
+{
+    snprintf(out, 48, "%" PRIu64 " %s%s", n, noun, n != 1 ? plural : "");
+    return out;
+}
+
+/* Returns what the picture shows of the profiles or maps whose number follows. */
+static const char *shown_text(const drawing *d)
+{
+    static const char *const texts[N_MAPS] = {[MAP_MEAN] = "mean of ",
+                                              [MAP_LAST] = "the last of ",
+                                              [MAP_TIME] = "the greatest of all rows of "};
+
+    return d->run->info.n_rows > 1 ? texts[d->picture->kind] : "";
+}
+
 static void make_title(const drawing *d, char *out, size_t size)
 {
     const picture_run *run = d->run;
     const uint64_t dwells =
         d->has_power ? run->profile_time.width / run->info.row.dwell_samples : 0;
-    char marks[80] = "", more[64] = "";
+    char marks[80] = "", more[64] = "", shown[48], echoes[48];
 
     if (d->n_marks > 0)
         snprintf(marks, sizeof marks, "; %zu %s marked at its strongest echo", d->n_marks,
                  d->n_marks > 1 ? "tracks, each" : "track,");
     if (!run->is_doppler && dwells > 1)
         snprintf(more, sizeof more, "; a column is the greatest of %" PRIu64 " dwells", dwells);
+    count_text(run->n_echoes, "echo", "es", echoes);
     if (!d->has_power)
-        snprintf(out, size, "%s: %" PRIu64 " echoes of %" PRIu64 " dwells", run->head.stream,
-                 run->n_echoes, run->n_results);
+        snprintf(out, size, "%s: %s of %s", run->head.stream, echoes,
+                 count_text(run->n_results, "dwell", "s", shown));
     else
-        snprintf(out, size, "%s: %s%" PRIu64 " %s, %" PRIu64 " echoes%s%s", run->head.stream,
-                 !run->is_doppler               ? ""
-                 : d->picture->kind == MAP_LAST ? "the last of "
-                                                : "mean of ",
-                 run->n_profiles, run->is_doppler ? "maps" : "profiles", run->n_echoes, marks,
-                 more);
+        snprintf(out, size, "%s: %s%s, %s%s%s", run->head.stream, shown_text(d),
+                 count_text(run->n_profiles, run->info.n_rows > 1 ? "map" : "profile", "s", shown),
+                 echoes, marks, more);
 }
 
 /* --- power and marks --- */
@@ -454,7 +469,8 @@ int pnr_picture_finish(const pnr_picture *p, int code, pnr_error *error)
         drawn = pnr_error_set(to, PNR_EUSAGE, "--code %zu: there are %zu codes", p->options.code,
                               p->run.info.n_codes);
     else if (!d.has_power && p->run.n_echoes == 0)
-        drawn = pnr_error_set(to, PNR_EDATA, "--plot %s: nothing came to draw", p->options.path);
+        drawn = pnr_error_set(to, PNR_EDATA, "--plot %s: there is no echo and no profile to draw",
+                              p->options.path);
     else
         drawn = draw(&d, to);
     if (code == PNR_OK)

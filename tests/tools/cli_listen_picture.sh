@@ -173,9 +173,12 @@ plot 0 "$work/stub.png" -- -s publisher.profile=off && says 'carries no profiles
 report $? "without profiles the echoes are the picture, and it is said"
 plot 0 "$work/stub.png" -- -s publisher.profile=power -s publisher.pack=7 && checks 60 0 80 1 1
 report $? "packed results beside profiles"
+plot 0 "$work/stub.png" --count 1 -- -s publisher.profile=power -s detector.max_echoes=1 &&
+    says ': 1 profile, 1 echo;' && plot 0 "$work/stub.png" --count 1 -- -s detector.max_echoes=1 && says ': 1 echo of 1 dwell'
+report $? "one of each has no plural"
 
 plot 65 "$work/stub.png" -- -s detector.pfa=1e-12 -s radar.min_range_m=60000 \
-    -s radar.max_range_m=61000 && says 'nothing came to draw'
+    -s radar.max_range_m=61000 && says 'no echo and no profile to draw'
 report $? "a run without echoes and profiles is no picture"
 
 # 4500 dwells make 563 columns of eight dwells.
@@ -237,7 +240,7 @@ plot 0 "$work/stub.png" --map last -- "$@" && says 'the last of 20 maps' && map_
 report $? "the last map, and the marks of its own echoes"
 plot 0 "$work/stub.png" --map last -- "$@" -s publisher.profile=complex && map_is
 report $? "a complex map"
-plot 0 "$work/stub.png" --map time -- "$@" && says '20 profiles, 40 echoes' &&
+plot 0 "$work/stub.png" --map time -- "$@" && says 'the greatest of all rows of 20 maps, 40 echoes' &&
     grep -q "^set xlabel 'time" "$work/commands"
 report $? "maps over time, by the greatest of their rows"
 plot 0 "$work/stub.png" -- "$@" -s radar.carrier_hz=0 && grep -q "^set xlabel 'Doppler, Hz'" "$work/commands"
