@@ -369,6 +369,7 @@ static int run(const pnr_config *config, command *c, pnr_error *error)
     pnr_cli_catch_signals();
     pnr_cli_catch_trigger();
     pnr_cli_catch_reload();
+    c->picture.n_codes = pnr_config_codes(config);
     if ((code = open_printing(config, c->print, &to.printing, error)) != PNR_OK ||
         (code = pnr_picture_create(&c->picture, &to.picture, error)) != PNR_OK ||
         (code = open_paths(&c->paths, &to, error)) != PNR_OK) {

@@ -167,6 +167,8 @@ static int take_summary(listener *l, const char *text, size_t length, bool is_en
 
     if (code != PNR_OK || !is_wanted(l, summary.stream))
         return code;
+    if (l->picture != NULL)
+        pnr_picture_status(l->picture, &summary);
     run = listen_count_run(&l->counts, summary.stream, summary.run, l->log);
     if (run != NULL && is_end)
         listen_count_end(&l->counts, run, &summary);

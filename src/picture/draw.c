@@ -28,7 +28,8 @@ typedef struct axis {
 typedef struct drawing {
     const pnr_picture *picture;
     const picture_run *run;
-    bool has_power; /* false: the run has only echoes */
+    const pnr_radar_summary *radar; /* NULL: not known */
+    bool has_power;                 /* false: the run has only echoes */
     axis x, y;
     double low_x, high_x, low_y, high_y;
     size_t n_marks;
@@ -209,29 +210,44 @@ static const char *start_text(const drawing *d, char out[48])
     return out;
 }
 
-/* Writes the second line of the title: the start time, the code, the duration of a dwell if there
- * are profiles, and the sample rate. */
-static void make_facts(const drawing *d, char *out, size_t size)
+/* Writes the code that is drawn, with "; " before it; "" if it is not known. */
+static const char *code_text(const drawing *d, char out[128])
 {
     const picture_run *run = d->run;
-    const pnr_profile_info *row = &run->info.row;
-    char start[48], dwell[48], rate[48], code[sizeof row->code + 2] = "";
+    const char *label = run->code_label.text;
 
+    out[0] = '\0';
     if (d->picture->options.code > 0)
-        snprintf(code, sizeof code, "; code %zu", d->picture->options.code);
+        snprintf(out, 128, "; code %zu%s%s%s", d->picture->options.code, *label ? " (" : "", label,
+                 *label ? ")" : "");
     else if (d->has_power && run->info.n_codes > 1)
-        snprintf(code, sizeof code, "; the greatest of %zu codes", run->info.n_codes);
-    else if (row->code[0] != '\0')
-        snprintf(code, sizeof code, "; %s", row->code);
-    snprintf(out, size, "%s%s", start_text(d, start), code);
-    size -= strlen(out);
-    out += strlen(out);
+        snprintf(out, 128, "; the greatest of %zu codes", run->info.n_codes);
+    else if (run->info.row.code[0] != '\0')
+        snprintf(out, 128, "; %s", run->info.row.code);
+    else if (d->radar != NULL)
+        snprintf(out, 128, "; %s, %" PRIu64 " chips", d->radar->code_type, d->radar->n_chips);
+    return out;
+}
+
+/* Returns the duration of a dwell. NAN: not known. */
+static double dwell_s(const drawing *d)
+{
     if (d->has_power)
-        snprintf(out, size, "; dwell %s; %s",
-                 scaled_text((double)row->dwell_samples / run->head.rate_hz, "s", dwell),
-                 scaled_text(run->head.rate_hz, "sps", rate));
-    else
-        snprintf(out, size, "; %s", scaled_text(run->head.rate_hz, "sps", rate));
+        return (double)d->run->info.row.dwell_samples / d->run->head.rate_hz;
+    return d->radar != NULL ? d->radar->period_s * d->run->most_periods : (double)NAN;
+}
+
+/* Writes the second line of the title: the start time, the code and the duration of a dwell if they
+ * are known, and the sample rate. */
+static void make_facts(const drawing *d, char *out, size_t size)
+{
+    const double duration_s = dwell_s(d);
+    char start[48], code[128], dwell[64] = "", number[48];
+
+    if (isfinite(duration_s))
+        snprintf(dwell, sizeof dwell, "; dwell %s", scaled_text(duration_s, "s", number));
+    snprintf(out, size, "%s%s%s; %s", start_text(d, start), code_text(d, code), dwell,
+             scaled_text(d->run->head.rate_hz, "sps", number));
 }
 
 /* Writes a number and its noun, such as "2 echoes". plural: the end of the noun if n is not 1. */
@@ -465,9 +481,10 @@ int pnr_picture_finish(const pnr_picture *p, int code, pnr_error *error)
     drawing d = {.picture = p, .run = &p->run, .has_power = p->run.n_profiles > 0};
     int drawn;
 
+    if (p->radar.code_type[0] != '\0' && strcmp(p->radar_run, p->run.head.run) == 0)
+        d.radar = &p->radar;
     if (d.has_power && p->options.code > p->run.info.n_codes)
-        drawn = pnr_error_set(to, PNR_EUSAGE, "--code %zu: there are %zu codes", p->options.code,
-                              p->run.info.n_codes);
+        drawn = pnr_picture_check_code(p, p->run.info.n_codes, to);
     else if (!d.has_power && p->run.n_echoes == 0)
         drawn = pnr_error_set(to, PNR_EDATA, "--plot %s: there is no echo and no profile to draw",
                               p->options.path);

@@ -84,6 +84,15 @@ static void fold_echoes(pnr_picture *p)
 
 /* --- create --- */
 
+int pnr_picture_check_code(const pnr_picture *p, size_t n_codes, pnr_error *error)
+{
+    return p->options.code <= n_codes
+               ? PNR_OK
+               : pnr_error_set(error, PNR_EUSAGE,
+                               "--code %zu: want at most %zu, the number of codes", p->options.code,
+                               n_codes);
+}
+
 static int read_options(pnr_picture *p, pnr_error *error)
 {
     const pnr_picture_options *o = &p->options;
@@ -92,6 +101,8 @@ static int read_options(pnr_picture *p, pnr_error *error)
         p->kind++;
     if (p->kind == N_MAPS)
         return pnr_error_set(error, PNR_EUSAGE, "--map %.60s: want mean, last or time", o->map);
+    if (o->n_codes > 0 && pnr_picture_check_code(p, o->n_codes, error) != PNR_OK)
+        return PNR_EUSAGE;
     return pnr_gnuplot_read_size(o->size != NULL ? o->size : default_size, &p->width, &p->height,
                                  error);
 }
@@ -163,6 +174,7 @@ void pnr_picture_result(pnr_picture *p, const pnr_report *report)
     if (report->sample < run->echo_time.first)
         return;
     run->n_results++;
+    run->most_periods = report->periods > run->most_periods ? report->periods : run->most_periods;
     for (size_t i = 0; i < report->detection.n_echoes; i++) {
         const pnr_echo *e = &report->detection.echoes[i];
         const spot s = {report->sample, e->range_m, e->snr_db, e->doppler_hz};
@@ -174,8 +186,16 @@ void pnr_picture_result(pnr_picture *p, const pnr_report *report)
                                          fold_echoes)],
                  &s);
         run->n_echoes++;
+        if (p->options.code > 0 && run->code_label.text[0] == '\0')
+            run->code_label = e->code_name;
         run->greatest_m = fmax(run->greatest_m, fabs(e->range_m));
     }
+}
+
+void pnr_picture_status(pnr_picture *p, const pnr_end_summary *status)
+{
+    memcpy(p->radar_run, status->run, sizeof p->radar_run);
+    p->radar = status->radar;
 }
 
 /* Returns an even number of columns or rows, at most n_most, for a length on the sheet. A column or

@@ -16,6 +16,7 @@ typedef struct pnr_picture_options {
     const char *map;  /* how maps are drawn: "mean" (or NULL), "last" or "time" */
     const char *size; /* input of pnr_gnuplot_read_size; NULL: 1800x1000 */
     size_t code;      /* 1 .. n_codes: one code; 0: the greatest power of all codes */
+    size_t n_codes;   /* number of codes; 0: not known before the run */
     double range_db;  /* the darkest colour is this number of dB below the greatest power, which is
                        * the brightest; 0: the darkest colour is the noise floor */
 } pnr_picture_options;
@@ -42,14 +43,17 @@ typedef struct pnr_picture_options {
     }
 
 /* Checks the options, the path of the picture and gnuplot. *out is NULL if no picture is wanted.
- * Returns PNR_OK; PNR_EUSAGE: an unknown value, or an option without a path; PNR_ENOMEMORY; an
- * error of pnr_gnuplot_check. */
+ * Returns PNR_OK; PNR_EUSAGE: an unknown value, an option without a path, or a code above
+ * n_codes; PNR_ENOMEMORY; an error of pnr_gnuplot_check. */
 int pnr_picture_create(const pnr_picture_options *options, pnr_picture **out, pnr_error *error);
 void pnr_picture_destroy(pnr_picture *picture);
 
 /* Adds a result. Results and profiles must arrive in the order of samples. A new run begins a new
  * picture. Never allocates. */
 void pnr_picture_result(pnr_picture *picture, const pnr_report *report);
+/* Stores what a status or end message says of the radar. A picture of echoes alone needs it for its
+ * title. Never allocates. */
+void pnr_picture_status(pnr_picture *picture, const pnr_end_summary *status);
 /* Adds a profile or map. Never allocates. */
 void pnr_picture_map(pnr_picture *picture, const pnr_map *map);
 

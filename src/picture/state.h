@@ -61,18 +61,25 @@ typedef struct picture_run {
     timeline profile_time;
     size_t n_columns, cells_per_row, n_rows;
     uint64_t n_results, n_echoes;
-    double greatest_m; /* greatest distance of an echo from range 0 */
+    double greatest_m;         /* greatest distance of an echo from range 0 */
+    uint32_t most_periods;     /* greatest number of periods of a result */
+    pnr_code_label code_label; /* label of options.code, from its first echo; "": none yet */
     timeline echo_time;
 } picture_run;
 
 struct pnr_picture {
     pnr_picture_options options;
+    char radar_run[17]; /* run of `radar`; a status can arrive before the first result */
+    pnr_radar_summary radar;
     map_kind kind;
     int width, height; /* pixels */
     picture_run run;
     cell *cells;     /* [run.n_columns][run.n_rows] */
     column *columns; /* [PNR_MAX_COLUMNS] */
 };
+
+/* PNR_OK, or PNR_EUSAGE: options.code is above n_codes. */
+int pnr_picture_check_code(const pnr_picture *picture, size_t n_codes, pnr_error *error);
 
 /* The echoes of a target in several dwells. */
 typedef struct track {

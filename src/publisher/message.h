@@ -240,6 +240,11 @@ size_t pnr_message_write_event(const char *run, const char *stream, uint64_t seq
 /* The reader ignores keys that this version does not know. It refuses a known key that is missing,
  * has the wrong type or is out of range. It also refuses a text longer than PNR_MESSAGE_MAX. The
  * functions allocate memory. They return PNR_OK, or PNR_EDATA and the reason. */
+typedef struct pnr_radar_summary {
+    char code_type[32]; /* "": the message has no radar */
+    uint64_t n_chips;
+    double period_s;
+} pnr_radar_summary;
 typedef struct pnr_end_summary {
     char run[17];
     char stream[PNR_TEXT_LEN];
@@ -247,7 +252,8 @@ typedef struct pnr_end_summary {
     pnr_account account;
     double deadline_s; /* NAN: no deadline */
     double ring_fill;  /* 0 .. 1 */
-    int exit_status;   /* 0 in a status */
+    pnr_radar_summary radar;
+    int exit_status; /* 0 in a status */
 } pnr_end_summary;
 /* An event that was received. Its kind can be unknown to this version. */
 typedef struct pnr_event_summary {

@@ -260,6 +260,19 @@ int pnr_message_read_range(const char *text, size_t length, pnr_report *out, pnr
     return close_message(&r);
 }
 
+static void read_radar(reader *r, pnr_radar_summary *out)
+{
+    const json_t *object = json_object_get(r->root, "radar");
+
+    if (object == NULL)
+        return;
+    if (!json_is_object(object))
+        refuse_member(r, "radar", "is no object");
+    get_string(r, object, "code_type", out->code_type, sizeof out->code_type);
+    out->n_chips = get_u64(r, object, "n_chips", INT64_MAX);
+    out->period_s = get_double(r, object, "period_s");
+}
+
 /* Reads the members that status and end messages share. */
 static void read_summary(reader *r, const char *text, size_t length, pnr_end_summary *out)
 {
@@ -275,6 +288,7 @@ static void read_summary(reader *r, const char *text, size_t length, pnr_end_sum
     PNR_ACCOUNT_FIELDS(READ_ACCOUNT)
     out->deadline_s = get_double(r, r->root, "deadline_s");
     out->ring_fill = get_double(r, r->root, "ring_fill");
+    read_radar(r, &out->radar);
 }
 
 int pnr_message_read_status(const char *text, size_t length, pnr_end_summary *out, pnr_error *error)

@@ -99,6 +99,9 @@ TEST(test_status)
     assert_string_equal(end.run, status.run);
     assert_close(end.deadline_s, 0.001);
     assert_close(end.ring_fill, 0.375);
+    assert_string_equal(end.radar.code_type, "gps-l1ca");
+    assert_int_equal(end.radar.n_chips, radar_fixture.n_chips);
+    assert_close(end.radar.period_s, radar_fixture.period_s);
     status.deadline_s = 0; /* none */
     length = pnr_message_write_status(&status, text, sizeof text);
     assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);
@@ -124,6 +127,7 @@ TEST(test_end)
     assert_string_equal(end.reason, "end of input");
     assert_string_equal(end.stream, "demo");
     assert_int_equal(end.exit_status, 75);
+    assert_string_equal(end.radar.code_type, "");
     assert_memory_equal(&end.account, &status.account, sizeof end.account);
 
     memset(reason, 'r', sizeof reason);

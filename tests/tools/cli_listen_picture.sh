@@ -171,6 +171,11 @@ report $? "dwells of four periods are columns four periods wide"
 
 plot 0 "$work/stub.png" -- -s publisher.profile=off && says 'carries no profiles' && checks 0 0 0 60 60
 report $? "without profiles the echoes are the picture, and it is said"
+grep -q "from sample 100; m-sequence, 511 chips; dwell 511.*us; 1.*Msps" "$work/commands"
+report $? "their title has date or sample, code, dwell and rate, too"
+plot 0 "$work/stub.png" --code 1 -- -s dwell.combine=incoherent -s dwell.periods=2 -s dwell.looks=2 -s publisher.pack=7 &&
+    grep -q "; code 1; dwell 2.044.*ms; 1.*Msps" "$work/commands"
+report $? "the dwell of packed results is all of its periods"
 plot 0 "$work/stub.png" -- -s publisher.profile=power -s publisher.pack=7 && checks 60 0 80 1 1
 report $? "packed results beside profiles"
 plot 0 "$work/stub.png" --count 1 -- -s publisher.profile=power -s detector.max_echoes=1 &&
@@ -441,12 +446,16 @@ tell(none and table and status == 0, "without profiles the echoes are a table, a
 
 # Draws a map.
 def show_map(locale, *arguments, size=(30, 100)):
-    t = Terminal(locale=locale, size=size)
+    t = Terminal(locale=locale, size=size, arguments=("--follow",))
     p = publish("-s", "engine.name=reference", "-s", "publisher.profile=power", "-s", "dwell.combine=doppler",
                 "-s", "dwell.periods=16", "-s", "dwell.taper=blackman-harris", "-s", "radar.max_range_m=60000",
                 *arguments, pace="real-time", recording="/map.ci16")
-    status = t.finish()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and not ("20 received" in "".join(t.rows()[:3]) and t.rows()[-1].endswith(" dB")):
+        t.read(0.1)
     p.wait()
+    os.write(t.master, b"q")
+    status = t.finish()
     return t, status, t.out.split(LEAVE)[1].decode().splitlines()
 
 t, status, last = show_map("C.UTF-8", "-s", "radar.carrier_hz=1e9")

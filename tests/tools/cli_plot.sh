@@ -78,7 +78,7 @@ rm "$pictures/r.png"
 report $bad "no folder, link or recording is replaced"
 status 64 --size 800x600 && says plot && status 64 --plot "$pictures/a.png" --size 800 && says 'WIDTHxHEIGHT' &&
     status 64 --plot "$pictures/a.png" --map best && says 'mean, last or time' &&
-    status 64 --plot "$pictures/a.png" --code 2 && says 'there are 1'
+    status 64 --plot "$pictures/a.png" --code 2 && says '2: want at most 1,'
 report $? "options that draw nothing are refused"
 
 # --- file names and text are never commands ---
@@ -185,10 +185,10 @@ sed -i 's/^type = .*/type = gold\nindex = 0/' "$work/radar.conf"
 "$bin/pnradar-echo" -c "$work/radar.conf" -c "$work/scene.conf" "$work/echo.ci16" 2>"$work/err"
 sed -i '/^type\|^degree\|^index/d' "$work/radar.conf"
 draws '; the greatest of 2 codes; ' -c "$work/two.conf" && [ "$(marks)" -ge 2 ] &&
-    draws '; code 1; ' -c "$work/two.conf" --code 1 && says '320 profiles, 6[0-9][0-9] echoes; 2 tracks' &&
-    draws '; code 2; ' -c "$work/two.conf" --code 2 && says '320 profiles, [0-9] echoes' &&
-    status 64 --quiet --plot a.png -c "$work/two.conf" --code 3 && says 'there are 2 codes'
-report $? "--code shows one code, counted as its section"
+    draws '; code 1 (index 0); ' -c "$work/two.conf" --code 1 && says '320 profiles, 6[0-9][0-9] echoes; 2 tracks' &&
+    draws '; code 2\( (index 1)\)*; ' -c "$work/two.conf" --code 2 && says '320 profiles, [0-9] echoes' &&
+    status 64 --quiet --plot a.png -c "$work/two.conf" --code 3 && says '3: want at most 2,' && ! says 'end of input' >/dev/null
+report $? "--code shows one code, counted as its section, and a code beyond the last is refused before the run"
 PATH=$real_path
 
 # --- text ---
