@@ -423,8 +423,12 @@ static void add_source(pnr_text *t, const pnr_status *status)
     pnr_text_add(t, "}");
 }
 
+/* code_type: that of [code.1], if there are several codes. */
 static void add_config(pnr_text *t, const pnr_config *c)
 {
+    pnr_config first;
+
+    pnr_config_code(c, 0, &first);
     add_double(t, "carrier_hz", c->radar.carrier_hz);
     add_double(t, "speed_mps", c->radar.speed_mps);
     add_string(t, "path", pnr_config_word(c, "radar", "path"));
@@ -433,7 +437,7 @@ static void add_config(pnr_text *t, const pnr_config *c)
     add_double(t, "zero_alarm_m", c->radar.zero_alarm_m);
     add_double(t, "min_range_m", c->radar.min_range_m);
     add_double(t, "max_range_m", c->radar.max_range_m);
-    add_string(t, "code_type", pnr_config_word(c, "code", "type"));
+    add_string(t, "code_type", pnr_config_word(&first, "code", "type"));
     add_string(t, "pulse", pnr_config_word(c, "code", "pulse"));
     add_rational(t, "tune_hz", c->source.tune_hz);
     add_u64(t, "dwell_periods", c->dwell.periods);

@@ -103,9 +103,12 @@ TEST(test_status)
     assert_int_equal(end.radar.n_chips, radar_fixture.n_chips);
     assert_close(end.radar.period_s, radar_fixture.period_s);
     status.deadline_s = 0; /* none */
+    config.codes = &(pnr_code_section){.type = PNR_CODE_GOLD, .has_type = true};
+    config.n_codes = 1;
     length = pnr_message_write_status(&status, text, sizeof text);
     assert_int_equal(pnr_message_read_status(text, length, &end, &error), PNR_OK);
     assert_true(isnan(end.deadline_s));
+    assert_string_equal(end.radar.code_type, "gold"); /* that of [code.1] */
     assert_memory_equal(&end.account, &status.account, sizeof end.account);
     assert_int_equal(pnr_message_read_end(text, length, &end, &error), PNR_EDATA); /* no reason */
 }
