@@ -243,6 +243,43 @@ for lengths in ([1234], [0, 99, 1, 100, 101, 0, 799, 134], [1] * 1234):
 END
 report $? "the blocks of a table do not depend on the tasks"
 
+# --- the picture ---
+
+mkdir "$work/stub"
+cp -r "$work/one" "$work/drawn" # its tasks are done
+cat >"$work/stub/gnuplot" <<END
+#!/bin/sh
+cat >"$work/commands"
+touch "$work/drawn/ranges.png.partial"
+END
+chmod +x "$work/stub/gnuplot"
+# draws PATTERN...: succeeds if the commands for gnuplot match each PATTERN
+draws() {
+    for pattern; do
+        grep -q -e "$pattern" "$work/commands" || { echo "# no '$pattern' in:" && sed 's/^/# /' "$work/commands"; return 1; }
+    done
+}
+PATH=$work/stub:$PATH status 0 "$archive" -c "$work/radar.conf" --part 1G -o "$work/drawn" "$work/day" &&
+    draws "^set title 'drawn: [0-9]* echoes, 2026-11-21T00:00:00Z to 2026-11-21T02:00:00Z'" '^set format x "%H:%M"' "^set cblabel .* offset"
+report $? "the picture has a title, and its label is beside the numbers"
+PATH=$work/stub:$PATH status 0 "$archive" -c "$work/radar.conf" --part 1G -o "$work/drawn" "$work/day/00.sigmf-meta" &&
+    says '1 recording: 1 whole' && draws "^set title 'drawn: [0-9]* echoes, 2026-11-21T00:00:00Z' noenhanced" '^set format x "%H:%M:%.3S"'
+report $? "a short one has ticks of parts of a second"
+"$python" - "$bin" <<'END' >"$work/out" 2>&1
+import sys
+sys.path.insert(0, sys.argv[1] + "/../share/pnradar/archive")
+import numpy, picture, table
+table.PICTURE_ECHOES = 3
+points = table.Points()
+rows = numpy.zeros(4, [("n_echoes", "<u4"), ("time_ns", "<i8"), ("range_m", "<f8"), ("snr_db", "<f4")])
+rows["n_echoes"], rows["time_ns"], rows["snr_db"] = 1, 10 ** 9, range(4)
+points.add(rows)
+title = picture.make_title("/a/it's/", points.all(), points.n_echoes)
+assert title == "it's: the strongest 3 of 4 echoes, 1970-01-01T00:00:01Z", title
+assert picture.quote(title + "\n").startswith("'it''s: ") and picture.quote("\n") == "'?'"
+END
+report $? "its title says that only the strongest echoes are drawn, and a quote in a name is text"
+
 # The same command goes on.
 victim=$(find "$work/many4/tasks" -name "*.json" | sort | head -n 1)
 rm "$victim"

@@ -61,7 +61,7 @@ class Assembly:
             json.dump(whole, file, indent=1)
             file.write("\n")
         os.replace(file.name, os.path.join(self.folder, "account.json"))
-        picture, why = draw(self.folder, self.merge.points.all(), self.settings["cwd"])
+        picture, why = draw(self.folder, self.merge.points.all(), self.merge.points.n_echoes)
         if why and self.settings["table"]:
             say(why)
         return whole, names + ["account.json"] + ([picture] if picture else [])

@@ -15,11 +15,13 @@ class Points:
     """The strongest echoes of each task for the picture, about PICTURE_ECHOES of all tasks."""
 
     def __init__(self):
+        self.n_echoes = 0  # of all tasks
         self.tasks, self.n_points = [], 0  # of each task [n][4]: row, time, range, SNR; the strongest first
 
     def add(self, rows):
         import numpy
         echoes = rows[(rows["n_echoes"] > 0) & (rows["time_ns"] > 0)]
+        self.n_echoes += len(echoes)
         best = numpy.argsort(-echoes["snr_db"], kind="stable")[:self.most(len(self.tasks) + 1)]
         echoes = echoes[best]
         self.tasks.append(numpy.column_stack(
