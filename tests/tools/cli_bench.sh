@@ -253,4 +253,36 @@ else
     skip "no text of a picture is cut" "no gnuplot"
     skip "labels are words with units" "no gnuplot"
 fi
+
+# --- the commands for gnuplot ---
+
+mkdir "$work/stub"
+cat >"$work/stub/gnuplot" <<END
+#!/bin/sh
+printf '\\211PNG'
+cat >"$work/commands"
+END
+chmod +x "$work/stub/gnuplot"
+PATH=$work/stub:$PATH
+# draws PATTERN: succeeds if a command for gnuplot matches PATTERN
+draws() {
+    grep -q -e "$1" "$work/commands" || { echo "# no '$1':" && grep -v '^[-0-9]' "$work/commands" | sed 's/^/# /'; false; }
+}
+if works cpu; then
+    status 0 "$bench" chain -n 64,127,128 --runs 10 --plot "$work/a.png" -s engine.name=cpu -s engine.batch=4 &&
+        [ "$(awk '/^\$d5 / { inside = 1; next } /^end_of_block/ { inside = 0 } inside { print (NF > 0 ? $1 : "-") }' "$work/commands" |
+            tr '\n' ' ')" = "64 - 128 " ]
+    report $? "the line of a stage is broken where the stage takes no time"
+    draws "^set format y '%.0l·10^{%L}'"
+    report $? "ticks of which some need an exponent have one form"
+    engines="The engine cpu"
+    works cuda && engines="The engines cpu and cuda"
+    status 0 "$bench" crossover -n 64 --runs 10 --plot "$work/a.png" && draws 'crossover: one submit of a batch of dwells' &&
+        draws "$engines, by batch"
+    report $? "the title of crossover has the engines that were measured"
+else
+    skip "the line of a stage is broken where the stage takes no time" "no cpu engine"
+    skip "ticks of which some need an exponent have one form" "no cpu engine"
+    skip "the title of crossover has the engines that were measured" "no cpu engine"
+fi
 plan

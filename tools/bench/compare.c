@@ -208,7 +208,9 @@ int bench_crossover(const bench *b, pnr_error *error)
     int rc = find_engines(b, "crossover", found, error);
     const bool both = rc == PNR_OK && found[CPU] && found[CUDA];
     const bench_picture picture = {
-        .title = "The engines cpu and cuda, by batch",
+        .title = both         ? "The engines cpu and cuda, by batch"
+                 : found[CPU] ? "The engine cpu, by batch"
+                              : "The engine cuda, by batch",
         .x_label = "samples a period, N",
         .y_label = both ? "time of cpu / time of cuda" : "time of a submit, ms, median",
         .curves = {{both ? "cpu_over_cuda" : "cpu_ms", both ? "" : "cpu"},
@@ -220,6 +222,6 @@ int bench_crossover(const bench *b, pnr_error *error)
 
     if (rc == PNR_OK)
         rc = bench_sweep_run(b, &sweep, found, error,
-                             "crossover: one submit of `batch` dwells, samples in host memory");
+                             "crossover: one submit of a batch of dwells, samples in host memory");
     return rc;
 }

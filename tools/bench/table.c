@@ -206,8 +206,9 @@ typedef struct curve {
     extent *x_extent, *y_extent; /* the extents over all curves */
 } curve;
 
-/* Writes the gnuplot data block $d<index> with x and y of the rows of one curve. Returns the number
- * of these rows. */
+/* Writes the gnuplot data block $d<index> with x and y of the rows of one curve. A value that is 0
+ * has no place on the logarithmic axis: an empty line breaks the curve. A value that is not known
+ * is left out. Returns the number of rows that are drawn. */
 static size_t print_block(FILE *to, const curve *c, size_t index)
 {
     const size_t by = find_column(c->table, c->picture->series);
@@ -219,13 +220,17 @@ static size_t print_block(FILE *to, const curve *c, size_t index)
     for (size_t row = 0; row < bench_table_rows(c->table); row++) {
         const double value = cell_at(c->table, row, c->y)->number;
 
-        if (!(isfinite(value) && value > 0))
+        if (!isfinite(value))
             continue;
         if (only != SIZE_MAX &&
             strcmp(cell_at(c->table, row, only)->text, c->picture->only_text) != 0)
             continue;
         if (by != SIZE_MAX && strcmp(format_cell(c->table, row, by, 9, text), c->series) != 0)
             continue;
+        if (value <= 0) {
+            fputc('\n', to);
+            continue;
+        }
         fprintf(to, "%.9g %.9g\n", cell_at(c->table, row, c->x)->number, value);
         extend(c->x_extent, cell_at(c->table, row, c->x)->number);
         extend(c->y_extent, value);
@@ -254,6 +259,14 @@ static void print_extent(FILE *to, char name, const extent *e, bool is_linear)
     if (e->low == e->high)
         fprintf(to, "set %crange [%.9g:%.9g]\n", name, is_linear ? e->low - 1 : e->low / 2,
                 is_linear ? e->high + 1 : e->high * 2);
+}
+
+/* Sets one form for all ticks of the logarithmic axis y, if the axis may end beyond 10^5 or below
+ * 10^-3. There gnuplot writes some ticks with an exponent and some without. */
+static void print_y_format(FILE *to, const extent *e)
+{
+    if (e->high > 1e5 || e->low < 1e-3)
+        fputs("set format y '%.0l·10^{%L}'\n", to);
 }
 
 /* Writes all data blocks to `to`, and the plot command to `plot`. The command draws every block
@@ -291,6 +304,7 @@ static size_t print_curves(FILE *to, FILE *plot, const bench_table *table,
     }
     print_extent(to, 'x', &x_extent, picture->x_scale == BENCH_X_LINEAR);
     print_extent(to, 'y', &y_extent, false);
+    print_y_format(to, &y_extent);
     return n_curves;
 }
 
