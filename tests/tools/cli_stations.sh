@@ -41,7 +41,7 @@ station channel-sounder 10 0.5
 
 # --- twelve transmitters at once ---
 
-perform hf-network 3 && { ! works cpu || grep -q '^cpu *would take .* 1 transforms a look forward, 1 x 12 back' "$work/out"; }
+perform hf-network 3 && { ! works cpu || grep -q '^cpu *would take .* 1 transform a look forward, 1 x 12 back' "$work/out"; }
 report $? "twelve codes take one forward transform and twelve products"
 judge make "$work/network.cf32" && perform hf-network 2 's/--print table/--print csv/' && judge twelve "$work/out"
 report $? "twelve seeds of a stream that numpy made, each at its delay in each result"

@@ -312,10 +312,10 @@ int pnr_cpu_shape(const pnr_plan *plan, size_t n_threads, pnr_cpu *cpu, pnr_engi
         pnr_cpu_fused_describe(cpu, choice);
     else
         snprintf(choice->why, sizeof choice->why,
-                 "FFTW at %zu: %zu transforms a look forward, %zu x %zu back (rows x codes); %.0f "
+                 "FFTW at %zu: %zu transform%s a look forward, %zu x %zu back (rows x codes); %.0f "
                  "MiB",
-                 cpu->axes.n_transform, cpu->axes.n_spectra, cpu->axes.n_rows, plan->n_codes,
-                 bytes / 0x1p20);
+                 cpu->axes.n_transform, cpu->axes.n_spectra, cpu->axes.n_spectra != 1 ? "s" : "",
+                 cpu->axes.n_rows, plan->n_codes, bytes / 0x1p20);
     return bytes > available ? refuse(plan, bytes, available, error) : PNR_OK;
 }
 
