@@ -294,7 +294,7 @@ static int check_lags(const pnr_measure *m, const pnr_result *result, size_t *la
     const size_t slack = (n - 1) / m->setup->radar.n_chips;
 
     if (result->n_dwells != plan->batch)
-        return pnr_error_set(error, PNR_EENGINE, "engine %s: %zu dwells came back of %zu",
+        return pnr_error_set(error, PNR_EENGINE, "engine %s: %zu of %zu dwells were returned",
                              m->ops->name, result->n_dwells, plan->batch);
     for (size_t d = 0; d < plan->batch; d++) {
         const pnr_candidate *candidates = result->candidates + d * plan->max_candidates;
