@@ -163,11 +163,12 @@ static int take_number(const pnr_cli_option *o, const char *text, pnr_error *err
                        : o->seconds ? "a time"
                        : o->unit    ? "a number"
                                     : "a number without a unit";
+    const int digits = o->count ? 16 : 10; /* those of 2^53 */
 
     if (value >= o->min && value <= o->max)
         return PNR_OK;
-    return pnr_error_set(error, PNR_EUSAGE, "--%s %s: want %s, %.10g to %.10g%s%s", o->name, text,
-                         what, o->min, o->max,
+    return pnr_error_set(error, PNR_EUSAGE, "--%s %s: want %s, %.*g to %.*g%s%s", o->name, text,
+                         what, digits, o->min, digits, o->max,
                          o->seconds ? " s, with its unit: 100us, 62ms, 1s"
                          : o->unit  ? ", alone or in "
                                     : "",

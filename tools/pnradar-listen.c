@@ -265,36 +265,48 @@ static const char *objection(const listener *l)
     return NULL;
 }
 
-/* Reads the events of the connection to the publisher. Warns once of a refusal. */
-static void note_contact(listener *l)
+/* True if the publisher has refused this subscriber, for a known reason. */
+static bool is_refused(const listener *l)
 {
-    const pnr_contact before = l->contact;
-    pnr_contact contact;
-
-    while ((contact = pnr_subscriber_contact(l->monitor)) != PNR_CONTACT_NONE) {
-        if (contact != PNR_CONTACT_LOST)
-            l->contact = contact;
-        if (contact == PNR_CONTACT_REACHED)
-            pnr_subscriber_unwatch(l->socket, &l->monitor);
-    }
-    if (l->contact != before && objection(l) != NULL)
-        warn_user(l, objection(l));
+    return l->contact == PNR_CONTACT_KEY || l->contact == PNR_CONTACT_SECURITY;
 }
 
 /* Writes the reason why nothing publishes at the endpoint. */
 static void describe_absence(const listener *l, char *text, size_t size)
 {
-    const char *refusal = pnr_subscriber_refusal(l->source.endpoint);
+    const char *endpoint = l->source.endpoint;
+    const char *place = strncmp(endpoint, "ipc://", 6) == 0 ? "path" : "port", *refusal;
 
     if (objection(l) != NULL)
-        snprintf(text, size, "%s at %s", objection(l), l->source.endpoint);
-    else if (refusal != NULL)
-        snprintf(text, size, "nothing publishes at %s: %s (not started yet, or another port?)",
-                 l->source.endpoint, refusal);
+        snprintf(text, size, "%s: %s", endpoint, objection(l));
+    else if ((refusal = pnr_subscriber_refusal(endpoint)) != NULL)
+        snprintf(text, size, "nothing publishes at %s: %s (not started yet, or another %s?)",
+                 endpoint, refusal, place);
+    else if (l->source.curve_key != NULL)
+        snprintf(text, size, "nothing publishes at %s with this --curve-key", endpoint);
     else
-        snprintf(text, size, "nothing publishes at %s%s", l->source.endpoint,
-                 l->source.curve_key != NULL ? " with this --curve-key"
-                                             : " (another port, or one that wants --curve-key?)");
+        snprintf(text, size, "nothing publishes at %s (another %s, or one that wants --curve-key?)",
+                 endpoint, place);
+}
+
+/* Reads the events of the connection to the publisher. Warns once of a refusal. A handshake that
+ * failed for an unknown reason does not replace the known one of a handshake before it. */
+static void note_contact(listener *l)
+{
+    const pnr_contact before = l->contact;
+    char text[PNR_ENDPOINT_LEN + 256];
+    pnr_contact contact;
+
+    while ((contact = pnr_subscriber_contact(l->monitor)) != PNR_CONTACT_NONE) {
+        if (contact != PNR_CONTACT_LOST && !(contact == PNR_CONTACT_FAILED && is_refused(l)))
+            l->contact = contact;
+        if (contact == PNR_CONTACT_REACHED)
+            pnr_subscriber_unwatch(l->socket, &l->monitor);
+    }
+    if (l->contact == before || !is_refused(l))
+        return;
+    describe_absence(l, text, sizeof text);
+    warn_user(l, text);
 }
 
 /* Writes the reason for the silence at the endpoint: only other streams, a silent publisher, or no
@@ -331,7 +343,7 @@ static int check_silence(listener *l, bool *is_warned, pnr_error *error)
         return pnr_error_set(error, PNR_EUNAVAILABLE, "nothing arrived within %.3g s: %s",
                              l->timeout_s, text);
     }
-    if (!*is_warned && seconds >= silence_s) {
+    if (!*is_warned && seconds >= silence_s && !is_refused(l)) {
         *is_warned = true;
         describe_silence(l, text, sizeof text);
         warn_user(l, text);
@@ -566,7 +578,7 @@ int main(int argc, char **argv)
         {"truth", "FILE", "show the truth that pnradar-echo wrote, and the errors",
          .value = &a.truth},
         PNR_PICTURE_CLI(a.picture),
-        {"live", NULL, "show the profile or map and its echoes on the terminal; q ends",
+        {"live", NULL, "show the profile or map and its echoes on the terminal; q: quit",
          .flag = &a.live},
         {0}};
     pnr_cli cli = {

@@ -311,7 +311,7 @@ done <<'END'
 # pnradar-listen
 64|no endpoint~publisher.endpoint|pnradar-listen -c base.conf
 69|nothing publishes at tcp://127.0.0.1:9~Connection refused~another port|pnradar-listen --timeout 0.1 tcp://127.0.0.1:9
-69|nothing publishes at ipc://none/socket~no such socket~not started|pnradar-listen --timeout 0.1 ipc://none/socket
+69|nothing publishes at ipc://none/socket~no such socket~another path|pnradar-listen --timeout 0.1 ipc://none/socket
 64|endpoint 5999~tcp://ADDRESS:PORT|pnradar-listen 5999
 64|endpoint 127.0.0.1:5999~tcp://ADDRESS:PORT|pnradar-listen 127.0.0.1:5999
 64|endpoint tcp://127.0.0.1~PORT|pnradar-listen tcp://127.0.0.1
@@ -322,7 +322,7 @@ done <<'END'
 64|--timeout soon~a number~in s|pnradar-listen --timeout soon ipc://s
 64|--timeout 10m~a number~in s|pnradar-listen --timeout 10m ipc://s
 64|--range-db 40 s~a number~in dB|pnradar -c base.conf --plot a.png --range-db '40 s' in.ci16
-64|--count 0~whole number, 1 to|pnradar-listen --count 0 ipc://s
+64|--count 0~whole number, 1 to 9007199254740992|pnradar-listen --count 0 ipc://s
 64|--format xml~table, csv or json|pnradar-listen --format xml ipc://s
 64|'--formt'~'--format'|pnradar-listen --formt csv ipc://s
 64|--stream ''~1 to 127 bytes|pnradar-listen --stream '' ipc://s
