@@ -48,16 +48,6 @@ bool pnr_sign_is_corrected(const pnr_detector *detector, size_t code)
            detector->config->detector.subtract == 0;
 }
 
-/* Returns the rotation f of the hypothesis of a row, in bins. */
-static double rotation_of(const pnr_plan *plan, size_t row)
-{
-    size_t h = 0;
-
-    for (; row >= pnr_plan_hypothesis(plan, h).n_rows; h++)
-        row -= pnr_plan_hypothesis(plan, h).n_rows;
-    return pnr_plan_hypothesis(plan, h).quarters / 4.0;
-}
-
 /* Returns the integral of exp(2 pi i turns (x - 1/2)) over x = from .. to. */
 static double complex integrate(double turns, double from, double to)
 {
@@ -74,7 +64,8 @@ static double complex factor_at_change(const pnr_detector *detector, const pnr_t
                                        double bins)
 {
     const double lag = ((double)t->centre + t->fit.delay) / (double)detector->plan->n_samples;
-    const double turns = bins - rotation_of(detector->plan, t->candidate->row);
+    size_t row = t->candidate->row;
+    const double turns = bins - pnr_plan_find_row(detector->plan, &row).quarters / 4.0;
 
     if (detector->plan->linear)
         return -1;

@@ -75,14 +75,18 @@ pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h)
     return plan->hypotheses != NULL ? plan->hypotheses[h] : (pnr_hypothesis){.n_rows = 1};
 }
 
-double pnr_plan_bins(const pnr_plan *plan, size_t row)
+pnr_hypothesis pnr_plan_find_row(const pnr_plan *plan, size_t *row)
 {
     size_t h = 0;
 
-    for (; row >= pnr_plan_hypothesis(plan, h).n_rows; h++)
-        row -= pnr_plan_hypothesis(plan, h).n_rows;
+    for (; *row >= pnr_plan_hypothesis(plan, h).n_rows; h++)
+        *row -= pnr_plan_hypothesis(plan, h).n_rows;
+    return pnr_plan_hypothesis(plan, h);
+}
 
-    const pnr_hypothesis hypothesis = pnr_plan_hypothesis(plan, h);
+double pnr_plan_bins(const pnr_plan *plan, size_t row)
+{
+    const pnr_hypothesis hypothesis = pnr_plan_find_row(plan, &row);
 
     return hypothesis.quarters / 4.0 +
            ((double)hypothesis.first_bin + (double)row) / (double)plan->n_periods;

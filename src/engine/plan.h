@@ -225,6 +225,8 @@ size_t pnr_plan_rows(const pnr_plan *plan);
 /* Returns hypothesis h. If plan->hypotheses is NULL, there is one hypothesis with one row at
  * F = 0. */
 pnr_hypothesis pnr_plan_hypothesis(const pnr_plan *plan, size_t h);
+/* Returns the hypothesis of a row. *row: a row of the plan, then its number in the hypothesis. */
+pnr_hypothesis pnr_plan_find_row(const pnr_plan *plan, size_t *row);
 /* Returns the frequency of a row in bins: F = quarters / 4 + s / K. */
 double pnr_plan_bins(const pnr_plan *plan, size_t row);
 /* Returns the number of windows of a dwell: looks times periods. */

@@ -295,9 +295,8 @@ static void evaluate_at(pnr_fit_patch *map, const pnr_patch_place *place, const 
 
 /* Climbs from *echo to the maximum of the gain, at most a row from the middle row, or with signs
  * from the start: their Doppler is known, and several rows contain lobes of the echo. s: the state
- * at *echo in the end. The climb ends
- * when the next step, in sigmas, is less than sqrt(enough / noise power of a cell). least: the
- * least energy <echo, echo> that is allowed. */
+ * at *echo in the end. The climb ends when the next step, in sigmas, is less than sqrt(enough /
+ * noise power of a cell). least: the least energy <echo, echo> that is allowed. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
                         const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,
                         double least, fit_state *s)
