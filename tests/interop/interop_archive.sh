@@ -228,6 +228,23 @@ fourth=$!
 started="$scheduler $fourth"
 ended again && grep -q 'the scheduler is lost' "$work/again.log" && [ "$n_before" -lt 15 ]
 report $? "the scheduler starts again in the middle: the same bits"
+"$python" - "$bin/../share/pnradar/archive" >"$work/out" 2>&1 <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+from dealer import Dealer
+class Cluster:  # of a client that has closed, or not
+    def __init__(self, connected): self.is_connected = lambda: connected
+class Future:
+    status = "finished"
+    def result(self, timeout): raise Exception("Tried sending message after closing.  Status: closed")
+assert Dealer(Cluster(False), {}, None, None).outcome_of(Future()) is None
+try:
+    Dealer(Cluster(True), {}, None, None).outcome_of(Future())
+except Exception as error:
+    sys.exit("after closing" not in str(error))
+sys.exit("an error with a connection was taken for a lost scheduler")
+END
+report $? "a client that closes while it collects a result has lost its scheduler"
 
 # Stopped, then the same command.
 go_on stopped --cluster "tcp://127.0.0.1:$port" --cores 1 --patience 60

@@ -225,11 +225,11 @@ TEST(test_tap_waits)
 
 enum { MAP_PERIODS = 4096, MAP_DWELLS = 4 };
 
-/* Dwell d of the stream is fed when d - n_ahead results were published. */
+/* Dwell d of the stream is fed when d - n_ahead results have left the queue. */
 typedef struct turns {
     const stage *stage;
     size_t n_ahead;
-    _Atomic size_t n_results;
+    _Atomic size_t n_taken;
     _Atomic bool is_fed; /* all dwells have left the ring */
 } turns;
 
@@ -246,7 +246,7 @@ static void feed_in_turns(void *context, pnr_ring *ring, const pnr_plan *plan, v
     for (size_t d = 0; d < MAP_DWELLS && *stop == 0; d++) {
         size_t done = 0;
 
-        while (atomic_load(&t->n_results) + t->n_ahead < d)
+        while (atomic_load(&t->n_taken) + t->n_ahead < d)
             pnr_clock_sleep_until(pnr_clock_ns() + 1000000, NULL);
         for (; done < dwell; done += n) {
             assert_int_equal(pnr_ring_reserve(ring, dwell - done, &data, &n), PNR_OK);
@@ -260,11 +260,18 @@ static void feed_in_turns(void *context, pnr_ring *ring, const pnr_plan *plan, v
     atomic_store(&t->is_fed, true);
 }
 
-static void note_result(void *context, size_t n)
+static void note_taken(void *context, size_t n)
 {
     turns *t = context;
 
-    atomic_store(&t->n_results, n);
+    atomic_store(&t->n_taken, n);
+}
+
+static void keep_result(void *context, size_t n)
+{
+    turns *t = context;
+
+    (void)n;
     while (t->n_ahead > 0 && !atomic_load(&t->is_fed))
         pnr_clock_sleep_until(pnr_clock_ns() + 1000000, NULL);
 }
@@ -286,7 +293,8 @@ static void run_maps(size_t n_ahead, outcome *o, subscriber *heard)
     subscribe(&s, heard, 1000);
     o->wants_cells = true;
     o->feed = feed_in_turns;
-    o->also = note_result;
+    o->also = keep_result;
+    o->rest = note_taken;
     o->feed_context = o->also_context = &t;
     run_stage(&s, o);
     assert_int_equal(o->code, PNR_OK);
@@ -309,7 +317,8 @@ TEST(test_maps_of_a_live_stream)
     assert_in_range(untaken.account.unsent_maps, 1, MAP_DWELLS - 1);
     assert_int_equal(untaken.n_cells + untaken.account.unsent_maps, MAP_DWELLS);
     assert_int_equal(untaken.account.sent, MAP_DWELLS);
-    assert_int_equal((int)heard.events[PNR_EVENT_MAPS_UNSENT].count, 1);
+    /* One event a second at most tells of them. */
+    assert_in_range(heard.events[PNR_EVENT_MAPS_UNSENT].count, 1, untaken.account.unsent_maps);
     forget_outcome(&taken);
     forget_outcome(&untaken);
 }

@@ -88,6 +88,9 @@ class Dealer:
                         "worker": "?"}
         except (OSError, TimeoutError, CancelledError):
             pass
+        except Exception:  # Dask has no special class for a client that closes meanwhile
+            if self.cluster.is_connected():
+                raise
         return None
 
     def take(self, key):
