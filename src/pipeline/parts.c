@@ -53,6 +53,23 @@ static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
         p->max_dwells = n_samples >= dwell ? (size_t)(n_samples / dwell) : 1;
 }
 
+/* Reduces the ring, and the submits with it, to CACHED_BYTES if the source waits for the engine.
+ * Then the samples stay in the processor's cache from the read to the upload. */
+static void fit_to_cache(pnr_pipeline *p, size_t dwell, size_t behind)
+{
+    enum { CACHED_BYTES = 64 << 20 };
+    const size_t views = pnr_setup_in_flight(p->setup) + 1;
+    const size_t cached = CACHED_BYTES / pnr_plan_sample_bytes(&p->setup->plan);
+    const size_t least = views * dwell + behind, most = cached > least ? cached : least;
+
+    if (p->options->feed != NULL || p->is_live || p->config->engine.batch > 0 ||
+        p->capacity <= most)
+        return;
+    p->capacity = most;
+    if (p->max_dwells > (most - behind) / dwell / views)
+        p->max_dwells = (most - behind) / dwell / views;
+}
+
 /* Lowers max_dwells, if necessary, so that the ring has space for all submits in flight and for the
  * next submit. max_dwells stays at least 1. Refuses a ring that has space for fewer than two
  * dwells. */
@@ -81,16 +98,18 @@ static int shape_ring(pnr_pipeline *p, pnr_error *error)
 {
     const pnr_config *config = p->config;
     const pnr_plan *plan = &p->setup->plan;
+    const size_t dwell = pnr_plan_dwell_samples(plan), behind = pnr_plan_view_samples(plan, 0);
 
     p->max_dwells = plan->batch;
     p->capacity = pnr_setup_ring_samples(p->setup, config);
     if (config->ring.bytes > 0 || config->ring.seconds > 0)
         return fit_to_ring(p, error);
+    fit_to_cache(p, dwell, behind);
     if (may_isolate(p))
         p->capacity += pnr_isolation_more_samples(p->setup);
     if (p->is_live && may_isolate(p) && p->capacity < bridging_samples(p))
         p->capacity = bridging_samples(p);
-    fit_to_recording(p, pnr_plan_dwell_samples(plan), pnr_plan_view_samples(plan, 0));
+    fit_to_recording(p, dwell, behind);
     return PNR_OK;
 }
 

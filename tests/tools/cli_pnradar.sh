@@ -95,6 +95,11 @@ status 0 -s ring.bytes=0 "$work/echo.sc16" && says ' ring of 12954 samples$' &&
     head -c 50800 "$work/echo.sc16" | "$pnradar" -c "$work/radar.conf" -s ring.bytes=0 - 2>"$work/err" &&
     says ' ring of [0-9]\{6,\} samples$'
 report $? "the ring of a recording is no longer than the recording and two dwells"
+truncate -s 128M "$work/long.ci16"
+status 0 -s ring.bytes=0 -s code.degree=16 -s engine.name=auto "$work/long.ci16" &&
+    says ' ring of 16777216 samples$' && says '33554432 samples = 33553920 used'
+report $? "the ring of a long recording fits the processor's cache: 64 MiB"
+rm "$work/long.ci16"
 status 66 "$work/none.sc16" && says 'none.sc16' && status 66 "$work" && status 66 &&
     status 66 -c "$work/none.conf"
 report $? "66: no such file, a folder, no input at all"
