@@ -11,6 +11,7 @@
 #include "publisher/report.h"
 #include "setup/setup.h"
 #include "source/source.h"
+#include "tasks.h"
 #include "terminal/output.h"
 #include "terminal/progress.h"
 
@@ -366,6 +367,7 @@ static int run(const pnr_config *config, command *c, pnr_error *error)
                                     .watch_context = &to.printing.progress};
     int code;
 
+    memset(&to, 0, sizeof to);
     pnr_cli_catch_signals();
     pnr_cli_catch_trigger();
     pnr_cli_catch_reload();
@@ -393,10 +395,8 @@ static int run(const pnr_config *config, command *c, pnr_error *error)
                                                                                      : 0;
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-    pnr_worker_main(argc, argv);
-
     command c = {.argc = argc, .argv = argv};
     pnr_config config;
     pnr_error error = {0};
@@ -413,4 +413,12 @@ int main(int argc, char **argv)
         status = run(&config, &c, &error);
     pnr_config_clear(&config);
     return status;
+}
+
+int main(int argc, char **argv)
+{
+    pnr_worker_main(argc, argv);
+    if (argc == 2 && strcmp(argv[1], PNR_TASKS_OPTION) == 0)
+        return pnr_tasks_run(argv[0], run_command);
+    return run_command(argc, argv);
 }

@@ -298,10 +298,12 @@ cp "$archive" "$bin/pnradar-plan" "$work/held/bin"
 ln -s "$bin/../share" "$work/held/share"
 cat >"$work/held/bin/pnradar" <<END
 #!/bin/sh
-case "\$*" in
-    *print\ json*02.sigmf-meta) while [ ! -e "$work/go" ]; do sleep 0.05; done ;;
-esac
-exec "$pnradar" "\$@"
+[ "\$1" = --tasks ] || exec "$pnradar" "\$@"
+echo start >>"$work/starts"
+while IFS= read -r task; do
+    case \$task in *02.sigmf-meta*) while [ ! -e "$work/go" ]; do sleep 0.05; done ;; esac
+    printf '%s\\n' "\$task"
+done | "$pnradar" --tasks
 END
 chmod +x "$work/held/bin/pnradar"
 "$work/held/bin/pnradar-archive" -c "$work/radar.conf" --part 16K --workers 1 -o "$work/grown" "$work/day" 2>"$work/err" &
@@ -321,6 +323,18 @@ touch "$work/go"
 status 0 "$work/held/bin/pnradar-archive" -c "$work/radar.conf" --part 16K --workers 1 -o "$work/grown" "$work/day" &&
     cmp "$work/many4/results.jsonl" "$work/grown/results.jsonl" && cmp "$work/many4/results.h5" "$work/grown/results.h5"
 report $? "the same command goes on to the same table"
+[ "$(wc -l <"$work/starts")" -eq 2 ]
+report $? "a worker starts one program for all its tasks"
+cat >"$work/held/bin/pnradar" <<END
+#!/bin/sh
+[ "\$1" = --tasks ] || exec "$pnradar" "\$@"
+echo start >>"$work/starts"
+IFS= read -r task && printf '%s\\n' "\$task" | "$pnradar" --tasks
+END
+: >"$work/starts"
+status 0 "$work/held/bin/pnradar-archive" -c "$work/radar.conf" --part 16K --workers 2 -o "$work/short" "$work/day" &&
+    cmp "$work/many4/results.jsonl" "$work/short/results.jsonl" && [ "$(wc -l <"$work/starts")" -eq "$(wc -l <"$work/short/plan.jsonl")" ]
+report $? "a program that has ended while it waited is replaced"
 
 # A program in the place of one that needs more than half of the memory of a GPU: the second at a time fails.
 mkdir "$work/gpu"
@@ -329,23 +343,24 @@ cat >"$work/gpu/bin/pnradar" <<END
 #!/bin/sh
 case "\$*" in
     --list-engines) exec cat "$work/gpu/engines" ;;
-    *print\ json*) ;;
+    --tasks) ;;
     *) exec "$pnradar" "\$@" ;;
 esac
-echo "\$CUDA_VISIBLE_DEVICES: \$*" >>"$work/gpu/seen"
-if ! mkdir "$work/gpu/memory\$CUDA_VISIBLE_DEVICES" 2>/dev/null; then
-    printf '%s\\n' "\$*" | sed 's/ --end [^ ]*//' >>"$work/gpu/refused"
-    exit 71
-fi
-tries=0
-until [ -s "$work/gpu/refused" ] || [ \$tries -eq 400 ]; do
-    sleep 0.05
-    tries=\$((tries + 1))
+while IFS= read -r task; do
+    echo "\$CUDA_VISIBLE_DEVICES: \$task" >>"$work/gpu/seen"
+    if ! mkdir "$work/gpu/memory\$CUDA_VISIBLE_DEVICES" 2>/dev/null; then
+        printf '%s\\n' "\$task" | sed 's/"--end", "[^"]*"//; s/"out".*//' >>"$work/gpu/refused"
+        echo '{"exit_status": 71}'
+        exit 71
+    fi
+    tries=0
+    until [ -s "$work/gpu/refused" ] || [ \$tries -eq 400 ]; do
+        sleep 0.05
+        tries=\$((tries + 1))
+    done
+    printf '%s\\n' "\$task" | "$pnradar" --tasks
+    rmdir "$work/gpu/memory\$CUDA_VISIBLE_DEVICES"
 done
-"$pnradar" "\$@"
-got=\$?
-rmdir "$work/gpu/memory\$CUDA_VISIBLE_DEVICES"
-exit \$got
 END
 status 0 "$work/gpu/bin/pnradar-archive" -c "$work/radar.conf" --gpu --workers 1 -o "$work/shared" "$work/day" &&
     cmp "$work/many4/results.jsonl" "$work/shared/results.jsonl" && cmp "$work/many4/results.h5" "$work/shared/results.h5"

@@ -15,35 +15,68 @@ def task_runner():
 
         from distributed import get_worker
 
+        worker = get_worker()
         base = os.path.join(settings["tasks"], task["id"][:2], task["id"])
-        outcome = {"exit_status": None, "error": "", "worker": get_worker().address}
+        outcome = {"exit_status": None, "error": "", "worker": worker.address}
         folder = None
+
+        def start(program, environment, log):
+            """Starts a pnradar that runs tasks. setpriv ends it with its worker. Code between fork and exec would copy
+            the pages of Dask."""
+            return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", program, "--tasks"], stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, stderr=log, cwd=settings["cwd"], env=environment)
+
+        def ask(words):
+            """Gives the task to a pnradar of this worker that waits, or to a new one. Returns the exit status."""
+            program = settings["pnradar"] if os.path.exists(settings["pnradar"]) else shutil.which("pnradar") or "pnradar"
+            environment = dict(os.environ)
+            if settings["own_devices"]:  # workers count from 0; a program starts faster if it sees only its GPU
+                gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+                number = int(worker.name)
+                environment["CUDA_VISIBLE_DEVICES"] = gpus[number % len(gpus)] if gpus != [""] else str(number)
+            file = os.stat(program) if os.path.exists(program) else None
+            kind = (program, file and (file.st_ino, file.st_mtime_ns), settings["cwd"])
+            waiting = worker.__dict__.setdefault("pnradar_waiting", {}).setdefault(kind, [])
+            line = json.dumps({"words": words, "out": folder + "/jsonl", "err": folder + "/log"}) + "\n"
+            while True:
+                is_new = False
+                try:
+                    process = waiting.pop()
+                except IndexError:
+                    is_new = True
+                    with open(folder + "/log", "ab") as log:
+                        process = start(program, environment, log)
+                try:
+                    process.stdin.write(line.encode())
+                    process.stdin.flush()
+                except BrokenPipeError:
+                    pass
+                answer = process.stdout.readline()
+                if answer:
+                    status = json.loads(answer)["exit_status"]
+                    if status == 0:
+                        waiting.append(process)
+                    else:
+                        process.wait()
+                    return status
+                status = process.wait()
+                if is_new or status != 0:  # a pnradar that has waited for a minute has ended with 0
+                    return status or 70
+
         try:
             if os.path.exists(base + ".json"):  # a worker that was lost has finished the task
                 return {**outcome, "exit_status": 0}
             os.makedirs(os.path.dirname(base), exist_ok=True)
             folder = tempfile.mkdtemp(prefix=task["id"] + ".", suffix=".partial",
                                       dir=os.path.dirname(base))
-            program = settings["pnradar"]
-            # setpriv ends the program with its worker. Code between fork and exec would copy the pages of Dask.
-            command = ["setpriv", "--pdeathsig", "KILL",
-                       program if os.path.exists(program) else "pnradar", "-c", settings["config"],
-                       "-s", f"source.first_sample={task['first_sample']}",
-                       "-s", f"source.n_samples={task['n_samples']}",
-                       "--print", "json", "--end", folder + "/end", task["input"]]
-            environment = dict(os.environ)
-            if settings["own_devices"]:  # workers count from 0; a program starts faster if it sees only its GPU
-                gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-                number = int(get_worker().name)
-                environment["CUDA_VISIBLE_DEVICES"] = gpus[number % len(gpus)] if gpus != [""] else str(number)
+            words = ["-c", settings["config"], "-s", f"source.first_sample={task['first_sample']}",
+                     "-s", f"source.n_samples={task['n_samples']}",
+                     "--print", "json", "--end", folder + "/end", task["input"]]
             for key in settings["keys"]:
-                command += ["-s", key]
+                words += ["-s", key]
             if settings["table"]:
-                command += ["-s", f"recorder.results={folder}/table.h5"]
-            with open(folder + "/jsonl", "wb") as results, open(folder + "/log", "wb") as log:
-                outcome["exit_status"] = subprocess.run(
-                    command, stdout=results, stderr=log, stdin=subprocess.DEVNULL, check=False,
-                    cwd=settings["cwd"], env=environment).returncode
+                words += ["-s", f"recorder.results={folder}/table.h5"]
+            outcome["exit_status"] = ask(words)
             if outcome["exit_status"] == 0:
                 with open(folder + "/end", encoding="utf-8") as file:
                     end = json.load(file)
