@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "engine/plan.h"
+#include "pipeline/engine_start.h"
 #include "pipeline/start_guard.h"
 #include "pipeline/worker_process.h"
 
@@ -529,17 +530,30 @@ static int open_reload(pnr_pipeline *p, pnr_error *error)
     return p->options->reload != NULL ? pnr_reload_create(p, &p->reload, error) : PNR_OK;
 }
 
+/* Makes all that needs no engine. Meanwhile an engine of this process starts. */
+static int open_before_engine(pnr_pipeline *p, pnr_error *error)
+{
+    pnr_engine_start start = {0};
+    int code;
+
+    if (!may_isolate(p))
+        pnr_engine_start_begin(&start, p->config);
+    if ((code = make_setup(p, error)) == PNR_OK && (code = open_part(p, error)) == PNR_OK)
+        code = check_length(p, error);
+    pnr_engine_start_end(&start, p->options->can_exit ? p->options->stop : NULL);
+    return code;
+}
+
 int pnr_pipeline_open(pnr_pipeline *p, pnr_error *error)
 {
     int code;
 
     pnr_events_begin(&p->events);
     if ((code = open_source(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
-        (code = make_setup(p, error)) != PNR_OK || (code = open_part(p, error)) != PNR_OK ||
-        (code = check_length(p, error)) != PNR_OK || (code = open_devices(p, error)) != PNR_OK ||
-        (code = shape_ring(p, error)) != PNR_OK || (code = open_engine(p, error)) != PNR_OK ||
-        (code = check_stop(p)) != PNR_OK || (code = open_ring(p, error)) != PNR_OK ||
-        (code = open_acquisition(p, error)) != PNR_OK ||
+        (code = open_before_engine(p, error)) != PNR_OK ||
+        (code = open_devices(p, error)) != PNR_OK || (code = shape_ring(p, error)) != PNR_OK ||
+        (code = open_engine(p, error)) != PNR_OK || (code = check_stop(p)) != PNR_OK ||
+        (code = open_ring(p, error)) != PNR_OK || (code = open_acquisition(p, error)) != PNR_OK ||
         (code = open_recorder(p, error)) != PNR_OK || (code = open_reload(p, error)) != PNR_OK ||
         (code = open_publishing(p, error)) != PNR_OK)
         return code;
