@@ -229,17 +229,20 @@ static size_t strongest_candidate(const pnr_observed *observed, const bool *take
 }
 
 /* True if the other echoes explain a candidate in a map: too little power remains for an echo of
- * the power `least`. The 3 x 3 cells around the candidate contain two thirds of the power of an
- * echo, wherever its peak lies between the cells. If these cells contain less than half of `least`,
- * no fit is needed. A fit takes a hundred times as long as this test. */
+ * the power `least`. In the 3 x 3 cells around the candidate an echo in the middle cell has at
+ * least the power least * shape, where shape is the sum of |R(j)/R(0)|^2 over |j| <= 1. An echo
+ * between the cells has two thirds of it. If these cells contain less than half, no fit is needed.
+ * A fit takes a hundred times as long as this test. */
 static bool is_explained(const pnr_detector *detector, const pnr_track *t, double least)
 {
-    double power = 0;
+    double power = 0, shape = 0;
 
+    for (int j = -1; j <= 1; j++)
+        shape += pnr_power(t->code->rho[J + j]);
     for (int r = MIDDLE - 1; r <= MIDDLE + 1; r++)
-        for (int j = MIDDLE - 1; j <= MIDDLE + 1 + (lags_of(detector, t) > 1); j++)
+        for (int j = MIDDLE - 1; j <= MIDDLE + lags_of(detector, t); j++)
             power += pnr_power(t->rest[r][j]);
-    return power < 0.5 * least;
+    return power < 0.5 * shape * least;
 }
 
 /* True if more echoes than wanted are found in the gate, and a candidate of this power cannot be
@@ -314,7 +317,7 @@ static bool is_echo(const pnr_detector *detector, const dwell_view *view, size_t
     if (detector->has_rows && n > 0) {
         if ((double)t->candidate->power < 0.5 * least)
             return false;
-        pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 2);
+        pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, lags_of(detector, t));
         if (is_explained(detector, t, least * t->loss))
             return false;
     }
