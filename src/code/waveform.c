@@ -18,9 +18,9 @@
 
 enum {
     OVERSAMPLE = 4,
-    HALF = 10,              /* Lagrange nodes on each side, 20 in all */
-    GUARD_BELOW = HALF - 1, /* guard entries before the first entry of the table */
-    GUARD_ABOVE = HALF + 1  /* guard entries after the last entry, including the entry of t = N */
+    HALF = PNR_WAVEFORM_NODES / 2, /* Lagrange nodes on each side */
+    GUARD_BELOW = HALF - 1,        /* guard entries before the first entry of the table */
+    GUARD_ABOVE = HALF + 1 /* guard entries after the last entry, including the entry of t = N */
 };
 
 /* The table entries of one sample: re, im, re, im and so on. */
@@ -494,6 +494,48 @@ static void interpolate_all(const pnr_waveform *waveform, size_t first,
     }
 }
 
+/* Finds the nodes around the time t. Returns the distance x of t from node 9, as in sum_nodes.
+ * *first: the index of node 0 in the table. */
+static double locate_nodes(const pnr_waveform *waveform, double t, size_t *first)
+{
+    const double n = (double)waveform->n, position = OVERSAMPLE * (t - n * floor(t / n));
+    const size_t n_table = OVERSAMPLE * waveform->n, below = (size_t)position;
+
+    assert(waveform->table);
+    *first = below - (below >= n_table ? n_table : 0);
+    return position - (double)below;
+}
+
+void pnr_waveform_locate(const pnr_waveform *waveform, double t, pnr_waveform_point *out)
+{
+    lagrange_weights(locate_nodes(waveform, t, &out->first), out->weight);
+}
+
+/* Node j of the point is node 19 - j of its mirror. */
+void pnr_waveform_mirror(const pnr_waveform *waveform, const pnr_waveform_point *point,
+                         pnr_waveform_point *out)
+{
+    out->first = OVERSAMPLE * waveform->n - 1 - point->first;
+    for (int j = 0; j < 2 * HALF; j++)
+        out->weight[j] = point->weight[2 * HALF - 1 - j];
+}
+
+void pnr_waveform_take(const pnr_waveform *waveform, const pnr_waveform_point *point, long shift,
+                       size_t n_out, double complex *value)
+{
+    const long n = (long)waveform->n;
+    const size_t n_table = OVERSAMPLE * waveform->n;
+    size_t first = point->first;
+
+    for (; shift < 0; shift += n) {
+    }
+    for (; shift >= n; shift -= n) {
+    }
+    first += OVERSAMPLE * (size_t)shift;
+    first -= first >= n_table ? n_table : 0;
+    interpolate_all(waveform, first, point->weight, n_out, value);
+}
+
 void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double complex *value,
                         double complex *slope)
 {
@@ -503,17 +545,14 @@ void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double compl
 void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
                       double complex *value, double complex *slope)
 {
-    const double n = (double)waveform->n, h = 1e-4;
-    const double t = from - n * floor(from / n);
-    const double position = OVERSAMPLE * t, below = floor(position), x = position - below;
-    const size_t n_table = OVERSAMPLE * waveform->n;
-    const size_t first = (size_t)below - ((size_t)below >= n_table ? n_table : 0);
+    const double h = 1e-4;
     double weight[2 * HALF], after[2 * HALF];
+    size_t first;
+    const double x = locate_nodes(waveform, from, &first);
 
-    assert(waveform->table);
     if (value != NULL) {
         lagrange_weights(x, weight);
-        interpolate_all(waveform, first, (const double *)weight, n_out, value);
+        interpolate_all(waveform, first, weight, n_out, value);
     }
     if (slope == NULL)
         return;
@@ -521,7 +560,7 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
     lagrange_weights(x + h, after);
     for (int j = 0; j < 2 * HALF; j++)
         weight[j] = (after[j] - weight[j]) * (OVERSAMPLE / (2 * h));
-    interpolate_all(waveform, first, (const double *)weight, n_out, slope);
+    interpolate_all(waveform, first, weight, n_out, slope);
 }
 
 /* Computes the spectrum of the correlation. */

@@ -34,6 +34,24 @@ void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double compl
 void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
                       double complex *value, double complex *slope);
 
+/* A place in the tables of all waveforms of one length: the first node of the interpolation and the
+ * weights of the nodes. */
+enum { PNR_WAVEFORM_NODES = 20 };
+typedef struct pnr_waveform_point {
+    size_t first;
+    double weight[PNR_WAVEFORM_NODES];
+} pnr_waveform_point;
+
+/* Finds the place of the time t. The waveform must be prepared. */
+void pnr_waveform_locate(const pnr_waveform *waveform, double t, pnr_waveform_point *out);
+/* Finds the place of the time -t, where t is the time of the point. */
+void pnr_waveform_mirror(const pnr_waveform *waveform, const pnr_waveform_point *point,
+                         pnr_waveform_point *out);
+/* Computes value[i] = a(t + shift + i), i = 0 .. n_out - 1, where t is the time of the point. Half
+ * of the time of a short pnr_waveform_run is for the point. */
+void pnr_waveform_take(const pnr_waveform *waveform, const pnr_waveform_point *point, long shift,
+                       size_t n_out, double complex *value);
+
 /* Computes out[n] = a(n - shift) for n = 0 .. N-1, exactly, by a phase ramp on the spectrum. The
  * Nyquist bin is a cosine. out: [n_samples]. */
 int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double complex *out);

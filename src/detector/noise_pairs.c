@@ -71,13 +71,14 @@ pnr_pairs pnr_noise_pairs(const pnr_detector *detector, const pnr_track *tracks,
             const double complex product =
                 detector->is_sum ? sqrt(a->power * b->power) : of_a.peak * conj(of_b.peak);
             const double apart = of_b.lag - of_a.lag;
-            double complex all;
+            double complex all, at = 0;
 
-            if (pnr_cross_is_known(detector->cross, of_a.code, of_b.code))
-                add_term(detector, product * tone,
-                         pnr_cross_at(detector->cross, of_a.code, of_b.code, apart), &out.energy,
-                         &out.energy_variance);
-            out.is_known = out.is_known && pnr_cross_overlap(detector->cross, apart, &all);
+            if (!pnr_cross_overlap(detector->cross, apart, &at, &all)) {
+                out.is_known = false;
+                if (pnr_cross_is_known(detector->cross, of_a.code, of_b.code))
+                    at = pnr_cross_at(detector->cross, of_a.code, of_b.code, apart);
+            }
+            add_term(detector, product * tone, at, &out.energy, &out.energy_variance);
             if (out.is_known && detector->is_sum)
                 all -= overlap_in_lobe(detector, a, NULL, of_a.lag, of_b.lag) +
                        overlap_in_lobe(detector, b, a, of_a.lag, of_b.lag);

@@ -72,11 +72,12 @@ static void remove_lobe(const pnr_detector *detector, const pnr_observed *observ
 
     overlap overlaps[PNR_MAX_CANDIDATES];
     const size_t n_overlaps = list_overlaps(detector, tracks, i, overlaps);
-    pnr_vector own;
+    pnr_vector model;
 
+    for (int j = 0; j < J && with_model; j++)
+        model[j] = t->c[0][j] - t->rest[0][j];
     if (with_model)
-        pnr_cross_run(detector->cross, t->candidate->code, t->candidate->code,
-                      -MIDDLE - t->fit.delay, own, NULL);
+        pnr_others_add(detector, t, &t->told, 1, &model);
 
     for (long r = -rows; r <= rows; r++) {
         if (row + r < 0 || row + r >= n_rows)
@@ -88,8 +89,7 @@ static void remove_lobe(const pnr_detector *detector, const pnr_observed *observ
                 continue;
             s->power -= pnr_power((double complex)values[(MIDDLE + r) * J + MIDDLE + j]);
             if (with_model)
-                s->lobes += pnr_power(t->c[0][MIDDLE + j] - t->rest[0][MIDDLE + j] +
-                                      t->fit.peak * own[MIDDLE + j]);
+                s->lobes += pnr_power(model[MIDDLE + j]);
             s->cells -= 1 - (1 - 1 / looks) * (1 - rho2);
         }
     }

@@ -8,36 +8,43 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
+void pnr_others_note(const pnr_detector *detector, pnr_track *t)
+{
+    t->told.echo = pnr_track_echo(detector, t);
+    t->is_told = true;
+    if (!detector->has_rows)
+        pnr_waveform_locate(t->code->autocorrelation, -t->told.echo.lag, &t->told.at);
+}
+
+void pnr_others_add(const pnr_detector *detector, const pnr_track *t, const pnr_told *echo,
+                    double factor, pnr_vector *values)
+{
+    pnr_cross_add(detector->cross, echo->echo.code, (size_t)(t->code - detector->codes), &echo->at,
+                  (long)t->centre - MIDDLE, factor * echo->echo.peak, *values);
+}
+
 /* Adds the echo `before` to `rest` of a track, and subtracts the echo `after` from `rest`. before:
  * NULL if no echo was subtracted yet. If the plan has one row, both echoes have the frequency of
  * that row. */
-static void move_echo(const pnr_detector *detector, const pnr_track *from,
-                      const pnr_patch_echo *before, const pnr_patch_echo *after, double cell,
-                      int reach)
+static void move_echo(const pnr_detector *detector, const pnr_track *from, const pnr_told *before,
+                      const pnr_told *after, double cell, int reach)
 {
     pnr_patch_place place = pnr_track_place(detector, from);
 
     place.reach = reach;
     if (detector->has_rows && detector->least_squares == NULL) {
-        pnr_fit_patch_change(detector->map, &place, before, after, cell, from->rest);
+        pnr_fit_patch_change(detector->map, &place, before != NULL ? &before->echo : NULL,
+                             &after->echo, cell, from->rest);
         return;
     }
     for (int i = 0; i < 2; i++) {
-        const pnr_patch_echo *echo = i == 0 ? before : after;
+        const pnr_told *echo = i == 0 ? before : after;
         const double sign = i == 0 ? 1 : -1;
-        pnr_vector response;
 
-        if (echo == NULL)
-            continue;
-        if (detector->least_squares != NULL) {
-            pnr_track_add_filtered(detector, from, echo, sign, cell, from->rest);
-            continue;
-        }
-        pnr_cross_run(detector->cross, echo->code, place.code,
-                      pnr_track_distance(detector, (double)from->centre, echo->lag) - MIDDLE,
-                      response, NULL);
-        for (int j = 0; j < J; j++)
-            from->rest[0][j] += sign * echo->peak * response[j];
+        if (echo != NULL && detector->least_squares != NULL)
+            pnr_track_add_filtered(detector, from, &echo->echo, sign, cell, from->rest);
+        else if (echo != NULL)
+            pnr_others_add(detector, from, echo, sign, from->rest);
     }
 }
 
@@ -100,17 +107,20 @@ void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, 
                      double cell)
 {
     pnr_track *t = &tracks[i];
-    const pnr_patch_echo now = pnr_track_echo(detector, t), *before = t->is_told ? &t->told : NULL;
-    const double change = pnr_patch_echo_change(before, &now, (double)detector->plan->n_periods);
+    const bool was_told = t->is_told;
+    const pnr_told before = t->told;
+
+    pnr_others_note(detector, t);
+
+    const double change = pnr_patch_echo_change(was_told ? &before.echo : NULL, &t->told.echo,
+                                                (double)detector->plan->n_periods);
 
     for (size_t k = 0; k < n; k++) {
-        if (k == i || !is_reached(detector, &tracks[k], &now, change, cell))
+        if (k == i || !is_reached(detector, &tracks[k], &t->told.echo, change, cell))
             continue;
-        move_echo(detector, &tracks[k], before, &now, cell, 0);
+        move_echo(detector, &tracks[k], was_told ? &before : NULL, &t->told, cell, 0);
         tracks[k].is_dirty = true;
     }
-    t->told = now;
-    t->is_told = true;
 }
 
 void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
@@ -118,12 +128,13 @@ void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const
 {
     memcpy(t->rest, t->c, (size_t)t->n_rows * sizeof *t->c);
     for (size_t i = 0; i < n; i++) {
-        const pnr_patch_echo *echo = &others[i].told;
+        const pnr_told *told = &others[i].told;
 
-        if (&others[i] == t || !is_reached(detector, t, echo, pnr_power(echo->peak), cell))
+        if (&others[i] == t ||
+            !is_reached(detector, t, &told->echo, pnr_power(told->echo.peak), cell))
             continue;
         pnr_sign_begin(detector, &others[i]);
-        move_echo(detector, t, NULL, echo, cell, reach);
+        move_echo(detector, t, NULL, told, cell, reach);
         pnr_sign_end(detector, &others[i]);
     }
 }

@@ -248,12 +248,12 @@ static size_t add_partners(const pnr_detector *detector, const pnr_track *tracks
     size_t n_partners = 0;
 
     for (size_t k = 0; k < n; k++) {
-        pnr_patch_echo nothing = tracks[k].told;
+        pnr_patch_echo nothing = tracks[k].told.echo;
 
         if (!is_partner(detector, &tracks[i], &tracks[k]))
             continue;
         nothing.peak = 0;
-        pnr_fit_patch_change(detector->map, &place, &tracks[k].told, &nothing, cell, patch);
+        pnr_fit_patch_change(detector->map, &place, &tracks[k].told.echo, &nothing, cell, patch);
         n_partners++;
     }
     return n_partners;

@@ -63,6 +63,13 @@ typedef struct pnr_dwell_gains {
     double looks;     /* number of looks whose powers are summed */
 } pnr_dwell_gains;
 
+/* The fit of a track that was subtracted from the other tracks. at: the place of -echo.lag in the
+ * correlations of the codes; set if the plan has one row. */
+typedef struct pnr_told {
+    pnr_patch_echo echo;
+    pnr_waveform_point at;
+} pnr_told;
+
 /* A candidate with its fit. */
 typedef struct pnr_track {
     const pnr_candidate *candidate;
@@ -75,9 +82,9 @@ typedef struct pnr_track {
     /* The engine's values. With a least-squares filter they are first restored to values of the
      * correlation. In sums of powers the mean noise is then subtracted. */
     pnr_vector *c;
-    pnr_vector *rest;       /* c minus the `told` fits of the other echoes */
-    pnr_vector row[2];      /* memory of c and rest if the plan has one row */
-    pnr_patch_echo told;    /* the fit of this track that was subtracted from the other tracks */
+    pnr_vector *rest;  /* c minus the `told` fits of the other echoes */
+    pnr_vector row[2]; /* memory of c and rest if the plan has one row */
+    pnr_told told;
     bool is_told, is_dirty; /* is_told: `told` is set; is_dirty: `rest` has changed since the fit */
     double cell;            /* noise power of one cell, assumed when `rest` was computed */
     pnr_fitted fit;
@@ -166,6 +173,12 @@ static inline int pnr_track_row(const pnr_track *t)
 
 /* --- one track among others --- */
 
+/* Sets t->told to the latest fit of the track. */
+void pnr_others_note(const pnr_detector *detector, pnr_track *t);
+/* Adds factor times an echo to the values of a track. The plan has one row, and no least-squares
+ * filter. values: [17]. */
+void pnr_others_add(const pnr_detector *detector, const pnr_track *t, const pnr_told *echo,
+                    double factor, pnr_vector *values);
 /* Subtracts the latest fit of track i from `rest` of every other track, and adds back the earlier
  * fit of track i that was subtracted there. Skips tracks in which the echo is negligible. cell: the
  * noise power of a cell. */

@@ -340,19 +340,19 @@ static size_t judge_again(const pnr_detector *detector, const dwell_view *view, 
     if (n_signs == 0)
         return n;
     for (size_t i = 0; i < n; i++)
-        tracks[i].told = pnr_track_echo(detector, &tracks[i]);
+        pnr_others_note(detector, &tracks[i]);
     for (size_t i = 0; i < n; i++) {
         pnr_track *t = &tracks[i];
         const double least = least_gain(detector, view->observed->dwell, t->candidate) * t->loss;
 
         pnr_others_subtract(detector, t, tracks, n, cell * t->loss, 0);
         if (!(pnr_track_fit(detector, t, cell) > least) && t->signs.changes == 0)
-            t->told.peak = 0;
+            t->told.echo.peak = 0;
         else
-            t->told = pnr_track_echo(detector, t);
+            pnr_others_note(detector, t);
     }
     for (size_t i = 0; i < n; i++)
-        if (tracks[i].told.peak != 0)
+        if (tracks[i].told.echo.peak != 0)
             tracks[left++] = tracks[i];
     for (size_t i = 0; i < left && left < n; i++) {
         pnr_others_subtract(detector, &tracks[i], tracks, left, cell * tracks[i].loss, 0);

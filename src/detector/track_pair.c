@@ -64,17 +64,13 @@ static bool find_pair(const pnr_detector *detector, const pnr_track *tracks, siz
     const double least = 3, least_gain = 30;
     pnr_fitted single;
     const pnr_fitted *weaker = &out->echo[1];
-    pnr_vector c, response;
+    pnr_vector c;
 
     memcpy(c, t->rest[0], sizeof c);
     for (size_t k = 0; k < n; k++) {
         if (k == i || !is_near(detector, t, &tracks[k]))
             continue;
-        pnr_cross_run(detector->cross, tracks[k].told.code, tracks[k].told.code,
-                      pnr_track_distance(detector, (double)t->centre, tracks[k].told.lag) - MIDDLE,
-                      response, NULL);
-        for (int j = 0; j < J; j++)
-            c[j] += tracks[k].told.peak * response[j];
+        pnr_others_add(detector, t, &tracks[k].told, 1, &c);
     }
     pnr_fit_find(t->code->fit, c, fmin(fmax(t->fit.delay, -1), 1), &single);
     return pnr_fit_pair_find(t->code->pair, c, out) &&
@@ -103,8 +99,7 @@ static size_t put_pair(const pnr_detector *detector, pnr_track *tracks, size_t n
         t->is_pair = true;
         t->pair_noise = pair->noise;
         t->pair_cells = pair->cells;
-        t->told = pnr_track_echo(detector, t);
-        t->is_told = true;
+        pnr_others_note(detector, t);
         pnr_track_measure(detector, gains, t);
     }
     for (size_t k = 0; k < left; k++) {
@@ -127,7 +122,7 @@ static size_t refit_others(const pnr_detector *detector, const pnr_dwell_gains *
         if (!tracks[k].is_pair && pnr_track_fit(detector, &tracks[k], cell) < least)
             continue;
         if (!tracks[k].is_pair)
-            tracks[k].told = pnr_track_echo(detector, &tracks[k]);
+            pnr_others_note(detector, &tracks[k]);
         pnr_track_measure(detector, gains, &tracks[k]);
         tracks[left++] = tracks[k];
     }
@@ -143,12 +138,12 @@ static size_t refit_others(const pnr_detector *detector, const pnr_dwell_gains *
 bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains, double ratio,
                      const pnr_noise *noise, pnr_track *tracks, size_t *n)
 {
-    double complex any;
+    double complex any[2];
     bool is_split = false;
 
     if (detector->has_rows || detector->is_sum || detector->plan->linear ||
         detector->least_squares != NULL || detector->plan->cfar.kind != PNR_CFAR_OFF ||
-        !pnr_cross_overlap(detector->cross, 0, &any))
+        !pnr_cross_overlap(detector->cross, 0, &any[0], &any[1]))
         return false;
     for (size_t i = 0; i < *n && *n < PNR_MAX_CANDIDATES; i++) {
         pnr_fitted_pair pair;

@@ -3,6 +3,7 @@
 #include "estimate/cross.h"
 
 #include "base/complex.h"
+#include "base/multiversion.h"
 #include "engine/plan.h"
 
 #include <stdlib.h>
@@ -90,6 +91,32 @@ void pnr_cross_run(const pnr_cross *cross, size_t of, size_t in, double from,
         slopes[i] = -conj(reversed[1][J - 1 - i]);
 }
 
+/* values += factor x */
+PNR_MULTIVERSION static void add_vector(double complex factor, const double complex *restrict x,
+                                        double complex *restrict values)
+{
+    for (int i = 0; i < J; i++)
+        values[i] += factor * x[i];
+}
+
+void pnr_cross_add(const pnr_cross *cross, size_t of, size_t in, const pnr_waveform_point *point,
+                   long lag, double complex factor, double complex *values)
+{
+    const pnr_waveform *table = table_of(cross, of, in);
+    double complex response[J], reversed[J];
+    pnr_waveform_point mirror;
+
+    if (of <= in) {
+        pnr_waveform_take(table, point, lag, J, response);
+    } else {
+        pnr_waveform_mirror(table, point, &mirror);
+        pnr_waveform_take(table, &mirror, -lag - (J - 1), J, reversed);
+        for (int i = 0; i < J; i++)
+            response[i] = conj(reversed[J - 1 - i]);
+    }
+    add_vector(factor, response, values);
+}
+
 double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double u)
 {
     const pnr_waveform *table = table_of(cross, of, in);
@@ -104,10 +131,16 @@ double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in)
     return table != NULL ? pnr_waveform_energy(table) : 1;
 }
 
-bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *out)
+bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *value,
+                       double complex *overlap)
 {
+    pnr_waveform_point point;
+
     if (cross->overlap == NULL)
         return false;
-    *out = pnr_waveform_at(cross->overlap, u) * pnr_cross_total(cross, 0, 0);
+    pnr_waveform_locate(cross->overlap, u, &point);
+    pnr_waveform_take(cross->codes[0].autocorrelation, &point, 0, 1, value);
+    pnr_waveform_take(cross->overlap, &point, 0, 1, overlap);
+    *overlap *= pnr_cross_total(cross, 0, 0);
     return true;
 }

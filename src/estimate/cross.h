@@ -28,14 +28,19 @@ bool pnr_cross_is_known(const pnr_cross *cross, size_t of, size_t in);
  * `in`. Fills slopes[i] = C_ab'(from + i) unless slopes is NULL. The pair must have a table. */
 void pnr_cross_run(const pnr_cross *cross, size_t of, size_t in, double from,
                    double complex *values, double complex *slopes);
+/* Adds factor C_ab(t + lag + i) to values[i], i = 0 .. PNR_NEIGHBOURS - 1, where t is the time of
+ * the point. The pair must have a table. */
+void pnr_cross_add(const pnr_cross *cross, size_t of, size_t in, const pnr_waveform_point *point,
+                   long lag, double complex factor, double complex *values);
 /* Returns C_ab(u), where a is code `of` and b is code `in`. The pair must have a table. */
 double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double u);
 /* Returns the sum of |C_ab(u)|^2 over one period of u. Without a table returns 1, the sum for two
  * different codes with the same flat spectrum. */
 double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in);
-/* Fills *out with the sum of C_aa(k + u) conj(C_aa(k)) over all lags k, where a is the only code.
- * Returns false if there are several codes or several rows, or if the table would exceed
- * 64 MiB. */
-bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *out);
+/* Fills *value with C_aa(u), and *overlap with the sum of C_aa(k + u) conj(C_aa(k)) over all lags
+ * k, where a is the only code. Returns false if there are several codes or several rows, or if the
+ * table would exceed 64 MiB. */
+bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *value,
+                       double complex *overlap);
 
 #endif
