@@ -69,25 +69,32 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
     enum { NEAR = 3 * MIDDLE };
     const pnr_detector_code *code = &detector->codes[echo->code];
     const double k = (double)detector->plan->n_periods, n = (double)detector->plan->n_samples;
-    const double walk = detector->has_rows ? walk_of(detector, from, echo) : 0;
-    const double lags =
-        fabs(pnr_track_distance(detector, (double)from->centre, echo->lag)) - MIDDLE - walk / 2;
-    const double tail = fmax(code->lobe.greatest, 0.35 / fmax(lags, 1));
-    const double far = fmin(detector->has_rows ? fmax(tail * tail, 8 / n) : tail * tail, 1);
-    const double rows =
-        detector->has_rows ? k * fabs(remainder(from->bins - echo->bins, 1)) - MIDDLE - 2 : 0;
 
     if (detector->least_squares != NULL)
         return 1;
-    if (from->code != code && detector->has_rows)
-        return far;
-    if (from->code != code) { /* a bound: no cell has more than 16 times the mean power */
+    if (from->code != code && !detector->has_rows) { /* a bound: no cell has more than 16 times the
+                                                      * mean power */
         const size_t in = (size_t)(from->code - detector->codes);
 
         return pnr_cross_is_known(detector->cross, echo->code, in)
                    ? 16 * pnr_cross_total(detector->cross, echo->code, in) / n
                    : 0;
     }
+
+    const double walk = detector->has_rows ? walk_of(detector, from, echo) : 0;
+    const double lags =
+        fabs(pnr_track_distance(detector, (double)from->centre, echo->lag)) - MIDDLE - walk / 2;
+    const double tail = 0.35 / (lags > 1 ? lags : 1);
+    const double most = tail > code->lobe.greatest ? tail : code->lobe.greatest;
+
+    if (!detector->has_rows)
+        return lags > NEAR && most < 1 ? most * most : 1;
+
+    const double far = fmin(fmax(most * most, 8 / n), 1);
+    const double rows = k * fabs(remainder(from->bins - echo->bins, 1)) - MIDDLE - 2;
+
+    if (from->code != code)
+        return far;
     return (lags > NEAR ? far : 1) * (rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
 }
 

@@ -29,7 +29,7 @@ static double first_guess(const pnr_detector *detector, const pnr_candidate *can
 }
 
 /* Finds the likeliest echo in the values c. start: lags from the centre. is_near: in a map the
- * search begins at the track's previous fit. */
+ * search begins at the track's previous fit, also in Doppler. */
 static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vector *c,
                        double start, bool is_near, double cell)
 {
@@ -56,9 +56,11 @@ static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vec
 
 double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell)
 {
+    const double start =
+        t->is_told ? t->fit.delay : first_guess(detector, t->candidate, t->rest[pnr_track_row(t)]);
+
     cell *= t->loss;
-    fit_values(detector, t, t->rest, first_guess(detector, t->candidate, t->rest[pnr_track_row(t)]),
-               t->is_told, cell);
+    fit_values(detector, t, t->rest, start, t->is_told, cell);
     for (int turn = 0;
          turn < TURNS && detector->least_squares != NULL && t->fit.gain > strong * cell; turn++) {
         pnr_patch whole;
