@@ -444,35 +444,52 @@ double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
     return sum_nodes(waveform->table + (size_t)below, position - below);
 }
 
-/* Computes out[i] = sum_j weight[j] f[OVERSAMPLE i + j]. Consecutive outputs share all nodes except
- * OVERSAMPLE of them, so the nodes are still in the cache. */
-PNR_MULTIVERSION static void interpolate_run(const double complex *f, const double weight[2 * HALF],
-                                             size_t n_out, double complex *out)
+enum {
+    VECTORS = 2 * HALF / OVERSAMPLE, /* vectors of entries of one output */
+    TOGETHER = 2                     /* outputs of one pass */
+};
+
+/* Computes out[i] = sum_j weight[j] f[OVERSAMPLE i + j] for n <= TOGETHER outputs. These share all
+ * nodes except OVERSAMPLE of them, so most nodes are read once for all outputs. */
+static inline __attribute__((always_inline)) void
+interpolate_some(const double complex *f, const entries weight[VECTORS], int n, double complex *out)
 {
-    enum { VECTORS = 2 * HALF / OVERSAMPLE };
-    entries w[VECTORS];
+    entries sum[TOGETHER] = {{0}};
 
-    for (int v = 0; v < VECTORS; v++)
-        for (int j = 0; j < 2 * OVERSAMPLE; j++)
-            w[v][j] = weight[OVERSAMPLE * v + j / 2];
-    for (size_t i = 0; i < n_out; i++, f += OVERSAMPLE) {
-        entries sum = {0};
+    for (int v = 0; v < VECTORS + n - 1; v++) {
+        entries node;
 
-        for (int v = 0; v < VECTORS; v++) {
-            entries node;
-
-            memcpy(&node, f + OVERSAMPLE * v, sizeof node);
-            sum += w[v] * node;
-        }
+        memcpy(&node, f + OVERSAMPLE * v, sizeof node);
+        for (int i = 0; i < n; i++)
+            if (v >= i && v - i < VECTORS)
+                sum[i] += weight[v - i] * node;
+    }
+    for (int i = 0; i < n; i++) {
         half_entries half[2];
         entry quarter[2];
 
-        memcpy(half, &sum, sizeof half);
+        memcpy(half, &sum[i], sizeof half);
         half[0] += half[1];
         memcpy(quarter, half, sizeof quarter);
         quarter[0] += quarter[1];
         memcpy(&out[i], quarter, sizeof out[i]);
     }
+}
+
+/* Computes out[i] as interpolate_some, i = 0 .. n_out - 1. */
+PNR_MULTIVERSION static void interpolate_run(const double complex *f, const double weight[2 * HALF],
+                                             size_t n_out, double complex *out)
+{
+    entries w[VECTORS];
+    size_t i = 0;
+
+    for (int v = 0; v < VECTORS; v++)
+        for (int j = 0; j < 2 * OVERSAMPLE; j++)
+            w[v][j] = weight[OVERSAMPLE * v + j / 2];
+    for (; i + TOGETHER <= n_out; i += TOGETHER)
+        interpolate_some(f + OVERSAMPLE * i, w, TOGETHER, out + i);
+    for (; i < n_out; i++)
+        interpolate_some(f + OVERSAMPLE * i, w, 1, out + i);
 }
 
 /* Does the same as interpolate_run, from table entry `first` on. Wraps from the end of the table to
