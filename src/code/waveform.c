@@ -53,24 +53,26 @@ static const double pair_scale[HALF] = {
     8.22063524662433e-18,
 };
 
-/* Computes the weights of f(x) = sum_j weight[j] f[j]. */
-static inline void lagrange_weights(double x, double weight[2 * HALF])
+/* Computes the weights of f(x) = sum_j weight[j] f[j]. below[k]: the product of the pairs before
+ * pair k; above[k]: the product of the pairs after it. */
+PNR_MULTIVERSION static void lagrange_weights(double x, double weight[2 * HALF])
 {
     const double u = x - 0.5;
-    double pair[HALF], below[HALF], above = 1;
+    double pair[HALF], below[HALF], above[HALF], scale[HALF];
 
     for (int k = 0; k < HALF; k++)
         pair[k] = (u - (k + 0.5)) * (u + (k + 0.5));
-    below[0] = 1;
+    below[0] = above[HALF - 1] = 1;
     for (int k = 1; k < HALF; k++)
         below[k] = below[k - 1] * pair[k - 1];
-    for (int k = HALF - 1; k >= 0; k--) {
-        const double h = k + 0.5, scale = pair_scale[k] * (below[k] * above);
-
-        weight[HALF + k] = scale * (u + h);
-        weight[HALF - 1 - k] = -scale * (u - h);
-        above *= pair[k];
-    }
+    for (int k = HALF - 1; k > 0; k--)
+        above[k - 1] = above[k] * pair[k];
+    for (int k = 0; k < HALF; k++)
+        scale[k] = pair_scale[k] * (below[k] * above[k]);
+    for (int k = 0; k < HALF; k++)
+        weight[HALF + k] = scale[k] * (u + (k + 0.5));
+    for (int k = 0; k < HALF; k++)
+        weight[HALF - 1 - k] = -scale[k] * (u - (k + 0.5));
 }
 
 static double complex sum_nodes(const double complex *f, double x)

@@ -39,6 +39,8 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
 {
     const double before = noise->cell;
 
+    if (detector->n_codes == 1)
+        return;
     for (size_t k = 0; k < n && !detector->has_rows; k++) {
         const pnr_track *t = &tracks[k];
         const size_t of = (size_t)(t->code - detector->codes);
