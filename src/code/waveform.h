@@ -47,8 +47,8 @@ void pnr_waveform_locate(const pnr_waveform *waveform, double t, pnr_waveform_po
 /* Finds the place of the time -t, where t is the time of the point. */
 void pnr_waveform_mirror(const pnr_waveform *waveform, const pnr_waveform_point *point,
                          pnr_waveform_point *out);
-/* Computes value[i] = a(t + shift + i), i = 0 .. n_out - 1, where t is the time of the point. Half
- * of the time of a short pnr_waveform_run is for the point. */
+/* Computes value[i] = a(t + shift + i), i = 0 .. n_out - 1, where t is the time of the point. A
+ * third of the time of a pnr_waveform_run of 17 values is for the point. */
 void pnr_waveform_take(const pnr_waveform *waveform, const pnr_waveform_point *point, long shift,
                        size_t n_out, double complex *value);
 
