@@ -251,7 +251,7 @@ tsan: ## build and run the tests of threads with the thread sanitizer
 	@TSAN_OPTIONS='suppressions=tests/tsan.supp' PNR_ONLY='$(TSAN_TESTS)' \
 	    $(MAKE) --no-print-directory $(JOBS) VARIANT=tsan check
 # Tests of threads: the hash of recordings, the ring, the recorders, the cpu engine's team, the pipeline, its subscribers and the library.
-TSAN_TESTS := test_parallel test_team test_source_sigmf_hash test_ring test_ring_wait test_bell test_isolation test_reload test_recorder test_result_recorder test_queue test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
+TSAN_TESTS := test_parallel test_team test_engine_start test_source_sigmf_hash test_ring test_ring_wait test_bell test_isolation test_reload test_recorder test_result_recorder test_queue test_acquisition test_engine_cpu test_engine_cpu_map test_engine_stream test_engine_again \
     $(filter-out test_pipeline_memory,$(notdir $(basename $(wildcard tests/pipeline/test_pipeline*.c)))) test_publisher test_guard test_event test_watchdog test_library
 export PNR_ONLY
 
