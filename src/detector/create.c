@@ -77,6 +77,9 @@ int pnr_detector_create(const pnr_config *config, const pnr_setup *setup, pnr_de
         code = fill_code(setup, &setup->codes[c], &detector->codes[c]);
     if (code == PNR_OK)
         code = pnr_cross_create(setup, &detector->cross);
+    for (size_t c = 0; c < setup->n_codes && code == PNR_OK; c++)
+        pnr_lobe_mix(detector->cross, detector->codes[c].autocorrelation, plan->n_samples,
+                     &detector->codes[c].lobe);
     if (code == PNR_OK && needs_patch_fit(plan))
         code = pnr_fit_patch_create(setup, config->radar.carrier_hz, &detector->map);
     if (code == PNR_OK)

@@ -4,6 +4,7 @@
 #define PNR_DETECTOR_NOISE_H
 
 #include "code/waveform.h"
+#include "estimate/cross.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,14 +34,25 @@ typedef struct pnr_lobe {
     double alike;                  /* |E(sidelobe)|^2 / E(|sidelobe|^2), E: mean over the lags */
     double greatest;               /* upper bound of the amplitude of the sidelobes */
     double inside[PNR_LOBE_TABLE]; /* sum of |R(j - d)/R(0)|^2 over |j| <= reach, for d = -1 .. 1 */
+    /* is_mixed: `mixed` is set. mixed: E(|sum of conj(R(j - d)/R(0)) n_j|^2) / sigma^2 over the
+     * lags j outside the lobe, for d = -1 .. 1. n_j is the noise of lag j, and sigma^2 its
+     * power. */
+    bool is_mixed;
+    double mixed[PNR_LOBE_TABLE];
 } pnr_lobe;
 
 /* Fills *out. autocorrelation: a prepared waveform of the period n_lags. chip: length of a chip,
  * samples. */
 void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double chip, pnr_lobe *out);
 
+/* Fills `mixed` of a lobe, if the correlations of the codes have the table for it. */
+void pnr_lobe_mix(const pnr_cross *cross, const pnr_waveform *autocorrelation, size_t n_lags,
+                  pnr_lobe *lobe);
+
 /* Returns lobe.inside at the delay d, -1 .. 1, interpolated by the cubic through four steps. */
 double pnr_lobe_inside(const pnr_lobe *lobe, double d);
+/* Returns lobe.mixed at the delay d, -1 .. 1, interpolated in the same way. */
+double pnr_lobe_mixed(const pnr_lobe *lobe, double d);
 
 struct pnr_detector;
 struct pnr_dwell_gains;

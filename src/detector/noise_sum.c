@@ -228,12 +228,32 @@ static void subtract_crossed(const pnr_detector *detector, const pnr_track *t, d
     *all_crossed += crossed;
 }
 
+/* Returns the variance of the product of an echo's sidelobes and the noise, divided by the noise of
+ * a cell: 2 E(|sum conj(s_k) n_k|^2), where s_k are the sidelobes. Subtracts the part that the fit
+ * explains: the noise at the peak changes the fitted amplitude, and so the power of the sidelobes
+ * that is subtracted. own: the power of the sidelobes. */
+static double mixed_with(const pnr_track *t, double seen, double own)
+{
+    const double mixed = seen * t->power * pnr_lobe_mixed(&t->code->lobe, t->fit.delay);
+
+    return 2 * fmax(mixed - own * own / fmax(t->power, DBL_MIN), 0);
+}
+
+/* Does the same for sidelobes and noise of independent cells. */
+static double mixed_as_white(const pnr_track *t, double own)
+{
+    const double peak = fmax(t->power, DBL_MIN);
+
+    return 2 * own + 4 * own * own * t->loss * t->fit.amplitude_variance / peak;
+}
+
 pnr_noise_sums pnr_noise_sum(const pnr_detector *detector, const pnr_observed *observed,
                              const pnr_dwell_gains *gains, const pnr_track *tracks, size_t n,
                              const pnr_pairs *pairs)
 {
     const double holes = pnr_noise_holes(detector, observed);
-    const bool is_exact = pairs->is_known && !detector->is_sum && n > 1 && holes == 0;
+    const bool is_known = pairs->is_known && !detector->is_sum && holes == 0;
+    const bool is_exact = is_known && n > 1; /* of one echo `own` is exact, too */
     pnr_noise_sums s = {.power = observed->dwell->noise_sum,
                         .cells = detector->cells.n,
                         .model = model_error(detector)};
@@ -255,20 +275,19 @@ pnr_noise_sums pnr_noise_sum(const pnr_detector *detector, const pnr_observed *o
         const double others = holes * peak * fmax(s.cells, 0);
 
         s.power -= (is_exact ? 0 : own) + others;
-        s.error_noise += 2 * own;
-        if (peak > 0)
-            s.error_noise += 4 * own * own * t->loss * t->fit.amplitude_variance / peak;
-        s.error2 += (is_exact ? 0 : of.error2) + holes / 2 * peak * peak;
+        s.error_noise +=
+            is_known && t->code->lobe.is_mixed ? mixed_with(t, seen, own) : mixed_as_white(t, own);
+        s.error2 += (is_known ? 0 : of.error2) + holes / 2 * peak * peak;
         for (size_t k = 0; k < i && !pairs->is_known; k++)
             s.error2 += shared_power(detector, t, &of, &tracks[k], &sides[k]);
         s.sidelobes += own;
         if (detector->n_codes > 1)
             subtract_crossed(detector, t, own, &all_crossed, &s);
     }
-    if (is_exact) {
+    if (is_exact)
         s.power -= pairs->all - s.lobes;
+    if (is_known)
         s.error2 += pow(1e-5 * pairs->all, 2);
-    }
     s.error2 += pairs->variance;
     /* the rounding of sums in single precision */
     s.error2 += pow(1e-6 * observed->dwell->noise_sum, 2);

@@ -42,14 +42,64 @@ void pnr_lobe_fill(const pnr_waveform *autocorrelation, size_t n_lags, double ch
     out->alike = power > 0 ? pnr_power(mean) / (n * power) : 0;
 }
 
-double pnr_lobe_inside(const pnr_lobe *lobe, double d)
+/* Returns l^H C l - 2 Re(l^H C r). r is the echo R(i - d)/R(0), l its part in the lobe, and C the
+ * covariance R(i - j)/R(0) of white noise after the correlation. C r is the overlap. */
+static double mixed_at(const pnr_cross *cross, const pnr_waveform *autocorrelation, size_t reach,
+                       double d)
+{
+    double complex r[PNR_NEIGHBOURS], sum = 0;
+    const size_t n = 2 * reach + 1;
+
+    for (size_t i = 0; i < n; i++)
+        r[i] = pnr_waveform_at(autocorrelation, (double)i - (double)reach - d);
+    for (size_t i = 0; i < n; i++) {
+        double complex value, through = 0;
+
+        pnr_cross_overlap(cross, (double)i - (double)reach - d, &value, &through);
+        through *= -2;
+        for (size_t j = 0; j < n; j++)
+            through += pnr_waveform_at(autocorrelation, (double)i - (double)j) * r[j];
+        sum += conj(r[i]) * through;
+    }
+    return creal(sum);
+}
+
+/* The sidelobes are s = r - l, and s^H C s = r^H C r - 2 Re(l^H C r) + l^H C l. */
+void pnr_lobe_mix(const pnr_cross *cross, const pnr_waveform *autocorrelation, size_t n_lags,
+                  pnr_lobe *lobe)
+{
+    double complex value, overlap, all = 0;
+
+    lobe->is_mixed = pnr_cross_overlap(cross, 0, &value, &overlap);
+    for (size_t u = 0; u < n_lags && lobe->is_mixed; u++) {
+        pnr_cross_overlap(cross, (double)u, &value, &overlap);
+        all += conj(pnr_waveform_at(autocorrelation, (double)u)) * overlap;
+    }
+    for (int s = 0; s < PNR_LOBE_TABLE && lobe->is_mixed; s++)
+        lobe->mixed[s] = fmax(creal(all) + mixed_at(cross, autocorrelation, lobe->reach,
+                                                    (double)s / PNR_LOBE_STEPS - 1),
+                              0);
+}
+
+/* Returns a table's value at the delay d. */
+static double read_table(const double table[PNR_LOBE_TABLE], double d)
 {
     const double at = fmin(fmax((d + 1) * PNR_LOBE_STEPS, 0), PNR_LOBE_TABLE - 1);
     const int s = (int)fmin(fmax(at - 1, 0), PNR_LOBE_TABLE - 4);
-    const double *f = lobe->inside + s, x = at - s;
+    const double *f = table + s, x = at - s;
 
     return f[0] * (1 - x) * (2 - x) * (3 - x) / 6 + f[1] * x * (2 - x) * (3 - x) / 2 -
            f[2] * x * (1 - x) * (3 - x) / 2 + f[3] * x * (1 - x) * (2 - x) / 6;
+}
+
+double pnr_lobe_inside(const pnr_lobe *lobe, double d)
+{
+    return read_table(lobe->inside, d);
+}
+
+double pnr_lobe_mixed(const pnr_lobe *lobe, double d)
+{
+    return read_table(lobe->mixed, d);
 }
 
 /* Returns the number of range gates that count as one, because their noise is correlated. The

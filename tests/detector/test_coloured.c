@@ -163,9 +163,10 @@ TEST(snr_counts_the_noise_in_the_band_of_the_code)
         const seen t = run_scene(rare, &narrow, snr_db, 1000);
 
         assert_on_average(s.n_found > 0.9 * s.n && t.n_found > 0.9 * t.n);
-        /* in narrow noise the mean at 60 dB is 0.11 dB too high, and scatters by 0.034 dB: chance
-         * exceeds the limit in one of 200 runs */
-        assert_on_average(fabs(s.snr - snr_db) < 0.2 && fabs(t.snr - snr_db) < 0.2);
+        /* At 20 dB the noise of the echo itself scatters the mean by 0.022 dB, and it is 0.1 dB too
+         * low. From 40 dB on the noise of a cell, known to 7 %, scatters it by 0.01 dB. */
+        assert_on_average(fabs(s.snr - snr_db) < (snr_db < 30 ? 0.2 : 0.1));
+        assert_on_average(fabs(t.snr - snr_db) < (snr_db < 30 ? 0.2 : 0.1));
     }
 }
 

@@ -23,7 +23,10 @@ typedef struct bench {
     pnr_detector *detector;
     double bandwidth, mean_frequency; /* B; rad/sample */
     size_t rank;
-    double all_lags; /* sum over u of |R(u)/R(0)|^2 */
+    double all_lags;       /* sum over u of |R(u)/R(0)|^2 */
+    pnr_waveform *overlap; /* Q, the autocorrelation of R; Q(0) = 1 */
+    double mixed_lags;     /* r^H C r, see mix_noise */
+    value p[N_POINTS][J];  /* R(i - j)/R(0) of points and lags */
     value l[N_POINTS][N_POINTS];
 } bench;
 
@@ -46,8 +49,19 @@ static void open_bench(bench *b, const char *const *settings)
     /* R'(0) = i mean(w) R(0) */
     b->mean_frequency = cimag(pnr_waveform_at(b->setup->codes[0].autocorrelation, 1e-4)) / 1e-4;
 
-    for (size_t u = 0; u < b->setup->plan.n_samples; u++)
-        b->all_lags += pnr_power(pnr_waveform_at(b->setup->codes[0].autocorrelation, (double)u));
+    const pnr_waveform *lags = b->setup->codes[0].autocorrelation;
+
+    assert_int_equal(pnr_waveform_correlation(lags, lags, &b->overlap), PNR_OK);
+    for (size_t u = 0; u < b->setup->plan.n_samples; u++) {
+        const value at = pnr_waveform_at(lags, (double)u);
+
+        b->all_lags += pnr_power(at);
+        b->mixed_lags += creal(conj(at) * pnr_waveform_at(b->overlap, (double)u));
+    }
+    b->mixed_lags *= b->all_lags;
+    for (int i = 0; i < N_POINTS; i++)
+        for (int j = 0; j < J; j++)
+            b->p[i][j] = pnr_waveform_at(lags, lag_of(i) - lag_of(j));
     for (int j = 0; j < N_POINTS;
          j++) { /* Cholesky; a lag that depends on others brings no noise */
         for (int i = j; i < N_POINTS; i++) {
@@ -66,6 +80,7 @@ static void open_bench(bench *b, const char *const *settings)
 
 static void close_bench(bench *b)
 {
+    pnr_waveform_destroy(b->overlap);
     pnr_detector_destroy(b->detector);
     pnr_setup_destroy(b->setup);
     pnr_config_clear(&b->config);
@@ -79,6 +94,41 @@ static bool is_maximum(const value *c, bool is_half, bool has_halves)
     const double after = pnr_power(c[has_halves && !is_half ? ABOVE : MIDDLE + 1]);
 
     return here > before && here > after;
+}
+
+/* The sum of conj(r_k) n_k over the lags k that are no points. r is the echo, delayed by `delay`,
+ * and n = L w the noise, of covariance C. The sum x has E(n conj(x)) = C r without the points'
+ * part, and C r is the overlap. */
+static value mix_noise(const bench *b, double delay, const value r[N_POINTS],
+                       const value w[N_POINTS])
+{
+    double power = b->mixed_lags;
+    value a[N_POINTS], x = 0, overlap[J];
+
+    pnr_waveform_run(b->overlap, lag_of(0) - delay, J, overlap, NULL);
+    for (int i = 0; i < N_POINTS; i++) {
+        const double scale = creal(b->l[i][i]);
+
+        a[i] = 0;
+        if (scale == 0)
+            continue;
+
+        const value through =
+            b->all_lags * (i < J ? overlap[i] : pnr_waveform_at(b->overlap, lag_of(i) - delay));
+
+        a[i] = through;
+        for (int k = 0; k < J; k++)
+            a[i] -= b->p[i][k] * r[k];
+        if (i < J)
+            power -= creal(conj(r[i]) * (through + a[i]));
+        for (int k = 0; k < i; k++)
+            a[i] -= b->l[i][k] * a[k];
+        a[i] /= scale;
+        x += conj(a[i]) * w[i];
+    }
+    for (int i = 0; i < N_POINTS; i++)
+        power -= pnr_power(a[i]);
+    return x + sqrt(fmax(power, 0)) * complex_gaussian();
 }
 
 /* One dwell in noise of power 1 a cell: an echo of c = sqrt(S) exp(i phase), d lags from the middle
@@ -123,10 +173,13 @@ static bool draw_dwell(const bench *b, double snr, double d, bool is_half, doubl
 
     energy += others + sqrt(2 * others) * creal(complex_gaussian()); /* normal for so many */
     /* P at the other lags: noise, whose sum has all_lags times the variance of that of independent
-     * cells, and what the echo puts there. */
+     * cells, and what the echo puts there. The product of both is lost in the noise's own scatter,
+     * if the echo's part is below the noise of one cell. */
     outside = snr * fmax(outside, 0);
     sum += (double)(n - J) + outside +
-           sqrt(((double)(n - J) * b->all_lags + 2 * outside) * 2) * creal(complex_gaussian());
+           sqrt((double)(n - J) * b->all_lags * 2) * creal(complex_gaussian());
+    if (outside > 1)
+        sum += 2 * creal(conj(peak) * mix_noise(b, d + (is_half ? 0.5 : 0), r, w));
     candidate->cell = (uint32_t)(CENTRE * oversample + is_half);
     candidate->code = candidate->channel = 0;
     candidate->row = 0;
