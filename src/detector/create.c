@@ -20,6 +20,7 @@ static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_det
     code->energy_scale = is_split ? 2 / (1 - from->removed) : 1 / from->share;
     code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
     code->bandwidth = pnr_waveform_bandwidth(from->waveform);
+    code->nyquist = pnr_waveform_nyquist(from->waveform);
     for (int u = -J; u < J; u++)
         code->rho[J + u] = pnr_waveform_at(code->autocorrelation, u);
     pnr_lobe_fill(code->autocorrelation, setup->plan.n_samples,

@@ -51,7 +51,7 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
 
         error2 += 4 * pow(of_peak * t->code->energy_scale, 2) * t->power * noise->cell * excess;
         echoes += t->code->energy_scale * t->amplitude2 * windows * detector->energy_of_code *
-                  scale * (1 - t->code->lobe.nyquist * sine * sine);
+                  scale * (1 - t->code->nyquist * sine * sine);
     }
     noise->white = fmax(scale * dwell->energy - echoes, 0);
 

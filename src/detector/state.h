@@ -22,6 +22,7 @@ typedef struct pnr_detector_code {
     pnr_fit_pair *pair; /* the fit of two paths; NULL unless the plan has one row and one code */
     pnr_lobe lobe;
     double bandwidth;       /* B, the mean square bandwidth */
+    double nyquist;         /* the share of the code's energy in its Nyquist bin */
     double curvature_noise; /* (kurtosis of the spectrum - 1) / 2 */
     /* Amplitude and energy of an echo in the samples, divided by amplitude and energy of the fitted
      * echo. Usually they are 1 / sqrt(s) and 1 / s, where s is the share of the code's energy that
