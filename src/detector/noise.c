@@ -47,7 +47,7 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
         const double sine = sin(M_PI * t->fit.delay);
         /* v17 / v_all - 1. v17: variance of the amplitude of a fit to 17 values. v_all: the same of
          * a fit to all samples */
-        const double excess = fmax(2 * t->fit.amplitude_variance - 1, 1e-3);
+        const double excess = fmax(2 * t->fit.amplitude_variance - 1, 1e-4);
 
         error2 += 4 * pow(of_peak * t->code->energy_scale, 2) * t->power * noise->cell * excess;
         echoes += t->code->energy_scale * t->amplitude2 * windows * detector->energy_of_code *
@@ -61,7 +61,7 @@ static double find_white(const pnr_detector *detector, const pnr_dwell *dwell,
     const bool is_exact =
         !detector->plan->linear &&
         (pnr_format_get(detector->plan->format)->is_complex || detector->plan->tune.num != 0);
-    const double model = !is_exact ? 0.03 : detector->has_rows ? 0.1 * model_of_rows : 3e-5;
+    const double model = !is_exact ? 0.03 : detector->has_rows ? 0.1 * model_of_rows : 1e-5;
 
     error2 += scale_of_pairs * scale_of_pairs * pairs->energy_variance;
     return detector->least_squares == NULL ? model * echoes + sqrt(error2) : INFINITY;
@@ -94,15 +94,18 @@ static double expect_shape(const pnr_detector *detector, double error, const pnr
 
 /* Sets is_coloured and `shape`. If the cells have more noise than white noise causes, the noise
  * was filtered before it was sampled. Then pnr_noise_shape computes `shape`. Otherwise `shape`
- * is 1, or its expectation if echoes of other codes are hidden. error: standard deviation of
- * noise->white. */
+ * is 1, or its expectation if echoes of other codes are hidden. The flag needs more evidence than
+ * `shape`: of a hundred dwells with white noise one may have a smaller sigma, but none the flag.
+ * error: standard deviation of noise->white. */
 static void compare_energy(const pnr_detector *detector, double error, pnr_noise *noise)
 {
     const double apart = fabs(noise->cell - noise->white);
 
-    error += sqrt(noise->variance) * noise->cell;
-    noise->is_coloured = apart > 0.12 * fmin(noise->cell, noise->white) && apart > 4 * error;
-    if (noise->is_coloured)
+    error = hypot(error, sqrt(noise->variance) * fmax(noise->cell, noise->white));
+    const bool is_apart = apart > 0.12 * fmin(noise->cell, noise->white);
+
+    noise->is_coloured = is_apart && apart > 4 * error;
+    if (is_apart && apart > 2.5 * error)
         noise->shape = noise->cell > noise->white
                            ? pnr_noise_shape(&detector->bands, noise->cell / noise->white)
                            : 1;
