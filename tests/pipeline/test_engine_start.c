@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The start of a GPU beside the set-up: with the engine of the tests as the module cuda. */
+/* Tests engine_start.h. The engine of the tests is the module cuda here. */
 #include "correlator/engines.h"
 #include "pipeline/engine_start.h"
 #include "tests/fixture/pipeline_fixture.h"
