@@ -104,7 +104,7 @@ static int read_task(json_t *line, char *program, task *t)
     return PNR_OK;
 }
 
-/* Opens a file in place of a descriptor. */
+/* Makes the descriptor `to` a new file at this path. */
 static bool redirect(const char *path, int to)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -478,7 +478,7 @@ interpolate_some(const double complex *f, const entries weight[VECTORS], int n, 
     }
 }
 
-/* Computes out[i] as interpolate_some, i = 0 .. n_out - 1. */
+/* Does the same as interpolate_some for any number of outputs. */
 PNR_MULTIVERSION static void interpolate_run(const double complex *f, const double weight[2 * HALF],
                                              size_t n_out, double complex *out)
 {
