@@ -225,9 +225,11 @@ TEST(test_tap_waits)
 
 enum { MAP_PERIODS = 4096, MAP_DWELLS = 4 };
 
-/* Dwell d of the stream is fed when d - n_ahead results have left the queue. */
+/* Dwell d of the stream is fed when d - n_ahead results have left the queue, and the subscriber has
+ * received the maps of these results: the publisher has memory for two maps. */
 typedef struct turns {
     const stage *stage;
+    const subscriber *heard;
     size_t n_ahead;
     _Atomic size_t n_taken;
     _Atomic bool is_fed; /* all dwells have left the ring */
@@ -246,7 +248,8 @@ static void feed_in_turns(void *context, pnr_ring *ring, const pnr_plan *plan, v
     for (size_t d = 0; d < MAP_DWELLS && *stop == 0; d++) {
         size_t done = 0;
 
-        while (atomic_load(&t->n_taken) + t->n_ahead < d)
+        while ((atomic_load(&t->n_taken) + t->n_ahead < d || t->heard->n_cells + t->n_ahead < d) &&
+               *stop == 0)
             pnr_clock_sleep_until(pnr_clock_ns() + 1000000, NULL);
         for (; done < dwell; done += n) {
             assert_int_equal(pnr_ring_reserve(ring, dwell - done, &data, &n), PNR_OK);
@@ -284,7 +287,7 @@ static void run_maps(size_t n_ahead, outcome *o, subscriber *heard)
                                            "publisher.profile=power", NULL};
     char ring[64];
     stage s;
-    turns t = {.stage = &s, .n_ahead = n_ahead};
+    turns t = {.stage = &s, .heard = heard, .n_ahead = n_ahead};
 
     open_stage(&s, (size_t)MAP_DWELLS * MAP_PERIODS * N, settings);
     snprintf(ring, sizeof ring, "ring.bytes=%zu",
