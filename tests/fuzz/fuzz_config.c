@@ -39,11 +39,16 @@ static void expect_reason(int code, const pnr_error *error)
         abort();
 }
 
+/* A configuration without a change is not printed, since the print takes nine tenths of the time. */
 static void expect_round_trip(const pnr_config *config)
 {
-    char *first = print_of(config), *second;
     pnr_error error = {0};
     pnr_config again;
+
+    if (memcmp(config, initial(), sizeof *config) == 0)
+        return;
+
+    char *first = print_of(config), *second;
 
     again = *initial();
     if (pnr_config_parse(&again, first, strlen(first), "print", &error) != PNR_OK)
