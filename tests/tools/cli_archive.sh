@@ -358,8 +358,9 @@ while IFS= read -r task; do
         sleep 0.05
         tries=\$((tries + 1))
     done
-    printf '%s\\n' "\$task" | "$pnradar" --tasks
-    rmdir "$work/gpu/memory\$CUDA_VISIBLE_DEVICES"
+    answer=\$(printf '%s\\n' "\$task" | "$pnradar" --tasks)
+    rmdir "$work/gpu/memory\$CUDA_VISIBLE_DEVICES" # before the answer, after which the next task may come
+    printf '%s\\n' "\$answer"
 done
 END
 status 0 "$work/gpu/bin/pnradar-archive" -c "$work/radar.conf" --gpu --workers 1 -o "$work/shared" "$work/day" &&

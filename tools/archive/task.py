@@ -87,7 +87,8 @@ def task_runner():
                     os.replace(f"{folder}/{name}", base + suffix)
             else:
                 with open(folder + "/log", encoding="utf-8", errors="replace") as log:
-                    lines = log.read().strip().splitlines() or ["no word"]
+                    lines = log.read().strip().splitlines() or [
+                        f"pnradar ended with status {outcome['exit_status']} and without a message"]
                 outcome["error"] = lines[-1]
         except (OSError, ValueError, KeyError) as error:
             outcome = {**outcome, "exit_status": outcome["exit_status"] or 74, "error": str(error)}
