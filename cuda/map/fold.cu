@@ -212,7 +212,8 @@ static dim3 blocks_of(uint32_t n)
     return dim3((n + PNR_CUDA_THREADS - 1) / PNR_CUDA_THREADS);
 }
 
-/* Computes the samples of a look at n + 1/2. With a band also computes the samples at n. */
+/* Computes the samples of a look at n + 1/2. If the samples are limited to a band, also computes
+ * the limited samples at n. */
 static int double_look(const pnr_map *m, const pnr_map_samples *s, size_t look,
                        const pnr_map_stretching *with, cudaStream_t stream, pnr_error *error)
 {

@@ -32,7 +32,7 @@ typedef struct pnr_map_extent {
     size_t n_bases; /* bases of a round, in method library rounded up to whole calls of cuFFT; 0: no
                      * bases */
     bool has_stream;
-    bool is_in_bases; /* the values are in the memory of the bases */
+    bool is_in_bases; /* true: `values` has no memory of its own, and uses that of `bases` */
 } pnr_map_extent;
 
 /* Lists all buffers of *memory. Returns the number of buffers. */

@@ -185,7 +185,7 @@ typedef struct pass {
     const pnr_waveform *waveform, *other;
     double fraction;
     double complex *values; /* [n] */
-    double complex *table;  /* entry 0 of the table */
+    double complex *table;  /* [4 n + GUARD_ABOVE] a(i / 4) */
     size_t quarter;
 } pass;
 
