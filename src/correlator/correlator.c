@@ -150,10 +150,10 @@ bool pnr_correlator_has_room(const pnr_correlator *c)
 
 int pnr_correlator_submit(pnr_correlator *c, const pnr_windows *windows)
 {
-    int code = deal_jobs(c);
-
-    if (code != PNR_OK)
-        return code;
+    if (c->n_left == 0)
+        return PNR_ELOST;
+    /* Jobs of a device that is lost can be waiting to be submitted again. If another device is lost
+     * then, these jobs and this one still fit in the queue. */
     if (!pnr_correlator_has_room(c))
         return PNR_EAGAIN;
     *get_job(c, c->n_queued++) = (job){.windows = *windows, .tag = c->next_tag++};

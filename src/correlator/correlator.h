@@ -28,8 +28,8 @@ void pnr_correlator_destroy(pnr_correlator *correlator);
 bool pnr_correlator_has_room(const pnr_correlator *correlator);
 /* Submits windows. Copies their header, not their samples. Waits only after a device is lost,
  * until the other devices have finished their jobs. Returns PNR_OK: pnr_correlator_collect
- * returns the result or the failure of this job; PNR_EAGAIN: there is no room; PNR_ELOST: all
- * devices are lost. */
+ * returns the result or the failure of this job; PNR_EAGAIN: pnr_correlator_has_room is false;
+ * PNR_ELOST: all devices are lost. */
 int pnr_correlator_submit(pnr_correlator *correlator, const pnr_windows *windows);
 /* Uploads the part of the next submit that has already arrived. Waits only after a device is lost,
  * as pnr_correlator_submit does. Returns PNR_OK; PNR_EAGAIN: there is no room, or the engine does
