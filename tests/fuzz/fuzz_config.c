@@ -39,7 +39,7 @@ static void expect_reason(int code, const pnr_error *error)
         abort();
 }
 
-/* A configuration without a change is not printed, since the print takes nine tenths of the time. */
+/* Does not print a configuration without a change: the print takes nine tenths of the time. */
 static void expect_round_trip(const pnr_config *config)
 {
     pnr_error error = {0};
