@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/multiversion.h"
 #include "estimate/matrix.h"
+#include "estimate/quartic.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,6 +36,8 @@ typedef struct step {
     double quality; /* r^H W r: the fraction of the echo's energy that the 17 values contain */
     double whole;   /* 1 / (the fraction of the echo's energy in the span of `basis`) */
     double delay_variance, amplitude_variance, phase_variance; /* multiplied by S */
+    double skew; /* the error of the interpolated maximum of an echo at x steps from here, divided
+                  * by pnr_quartic_missing_slope(x) */
 } step;
 
 struct pnr_fit {
@@ -47,6 +50,18 @@ struct pnr_fit {
     double rest_cells, rest_crowd; /* mean |c - echo|^2 / sigma^2; number of lags that count as one
                                     * because their noise is correlated */
 };
+
+/* Returns v^H c. */
+static inline double complex project_values(const planar *v, const planar *c)
+{
+    lanes re = {0}, im = {0};
+
+    for (int i = 0; i < N_LANES; i++) {
+        re += v->re[i] * c->re[i] + v->im[i] * c->im[i];
+        im += v->re[i] * c->im[i] - v->im[i] * c->re[i];
+    }
+    return CMPLX((re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3]));
+}
 
 /* --- the table --- */
 
@@ -204,6 +219,27 @@ static void fill_step(const workshop *shop, pnr_fit *fit, double d, step *s)
     s->whole = 1 / reach;
 }
 
+/* Fills the skew of all steps but three at each end. With the fifth derivative f5 of f, the
+ * polynomial through f(-2) .. f(2) lacks f5 / 5! x (x^2 - 1) (x^2 - 4). Here f is v^H c for an echo
+ * at the step. Its f5 is not small: the norm of v follows the share of an echo that the 17 values
+ * contain, which has a period of one lag. The slope that |f|^2 lacks, divided by its second
+ * derivative, is the error of the maximum. The fifth difference of seven values gives f5. */
+static void fill_skew(pnr_fit *fit)
+{
+    for (int s = 3; s < N_STEPS - 3; s++) {
+        double complex f[7];
+
+        for (int k = 0; k < 7; k++)
+            f[k] = project_values(&fit->steps[s + k - 3].v, &fit->steps[s].r);
+
+        const double complex fifth =
+            ((f[6] - f[0]) - 4 * (f[5] - f[1]) + 5 * (f[4] - f[2])) * (1.0 / 2);
+        const double bend = pnr_power(f[4]) - 2 * pnr_power(f[3]) + pnr_power(f[2]);
+
+        fit->steps[s].skew = bend < 0 ? creal(conj(f[3]) * fifth) / (60 * bend) : 0;
+    }
+}
+
 int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
 {
     workshop shop = {.autocorrelation = autocorrelation};
@@ -225,6 +261,7 @@ int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
     fill_basis(&shop, fit);
     for (int s = 0; s < N_STEPS; s++)
         fill_step(&shop, fit, (double)(s - STEPS) / STEPS, &fit->steps[s]);
+    fill_skew(fit);
     return PNR_OK;
 }
 
@@ -235,45 +272,18 @@ void pnr_fit_destroy(pnr_fit *fit)
 
 /* --- one echo --- */
 
-/* The polynomial of degree 4 through five values at x = -2 .. 2. */
-typedef struct quartic {
-    double c[5];
-} quartic;
-
-static quartic polynomial_through(double a, double b, double c, double d, double e)
-{
-    const double near = b + d, far = a + e, rise = d - b, climb = e - a;
-
-    return (quartic){{c, (8 * rise - climb) * (1.0 / 12), (16 * near - far - 30 * c) * (1.0 / 24),
-                      (climb - 2 * rise) * (1.0 / 12), (far - 4 * near + 6 * c) * (1.0 / 24)}};
-}
-
-static double value_at(const quartic *q, double x)
-{
-    return q->c[0] + x * (q->c[1] + x * (q->c[2] + x * (q->c[3] + x * q->c[4])));
-}
-
-static double slope_at(const quartic *q, double x)
-{
-    return q->c[1] + x * (2 * q->c[2] + x * (3 * q->c[3] + x * 4 * q->c[4]));
-}
-
-static double bend_at(const quartic *q, double x)
-{
-    return 2 * q->c[2] + x * (6 * q->c[3] + x * 12 * q->c[4]);
-}
-
 /* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. After two
  * iterations the error is below 1e-5 of a table step. */
-static double refine_maximum(const quartic *re, const quartic *im)
+static double refine_maximum(const pnr_quartic *re, const pnr_quartic *im)
 {
     double x = 0;
 
     for (int i = 0; i < 2; i++) {
-        const double u = value_at(re, x), v = value_at(im, x), du = slope_at(re, x),
-                     dv = slope_at(im, x);
+        const double u = pnr_quartic_value(re, x), v = pnr_quartic_value(im, x),
+                     du = pnr_quartic_slope(re, x), dv = pnr_quartic_slope(im, x);
         const double slope = u * du + v * dv;
-        const double bend = du * du + dv * dv + u * bend_at(re, x) + v * bend_at(im, x);
+        const double bend =
+            du * du + dv * dv + u * pnr_quartic_bend(re, x) + v * pnr_quartic_bend(im, x);
 
         if (!(bend < 0))
             return x;
@@ -281,18 +291,6 @@ static double refine_maximum(const quartic *re, const quartic *im)
         x = x < -2 ? -2 : x > 2 ? 2 : x;
     }
     return x;
-}
-
-/* Returns v^H c. */
-static inline double complex project_values(const planar *v, const planar *c)
-{
-    lanes re = {0}, im = {0};
-
-    for (int i = 0; i < N_LANES; i++) {
-        re += v->re[i] * c->re[i] + v->im[i] * c->im[i];
-        im += v->re[i] * c->im[i] - v->im[i] * c->re[i];
-    }
-    return CMPLX((re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3]));
 }
 
 /* Climbs L(d) = |z|^2 in the table from step s to a local maximum, or to two steps from an end of
@@ -326,21 +324,22 @@ PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double complex *c, 
 
     const int s = climb_table(fit, &values, (int)lrint((start + 1) * STEPS), z);
     const step *here = &fit->steps[s];
-    const quartic re =
-        polynomial_through(creal(z[0]), creal(z[1]), creal(z[2]), creal(z[3]), creal(z[4]));
-    const quartic im =
-        polynomial_through(cimag(z[0]), cimag(z[1]), cimag(z[2]), cimag(z[3]), cimag(z[4]));
-    const quartic quality = polynomial_through(here[-2].quality, here[-1].quality, here[0].quality,
-                                               here[1].quality, here[2].quality);
-    const double x = refine_maximum(&re, &im);
+    const pnr_quartic re =
+        pnr_quartic_through(creal(z[0]), creal(z[1]), creal(z[2]), creal(z[3]), creal(z[4]));
+    const pnr_quartic im =
+        pnr_quartic_through(cimag(z[0]), cimag(z[1]), cimag(z[2]), cimag(z[3]), cimag(z[4]));
+    const pnr_quartic quality = pnr_quartic_through(
+        here[-2].quality, here[-1].quality, here[0].quality, here[1].quality, here[2].quality);
+    const double displaced = refine_maximum(&re, &im);
+    const double x = displaced - here->skew * pnr_quartic_missing_slope(displaced);
     double energy = 0;
 
     out->delay = (s - STEPS + x) / STEPS;
 
-    const double complex along = CMPLX(value_at(&re, x), value_at(&im, x));
+    const double complex along = CMPLX(pnr_quartic_value(&re, x), pnr_quartic_value(&im, x));
     const step *nearest = &fit->steps[(int)lrint((out->delay + 1) * STEPS)];
 
-    out->peak = along * (1 / sqrt(value_at(&quality, x)));
+    out->peak = along * (1 / sqrt(pnr_quartic_value(&quality, x)));
     out->gain = pnr_power(along);
     for (size_t k = 0; k < fit->n_basis; k++)
         energy += pnr_power(project_values(&fit->basis[k], &values));
@@ -349,18 +348,6 @@ PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double complex *c, 
     out->delay_variance = nearest->delay_variance;
     out->amplitude_variance = nearest->amplitude_variance;
     out->phase_variance = nearest->phase_variance;
-}
-
-/* Fills w with the weights of the polynomial through five steps: f(x) = sum_k w[k] f(k - 2). */
-static void quartic_weights(double x, double w[5])
-{
-    const double far = x * x - 4, near = x * x - 1;
-
-    w[0] = x * near * (x - 2) * (1.0 / 24);
-    w[1] = -x * far * (x - 1) * (1.0 / 6);
-    w[2] = far * near * (1.0 / 4);
-    w[3] = -x * far * (x + 1) * (1.0 / 6);
-    w[4] = x * near * (x + 2) * (1.0 / 24);
 }
 
 PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *c,
@@ -375,7 +362,7 @@ PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *
     planar values;
     double w[5];
 
-    quartic_weights(at - s, w);
+    pnr_quartic_weights(at - s, w);
     lay_out(c, &values);
     for (int i = 0; i < N_LANES; i++) {
         lanes x = {0}, y = {0};

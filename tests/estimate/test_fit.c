@@ -48,6 +48,7 @@ static pnr_waveform *turned(double *bandwidth)
     return autocorrelation_of(samples, N, bandwidth);
 }
 
+/* At 140 dB the standard deviation of a delay is 4e-8 samples, at one sample a chip. */
 TEST(without_noise_it_is_exact)
 {
     pnr_waveform *const waveforms[] = {flat(), turned(NULL)};
@@ -65,7 +66,7 @@ TEST(without_noise_it_is_exact)
             for (int j = 0; j < J; j++)
                 c[j] = peak * pnr_waveform_at(waveforms[w], j - MIDDLE - d);
             pnr_fit_find(fit, c, d > 0 ? 0.5 : -0.5, &fitted);
-            assert_true(fabs(fitted.delay - d) < 1e-6);
+            assert_true(fabs(fitted.delay - d) < (fabs(d) < 0.95 ? 2e-9 : 1e-6));
             assert_true(cabs(fitted.peak - peak) < 3e-6);
             assert_true(fabs(fitted.power / 9 - 1) < 1e-3);
             /* Rounding, and with nearly dependent lags what their loading leaves. */
