@@ -137,21 +137,20 @@ static double sidelobes_of_others(const pnr_detector *detector, const pnr_track 
 }
 
 /* Returns the noise power of a cell from the residual at the strongest echo; if echoes of other
- * codes are hidden, from the residuals at all echoes. *cells: number of independent cells in this
- * mean. */
-static double residual_of(const pnr_detector *detector, const pnr_track *tracks, size_t n,
-                          double least, double *cells)
+ * codes are hidden, from the residuals at all echoes. */
+static pnr_residual residual_of(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                                double least)
 {
-    double sum = 0;
+    double sum = 0, cells = 0, chance = 0;
 
-    *cells = 0;
     for (size_t i = 0; i < (has_hidden_codes(detector) ? n : 1); i++) {
-        double own = 0;
+        const pnr_residual own = pnr_track_noise(detector, tracks, n, i, least);
 
-        sum += pnr_track_noise(detector, tracks, n, i, least, &own) * own;
-        *cells += own;
+        sum += own.noise * own.cells;
+        chance += own.chance * own.cells * own.cells;
+        cells += own.cells;
     }
-    return sum / *cells;
+    return (pnr_residual){.noise = sum / cells, .cells = cells, .chance = chance / (cells * cells)};
 }
 
 /*
@@ -168,12 +167,10 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
     const double colour = 0.3, left = fmax(s->cells, 1), of_cells = chance_of(detector, left);
     const double of_holes = tracks[0].power * holes;
     const double others = looks * sidelobes_of_others(detector, tracks, n);
-    double cells = 0;
+    const pnr_residual rest = residual_of(detector, tracks, n, 0.1 * fmax(noise->cell, least));
     /* In a sum of powers the residual contains only the noise in phase with the echo. This is the
      * noise of one look. */
-    const double near =
-        looks * residual_of(detector, tracks, n, 0.1 * fmax(noise->cell, least), &cells) -
-        of_holes - others;
+    const double near = looks * rest.noise - of_holes - others;
     const double value[] = {s->power / left, near, noise->white};
     const bool has_white = detector->is_sum && n > 1;
     double cell = fmax(near, least);
@@ -182,26 +179,28 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
         const double of_sum = s->error2 + s->error_noise * (cell + of_holes);
         double variance[] = {
             s->cells < 1 ? INFINITY : of_sum / (left * left) + cell * cell * of_cells,
-            (cell + of_holes) * (cell + of_holes) / cells + others * others,
+            (cell + of_holes) * (cell + of_holes) / rest.cells + others * others,
             has_white ? pow(colour * fmax(noise->white, cell), 2) + white_error * white_error
                       : INFINITY};
-        const double of_chance[] = {cell * cell * of_cells,
-                                    (cell + of_holes) * (cell + of_holes) / cells, 0};
         double weights = 0, sum = 0, chance = 0;
 
         /* If the estimate from the sum is below 0, the sidelobes differ from their model. */
         if (value[0] < 0)
             variance[0] = fmax(variance[0], value[0] * value[0]);
+
+        /* the shares of the variances that make the mean of 1 / cell too large */
+        const double of_chance[] = {has_white ? cell * cell * of_cells / variance[0] : 1,
+                                    pow(cell + of_holes, 2) * rest.chance / variance[1], 0};
+
         for (int e = 0; e < 3; e++) {
             weights += 1 / variance[e];
             sum += value[e] / variance[e];
-            chance += of_chance[e] / (variance[e] * variance[e]);
+            chance += of_chance[e] / variance[e];
         }
         /* A result below half of its standard deviation is replaced by half of this deviation. */
         cell = fmax(sum / weights, fmax(sqrt(1 / weights) / 2, least));
         noise->variance = fmin(1 / (weights * cell * cell), 0.5);
-        noise->chance =
-            fmin(has_white ? chance / (weights * weights * cell * cell) : 0.5, noise->variance);
+        noise->chance = fmin(chance / (weights * weights * cell * cell), noise->variance);
     }
     noise->cell = cell;
 }

@@ -94,7 +94,6 @@ void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, siz
 {
     const double strong = 100, rounding = 1e-11;
     const bool is_cfar = detector->plan->cfar.kind != PNR_CFAR_OFF;
-    double cells = 0;
 
     add_other_codes(detector, tracks, n, i, noise);
     noise->misfit = 0;
@@ -105,14 +104,16 @@ void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, siz
         (!is_cfar && tracks[i].power < strong * noise->cell))
         return;
 
-    const double near = pnr_track_noise(detector, tracks, n, i, 0.1 * noise->cell, &cells);
-    const double ratio = near / noise->cell, most = pnr_noise_most(1 / cells + noise->variance);
+    const pnr_residual near = pnr_track_noise(detector, tracks, n, i, 0.1 * noise->cell);
+    const double ratio = near.noise / noise->cell,
+                 most = pnr_noise_most(1 / near.cells + noise->variance);
 
     if (is_cfar && (ratio > most || ratio < 1 / most)) {
-        noise->cell = near;
-        noise->variance = noise->chance = fmin(1 / cells, 0.5);
+        noise->cell = near.noise;
+        noise->variance = fmin(1 / near.cells, 0.5);
+        noise->chance = fmin(near.chance, 0.5);
         noise->shape = 1;
-    } else if (ratio > most && near > rounding * tracks[i].power) {
-        noise->misfit = (near - noise->cell) * cells / tracks[i].power;
+    } else if (ratio > most && near.noise > rounding * tracks[i].power) {
+        noise->misfit = (near.noise - noise->cell) * near.cells / tracks[i].power;
     }
 }

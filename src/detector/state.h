@@ -151,11 +151,10 @@ bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains,
 /* Fits the echoes of a sum of powers again, after subtracting the mean noise power `cell`. */
 void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
                          pnr_track *tracks, size_t n);
-/* Returns the noise power of one cell, as a mean around track i. *cells: the number of independent
- * cells in this mean. cell: a noise power; echoes that are negligible against it are not
- * subtracted. */
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
-                       double cell, double *cells);
+/* Returns the noise power of one cell, as a mean around track i. cell: a noise power; echoes that
+ * are negligible against it are not subtracted. */
+pnr_residual pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                             size_t i, double cell);
 
 /* True if a candidate lies in the gate of the plan. Later the estimated delay decides whether its
  * echo lies in the gate. */

@@ -97,28 +97,32 @@ void pnr_track_measure(const pnr_detector *detector, const pnr_dwell_gains *gain
                                 : pnr_power(t->fit.peak) / t->loss;
 }
 
-double pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n, size_t i,
-                       double cell, double *cells)
+pnr_residual pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                             size_t i, double cell)
 {
     const pnr_track *t = &tracks[i];
     const pnr_patch_place place = pnr_track_place(detector, t);
     const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins};
-    double noise;
+    pnr_residual rest = {.noise = t->pair_noise, .cells = t->pair_cells};
     pnr_patch c;
 
     if (t->is_pair) {
-        *cells = t->pair_cells;
-        return t->pair_noise;
+        rest.chance = 1 / rest.cells;
+        return rest;
     }
     if (detector->has_rows && cell < 0.03 * t->cell)
         pnr_others_subtract(detector, t, tracks, n, cell, 0);
     memcpy(c, t->rest, (size_t)t->n_rows * sizeof *c);
     if (detector->least_squares != NULL)
         pnr_track_add_missing(detector, t, cell, c);
-    if (!detector->has_rows)
-        return pnr_fit_noise(t->code->fit, c[0], &t->fit, cells) / t->loss;
-    pnr_sign_begin(detector, t);
-    noise = pnr_fit_patch_noise(detector->map, &place, c, &found, cell, cells);
-    pnr_sign_end(detector, t);
-    return noise / t->loss;
+    if (!detector->has_rows) {
+        rest = pnr_fit_noise(t->code->fit, c[0], &t->fit);
+    } else {
+        pnr_sign_begin(detector, t);
+        rest.noise = pnr_fit_patch_noise(detector->map, &place, c, &found, cell, &rest.cells);
+        rest.chance = 1 / rest.cells;
+        pnr_sign_end(detector, t);
+    }
+    rest.noise /= t->loss;
+    return rest;
 }

@@ -46,9 +46,8 @@ struct pnr_fit {
      * orthonormal with the weight W: e_i^H W e_k is 1 if i = k, else 0. */
     planar basis[N_REACH];
     size_t n_basis;
-    double cells;                  /* E(sum |basis^H n|^2) / sigma^2 for noise n */
-    double rest_cells, rest_crowd; /* mean |c - echo|^2 / sigma^2; number of lags that count as one
-                                    * because their noise is correlated */
+    double cells;      /* E(sum |basis^H n|^2) / sigma^2 for noise n */
+    pnr_residual rest; /* of noise of sigma = 1 */
 };
 
 /* Returns v^H c. */
@@ -176,28 +175,19 @@ static void fill_basis(workshop *shop, pnr_fit *fit)
     }
 }
 
-/* Returns the mean of |c - echo|^2 for noise n of sigma = 1, where `echo` is the fitted echo. It
- * differs from the true echo by sum_m x_m Re(h_m^H n), where x_m is the column of parameter m. The
- * mean of n Re(h^H n) is P h / 2. */
-static double rest_of(const workshop *shop, const double complex *r, const double complex *slope,
-                      const pnr_vector h[3])
+/* Returns the residual c - echo for noise of sigma = 1. The fitted echo differs from the true echo
+ * by sum_m x_m Re(h_m^H n), where x_m is the column of parameter m. */
+static pnr_residual rest_of(const workshop *shop, const double complex *r,
+                            const double complex *slope, const pnr_vector h[3])
 {
-    pnr_vector x[3], ph[3];
-    double sum = J;
+    pnr_vector x[3];
 
     for (int j = 0; j < J; j++) {
         x[0][j] = slope[j];
         x[1][j] = r[j];
         x[2][j] = CMPLX(-cimag(r[j]), creal(r[j]));
     }
-    for (int m = 0; m < 3; m++) {
-        pnr_matrix_apply(shop->p, h[m], ph[m]);
-        sum -= creal(pnr_inner(x[m], ph[m]));
-    }
-    for (int m = 0; m < 3; m++)
-        for (int k = 0; k < 3; k++)
-            sum += creal(pnr_inner(x[m], x[k])) * creal(pnr_inner(h[m], ph[k])) / 2;
-    return sum;
+    return pnr_residual_of(shop->p, (const pnr_vector *)x, h, 3);
 }
 
 static void fill_step(const workshop *shop, pnr_fit *fit, double d, step *s)
@@ -210,7 +200,7 @@ static void fill_step(const workshop *shop, pnr_fit *fit, double d, step *s)
     s->quality = creal(pnr_inner(r, v));
     fill_variances(shop, r, slope, v, s, h);
     if (d == 0)
-        fit->rest_cells = rest_of(shop, r, slope, (const pnr_vector *)h);
+        fit->rest = rest_of(shop, r, slope, (const pnr_vector *)h);
     scale_vector(v, 1 / sqrt(s->quality));
     lay_out(v, &s->v);
     lay_out(r, &s->r);
@@ -255,9 +245,6 @@ int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
     for (int i = 0; i < J; i++) /* the lags of an oversampled code are nearly dependent */
         shop.w[i][i] += 1e-4;
     pnr_matrix_invert(shop.w);
-    for (int i = 0; i < J; i++)
-        for (int j = 0; j < J; j++)
-            fit->rest_crowd += pnr_power(shop.p[i][j]) / J;
     fill_basis(&shop, fit);
     for (int s = 0; s < N_STEPS; s++)
         fill_step(&shop, fit, (double)(s - STEPS) / STEPS, &fit->steps[s]);
@@ -350,8 +337,8 @@ PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double complex *c, 
     out->phase_variance = nearest->phase_variance;
 }
 
-PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *c,
-                                      const pnr_fitted *fitted, double *cells)
+PNR_MULTIVERSION pnr_residual pnr_fit_noise(const pnr_fit *fit, const double complex *c,
+                                            const pnr_fitted *fitted)
 {
     const double at = (fitted->delay + 1) * STEPS, re = creal(fitted->peak),
                  im = cimag(fitted->peak);
@@ -377,9 +364,9 @@ PNR_MULTIVERSION double pnr_fit_noise(const pnr_fit *fit, const double complex *
 
         energy += left_re * left_re + left_im * left_im;
     }
-    /* The residual power has approximately a gamma distribution with the shape parameter `cells`.
-     * If its mean is 1, the mean of its inverse is 1 / (1 - 1/cells). For correlated values this
-     * mean is smaller, as if there were up to one more cell. */
-    *cells = fmin(fmax((fit->rest_cells - 1) / fit->rest_crowd + 1, 0.5), J - 1.5);
-    return ((energy[0] + energy[1]) + (energy[2] + energy[3])) / fit->rest_cells;
+
+    pnr_residual rest = fit->rest;
+
+    rest.noise = ((energy[0] + energy[1]) + (energy[2] + energy[3])) / fit->rest.noise;
+    return rest;
 }

@@ -5,6 +5,7 @@
 
 #include "code/waveform.h"
 #include "engine/engine.h"
+#include "estimate/residual.h"
 
 #include <complex.h>
 
@@ -46,8 +47,7 @@ static inline double pnr_parabola_vertex(double a, double b, double c)
 }
 
 /* Returns the noise power of one cell, from the residual of c after the echo is subtracted. The
- * noise may have any spectrum. *cells: the number of independent cells in the residual. */
-double pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted,
-                     double *cells);
+ * noise may have any spectrum; `cells` and `chance` are for white noise. */
+pnr_residual pnr_fit_noise(const pnr_fit *fit, const double complex *c, const pnr_fitted *fitted);
 
 #endif
