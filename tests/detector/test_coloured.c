@@ -146,12 +146,12 @@ static const char *const phases[] = {"code.type=random", "code.length=1000", "de
                                      "engine.batch=100", NULL};
 
 /* A receiver whose filter passes 0.625 of its samples' bandwidth: all of the noise is in the code's
- * band. 40 false alarms are expected; 1.5 times as many are 3 standard deviations more. */
+ * band. At most 100 false alarms are expected; 1.5 times as many are 5 standard deviations more. */
 TEST(noise_behind_a_filter_gives_no_more_false_alarms)
 {
-    const seen s = run_scene(four, &(scene){.white = 0.01, .cutoff = 0.625}, -INFINITY, 4000);
+    const seen s = run_scene(four, &(scene){.white = 0.01, .cutoff = 0.625}, -INFINITY, 10000);
 
-    assert_on_average(s.n_false <= 1.5 * 0.01 * 4000);
+    assert_on_average(s.n_false <= 1.5 * 0.01 * 10000);
 }
 
 TEST(snr_counts_the_noise_in_the_band_of_the_code)
@@ -174,14 +174,17 @@ TEST(snr_counts_the_noise_in_the_band_of_the_code)
     }
 }
 
-/* The code suppresses DC by N; and what remains of it is the same in every cell. */
+/* The code suppresses DC by N; and what remains of it is the same in every cell. It is 8 % of the
+ * noise of a cell, which the stated sigma counts. It has no slope, so it moves no delay: (error /
+ * sigma)^2 is 0.92. The mean of 4000 squares scatters by 0.021. */
 TEST(dc_costs_no_snr)
 {
-    const seen s = run_scene(one, &(scene){.white = 0.001, .dc = 0.3}, 30, 1000);
+    const scene dc = {.white = 0.001, .dc = 0.3};
+    const seen s = run_scene(one, &dc, 30, 4000);
 
     assert_on_average(s.n_found == s.n && s.n_false < 5);
     assert_on_average(fabs(s.snr - 30) < 0.2);
-    assert_on_average(s.delay2 > 0.8 && s.delay2 < 1.25);
+    assert_on_average(fabs(s.delay2 - 0.92) < 0.12);
 }
 
 /* A carrier of 20 dB above the noise, at the zero of the code's spectrum. */
