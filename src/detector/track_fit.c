@@ -110,7 +110,7 @@ pnr_residual pnr_track_noise(const pnr_detector *detector, const pnr_track *trac
         rest.chance = 1 / rest.cells;
         return rest;
     }
-    if (detector->has_rows && cell < 0.03 * t->cell)
+    if (detector->has_rows && !detector->is_sum && cell < 0.03 * t->cell)
         pnr_others_subtract(detector, t, tracks, n, cell, 0);
     memcpy(c, t->rest, (size_t)t->n_rows * sizeof *c);
     if (detector->least_squares != NULL)

@@ -297,3 +297,64 @@ TEST(test_sidelobes)
     sidelobes_are_no_echoes(half, 50, 0.3, 1.5);
     sidelobes_are_no_echoes(chu, 50, 0, 0.45);
 }
+
+/* Fills the part of the stack that the next call uses. */
+static __attribute__((noinline)) void litter_stack(void)
+{
+    volatile unsigned char junk[1 << 18];
+
+    for (size_t i = 0; i < sizeof junk; i++)
+        junk[i] = 0x77;
+}
+
+/* In sums of powers no echo is subtracted from another one. So the noise beside strong echoes does
+ * not depend on what the stack contains. */
+TEST(sums_of_powers_subtract_no_echoes)
+{
+    static const char *const settings[] = {"code.type=gps-l1ca",
+                                           "code.chip_rate_hz=1.023e6",
+                                           "source.rate_hz=2.046e6",
+                                           "code.1.prn=1",
+                                           "code.2.prn=2",
+                                           "code.3.prn=3",
+                                           "code.4.prn=4",
+                                           "dwell.periods=4",
+                                           "dwell.combine=incoherent",
+                                           "doppler.min_hz=-4e3",
+                                           "doppler.max_hz=4e3",
+                                           "engine.batch=1",
+                                           "detector.pfa=1e-4",
+                                           NULL};
+    const double noise = 1e-4;
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+
+    const size_t n = c.setup->plan.n_samples;
+    double complex *a = calloc(n, sizeof *a);
+
+    assert_non_null(a);
+    for (int i = 0; i < 20; i++) {
+        pnr_detection first, second;
+
+        clear_chain(&c);
+        add_noise(c.x, c.windows.spans[0].n_samples, noise);
+        for (int k = 0; k < 4; k++) {
+            const double snr = pow(10, 3.5 + uniform());
+
+            assert_int_equal(
+                pnr_waveform_shift(c.setup->codes[k].waveform, uniform() * (double)n, a), PNR_OK);
+            add_moving(&c, 0, (const double(*)[2])a, sqrt(snr * noise / (double)n), 7 * uniform(),
+                       6 * uniform() - 3);
+        }
+        correlate_chain(&c);
+        detect_dwell(&c, 0, &first);
+        litter_stack();
+        detect_dwell(&c, 0, &second);
+        assert_int_equal(first.n_echoes, second.n_echoes);
+        assert_true(first.noise_power == second.noise_power);
+    }
+    free(a);
+    close_chain(&c);
+}
