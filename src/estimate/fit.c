@@ -238,13 +238,7 @@ int pnr_fit_create(const pnr_waveform *autocorrelation, pnr_fit **out)
     *out = fit;
     if (fit == NULL)
         return PNR_ENOMEMORY;
-    for (int i = 0; i < J; i++)
-        for (int j = 0; j < J; j++)
-            shop.p[i][j] = pnr_waveform_at(autocorrelation, i - j);
-    memcpy(shop.w, shop.p, sizeof shop.w);
-    for (int i = 0; i < J; i++) /* the lags of an oversampled code are nearly dependent */
-        shop.w[i][i] += 1e-4;
-    pnr_matrix_invert(shop.w);
+    pnr_matrix_weigh(autocorrelation, shop.p, shop.w);
     fill_basis(&shop, fit);
     for (int s = 0; s < N_STEPS; s++)
         fill_step(&shop, fit, (double)(s - STEPS) / STEPS, &fit->steps[s]);

@@ -47,14 +47,10 @@ int pnr_fit_pair_create(const pnr_waveform *autocorrelation, pnr_fit_pair **out)
     if (pair == NULL)
         return PNR_ENOMEMORY;
     pair->autocorrelation = autocorrelation;
+    pnr_matrix_weigh(autocorrelation, pair->p, pair->w);
     for (int i = 0; i < J; i++)
-        for (int j = 0; j < J; j++) {
-            pair->p[i][j] = pair->w[i][j] = pnr_waveform_at(autocorrelation, i - j);
+        for (int j = 0; j < J; j++)
             pair->crowd += pnr_power(pair->p[i][j]) / J;
-        }
-    for (int i = 0; i < J; i++) /* the matrix of an oversampled code is nearly singular */
-        pair->w[i][i] += 1e-4;
-    pnr_matrix_invert(pair->w);
     for (int g = 0; g < N_GRID; g++) {
         echo_at(pair, (double)g / GRID - PNR_PAIR_REACH, r[g], NULL);
         pnr_matrix_apply(pair->w, r[g], pair->weighed[g]);

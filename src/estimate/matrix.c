@@ -30,6 +30,16 @@ void pnr_matrix_invert(pnr_vector *m)
     }
 }
 
+void pnr_matrix_weigh(const pnr_waveform *autocorrelation, pnr_vector *p, pnr_vector *w)
+{
+    for (int i = 0; i < J; i++)
+        for (int j = 0; j < J; j++)
+            p[i][j] = w[i][j] = pnr_waveform_at(autocorrelation, i - j);
+    for (int i = 0; i < J; i++)
+        w[i][i] += 1e-4;
+    pnr_matrix_invert(w);
+}
+
 PNR_MULTIVERSION void pnr_matrix_apply(const pnr_vector *m, const double complex *x,
                                        double complex *out)
 {

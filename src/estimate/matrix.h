@@ -4,6 +4,7 @@
 #define PNR_MATRIX_H
 
 #include "base/complex.h"
+#include "code/waveform.h"
 #include "engine/engine.h"
 
 typedef double complex pnr_vector[PNR_NEIGHBOURS];
@@ -11,6 +12,11 @@ typedef double complex pnr_vector[PNR_NEIGHBOURS];
 /* Inverts a Hermitian positive definite matrix in place by Gauss and Jordan. It needs no pivoting,
  * because the loaded diagonal dominates. */
 void pnr_matrix_invert(pnr_vector *m);
+
+/* Fills p[i][j] = R(i - j)/R(0), the noise covariance of neighbouring lags. Fills w, its inverse
+ * with a loaded diagonal, because the matrix of an oversampled code is nearly singular.
+ * autocorrelation: R(u)/R(0), after pnr_waveform_prepare. */
+void pnr_matrix_weigh(const pnr_waveform *autocorrelation, pnr_vector *p, pnr_vector *w);
 
 /* out = m x, m Hermitian. x, out: [PNR_NEIGHBOURS]. */
 void pnr_matrix_apply(const pnr_vector *m, const double complex *x, double complex *out);

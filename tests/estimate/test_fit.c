@@ -2,6 +2,7 @@
 /* The fit without noise: exact; and its variances against those worked out by hand. Its behaviour
  * in noise is test_estimate's. */
 #include "estimate/fit.h"
+#include "estimate/fit_among.h"
 
 #include "base/complex.h"
 #include "base/error.h"
@@ -129,7 +130,108 @@ TEST(variances_of_a_turned_code)
     pnr_waveform_destroy(waveform);
 }
 
+/* Fills the values of an echo of peak 1. */
+static void put_echo(const pnr_waveform *waveform, double delay, value c[J])
+{
+    for (int j = 0; j < J; j++)
+        c[j] = pnr_waveform_at(waveform, j - MIDDLE - delay);
+}
+
+/* An echo some lags away, of random phase, moves the fit as its pull says, also where the values
+ * far from the peak contain nearly all of it. */
+TEST(another_echo_pulls_the_fit)
+{
+    enum { PHASES = 12 };
+    const double size = 1e-4, d = 0.3;
+    pnr_waveform *waveform = turned(NULL);
+    pnr_fit_among *among;
+    pnr_fit_pull pull;
+    pnr_fit *fit;
+
+    assert_int_equal(pnr_fit_create(waveform, &fit), PNR_OK);
+    assert_int_equal(pnr_fit_among_create(waveform, &among), PNR_OK);
+    pnr_fit_among_pull(among, d, &pull);
+    for (double apart = 5; apart < 20; apart++) {
+        double delay2 = 0, amplitude2 = 0;
+        value other[J], c[J];
+        pnr_fitted alone, fitted;
+
+        put_echo(waveform, d, c);
+        put_echo(waveform, d + apart, other);
+        pnr_fit_find(fit, c, d, &alone);
+        for (int p = 0; p < PHASES; p++) {
+            value sum[J];
+
+            for (int j = 0; j < J; j++)
+                sum[j] = c[j] + size * pnr_cis(2 * M_PI * p / PHASES) * other[j];
+            pnr_fit_find(fit, sum, d, &fitted);
+            delay2 += pow((fitted.delay - alone.delay) / size, 2) / PHASES;
+            amplitude2 += pow((cabs(fitted.peak) - cabs(alone.peak)) / size, 2) / PHASES;
+        }
+
+        const double delay = pnr_power(pnr_inner(pull.delay, other)) / 2;
+        const double amplitude = pnr_power(pnr_inner(pull.amplitude, other)) / 2;
+
+        assert_true(fabs(delay - delay2) < 0.05 * delay2 + 0.01);
+        assert_true(fabs(amplitude - amplitude2) < 0.05 * amplitude2 + 1e-4);
+    }
+    pnr_fit_among_destroy(among);
+    pnr_fit_destroy(fit);
+    pnr_waveform_destroy(waveform);
+}
+
+/* Two echoes beside this one, 20 dB stronger, of any phase: alone the fit is far off, among them it
+ * is exact, and the factors of the others cost only a part of the information. */
+TEST(among_stronger_echoes_it_is_exact)
+{
+    const double delays[] = {-11.4, 12.3};
+    double most = 0; /* greatest error of the fit of the echo alone, lags */
+    pnr_waveform *waveform = turned(NULL);
+    pnr_fit_among *among;
+    pnr_fit *fit;
+
+    assert_int_equal(pnr_fit_create(waveform, &fit), PNR_OK);
+    assert_int_equal(pnr_fit_among_create(waveform, &among), PNR_OK);
+    for (double d = -0.6; d < 0.7; d += 0.2) {
+        const value peak = 3 * pnr_cis(5 * d);
+        value c[J], middle = 0, centre;
+        pnr_vector others[2];
+        pnr_fitted fitted, clean;
+
+        put_echo(waveform, d, c);
+        pnr_fit_find(fit, c, d, &clean);
+        for (int j = 0; j < J; j++)
+            c[j] *= peak;
+        for (int k = 0; k < 2; k++) {
+            const value factor = pnr_cis(9 * d + 2 * k);
+
+            put_echo(waveform, delays[k], others[k]);
+            for (int j = 0; j < J; j++) {
+                others[k][j] *= 30;
+                c[j] += factor * others[k][j];
+            }
+            middle += factor * others[k][MIDDLE];
+        }
+        pnr_fit_find(fit, c, d, &fitted);
+        most = fmax(most, fabs(fitted.delay - d));
+        fitted = clean;
+        fitted.delay = d / 2;
+        assert_true(pnr_fit_among_find(among, fit, c, (const pnr_vector *)others, 2, 1e-6, &fitted,
+                                       &centre));
+        assert_true(fabs(fitted.delay - d) < 1e-3);
+        assert_true(cabs(fitted.peak - peak) < 1e-2 && cabs(centre - middle) < 1e-2);
+        assert_true(fitted.delay_variance > clean.delay_variance);
+        assert_true(fitted.delay_variance < 20 * clean.delay_variance);
+    }
+    print_message("alone the fit is up to %.2f lags off\n", most);
+    assert_true(most > 0.1);
+    pnr_fit_among_destroy(among);
+    pnr_fit_destroy(fit);
+    pnr_waveform_destroy(waveform);
+}
+
 TEST(nothing_is_destroyed)
 {
+    pnr_fit_among_destroy(NULL);
     pnr_fit_destroy(NULL);
 }
