@@ -5,6 +5,7 @@
 
 #include "engine/plan.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,16 +21,20 @@ static int fill_code(const pnr_setup *setup, const pnr_setup_code *from, pnr_det
     code->energy_scale = is_split ? 2 / (1 - from->removed) : 1 / from->share;
     code->curvature_noise = (pnr_waveform_kurtosis(from->waveform) - 1) / 2;
     code->bandwidth = pnr_waveform_bandwidth(from->waveform);
+    code->sidelobe_shape =
+        pnr_waveform_bandwidth(code->autocorrelation) / fmax(code->bandwidth, DBL_MIN);
     code->nyquist = pnr_waveform_nyquist(from->waveform);
     for (int u = -J; u < J; u++)
         code->rho[J + u] = pnr_waveform_at(code->autocorrelation, u);
     pnr_lobe_fill(code->autocorrelation, setup->plan.n_samples,
                   (double)setup->radar.n_samples / (double)setup->radar.n_chips, &code->lobe);
-    return pnr_fit_create(code->autocorrelation, &code->fit) == PNR_OK && setup->n_codes == 1 &&
-                   pnr_plan_rows(&setup->plan) == 1
-               ? pnr_fit_pair_create(code->autocorrelation, &code->pair)
-           : code->fit == NULL ? PNR_ENOMEMORY
-                               : PNR_OK;
+    int rc = pnr_fit_create(code->autocorrelation, &code->fit);
+
+    if (rc == PNR_OK && setup->n_codes == 1 && pnr_plan_rows(&setup->plan) == 1)
+        rc = pnr_fit_pair_create(code->autocorrelation, &code->pair);
+    if (rc == PNR_OK && setup->plan.n_looks > 1 && pnr_plan_rows(&setup->plan) == 1)
+        rc = pnr_fit_among_create(code->autocorrelation, &code->among);
+    return rc;
 }
 
 /* True if the fit needs slow time: the plan has several rows, a taper, a removed mean, a rotation,
@@ -121,6 +126,7 @@ static void destroy_code(pnr_detector_code *code)
 {
     pnr_fit_destroy(code->fit);
     pnr_fit_pair_destroy(code->pair);
+    pnr_fit_among_destroy(code->among);
 }
 
 void pnr_detector_destroy(pnr_detector *detector)

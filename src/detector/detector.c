@@ -24,9 +24,13 @@ typedef struct variances {
 
 static variances find_variances(const pnr_detector *detector, const pnr_observed *observed,
                                 const pnr_dwell_gains *gains, const pnr_track *t,
-                                const pnr_noise *noise, double s)
+                                const pnr_noise *noise, double snr)
 {
     const pnr_fitted *fit = &t->fit;
+    /* In maps of sums of powers other echoes disturb the fit as noise does. Their part of the
+     * bandwidth is smaller. */
+    const double others = t->noise_of_others / noise->cell, s = snr / (1 + others);
+    const double shape = (noise->shape + t->code->sidelobe_shape * others) / (1 + others);
     /* At the peak every valid sample adds about the same value, and the gains count only valid
      * samples. So lost samples add an error only to the delay. */
     /* To second order, the fitted delay has the variance 1/(2 S B) (1 + (kurtosis + 1)/(2 S)),
@@ -34,7 +38,7 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
      * the dwell (snr in detector.h). B is the mean square bandwidth of the code. kurtosis is the
      * kurtosis of the code's spectrum. The measured S is taken at the displaced peak. With this S
      * the numerator kurtosis + 1 becomes kurtosis - 1. */
-    variances v = {fit->delay_variance * (noise->shape * (1 + t->code->curvature_noise / s) / s +
+    variances v = {fit->delay_variance * (shape * (1 + t->code->curvature_noise / s) / s +
                                           pnr_noise_holes(detector, observed)),
                    fit->amplitude_variance / s, fit->phase_variance / s,
                    t->bins_variance * (1 + flat_curvature / s) / s};
@@ -58,8 +62,8 @@ static variances find_variances(const pnr_detector *detector, const pnr_observed
          * increases the variances by the factor 1 + 1/(S share^2), where S is the S of one look. */
         const double product = 1 + gains->looks / (s * t->share * t->share);
 
-        v.delay = v.delay * product + noise->disturbed_delay;
-        v.amplitude = v.amplitude * product + noise->disturbed_amplitude;
+        v.delay = v.delay * product + t->disturbed_delay;
+        v.amplitude = v.amplitude * product + t->disturbed_amplitude;
         v.phase = NAN;
         v.bins *= product;
     }
@@ -296,6 +300,7 @@ void pnr_detector_detect(const pnr_detector *detector, const pnr_observed *obser
 
     if (n < n_found)
         noise = pnr_noise_find(detector, observed, &gains, tracks, n);
+    pnr_sum_separate(detector, &gains, noise.cell, tracks, n);
     if (find_own(detector, tracks, n, &noise, own) &&
         pnr_track_split(detector, &gains, ratio, &noise, tracks, &n)) {
         noise = pnr_noise_find(detector, observed, &gains, tracks, n);

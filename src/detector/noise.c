@@ -114,7 +114,7 @@ static void compare_energy(const pnr_detector *detector, double error, pnr_noise
 }
 
 /* Returns the mean power that the other echoes add to the neighbours of the strongest echo in
- * sums of powers, where they are not subtracted. Returns 0 in all other dwells, and in maps. The
+ * sums of powers of one row, where they are not subtracted. Returns 0 in all other dwells. The
  * phases of the echoes are unknown, so the standard deviation of this power is about as large as
  * its mean. */
 static double sidelobes_of_others(const pnr_detector *detector, const pnr_track *tracks, size_t n)
@@ -122,7 +122,7 @@ static double sidelobes_of_others(const pnr_detector *detector, const pnr_track 
     const pnr_patch_echo own = pnr_track_echo(detector, &tracks[0]);
     double sum = 0;
 
-    for (size_t k = 1; k < n && detector->is_sum && !detector->has_rows; k++) {
+    for (size_t k = 1; k < n && detector->is_sum; k++) {
         const pnr_patch_echo other = pnr_track_echo(detector, &tracks[k]);
         const double from = pnr_track_distance(detector, own.lag, other.lag) - MIDDLE;
         pnr_vector response;
@@ -166,7 +166,8 @@ static void add_estimates(const pnr_detector *detector, const pnr_noise_sums *s,
 {
     const double colour = 0.3, left = fmax(s->cells, 1), of_cells = chance_of(detector, left);
     const double of_holes = tracks[0].power * holes;
-    const double others = looks * sidelobes_of_others(detector, tracks, n);
+    const double others = detector->has_rows ? pnr_sum_noise(detector, looks, tracks, n, 0)
+                                             : looks * sidelobes_of_others(detector, tracks, n);
     const pnr_residual rest = residual_of(detector, tracks, n, 0.1 * fmax(noise->cell, least));
     /* In a sum of powers the residual contains only the noise in phase with the echo. This is the
      * noise of one look. */

@@ -68,19 +68,16 @@ typedef struct pnr_cells {
 } pnr_cells;
 
 typedef struct pnr_noise {
-    double cell;     /* noise power of one cell */
-    double variance; /* relative variance of `cell` */
-    double chance;   /* the part of `variance` that makes the mean of 1 / cell too large; it
+    double cell;      /* noise power of one cell */
+    double variance;  /* relative variance of `cell` */
+    double chance;    /* the part of `variance` that makes the mean of 1 / cell too large; it
                       * excludes the effect of random phases between echoes in sums of powers */
-    double least;    /* lower bound of `cell`: the estimate from the sum of P, minus two standard
+    double least;     /* lower bound of `cell`: the estimate from the sum of P, minus two standard
                       * deviations of the error that strong echoes cause */
-    double misfit;   /* residual energy beyond the noise, divided by the energy of the echo; 0: no
+    double misfit;    /* residual energy beyond the noise, divided by the energy of the echo; 0: no
                       * misfit */
-    double beside;   /* distance to an echo that is too near to be resolved, samples; 0: no such
+    double beside;    /* distance to an echo that is too near to be resolved, samples; 0: no such
                       * echo */
-    /* Variances of delay (samples^2) and relative amplitude that the sidelobes of other echoes
-     * cause in sums of powers; 0 without such sums. */
-    double disturbed_delay, disturbed_amplitude;
     double white;     /* noise power of one cell if the noise of the samples were white */
     double shape;     /* mean square bandwidth of the noise of a cell / mean square bandwidth of the
                        * code */

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-enum { MIDDLE = PNR_NEIGHBOURS / 2 };
-
 /* Returns the distance in samples to the nearest echo of the same code that is within 1.5 chips and
  * 1.5 rows; 0: no such echo. Two paths that were fitted together are not counted. */
 static double distance_beside(const pnr_detector *detector, const pnr_track *tracks, size_t n,
@@ -53,35 +51,6 @@ static void add_other_codes(const pnr_detector *detector, const pnr_track *track
     noise->chance *= before * before / (noise->cell * noise->cell);
 }
 
-/* Fills the variances that the sidelobes of other echoes add to delay and relative amplitude. These
- * sidelobes cannot be subtracted from sums of powers, which have no phases. The function assumes
- * that the phases of the echoes do not change from look to look. Then all looks have the same
- * error, and the sum over the looks does not reduce it. Another echo adds b C(u) to an echo a R(u).
- * Then the delay moves by Re(b C'(u) / a) / B, and the relative amplitude grows by Re(b C(u) / a),
- * where B is the mean square bandwidth. The phase of b / a is random. Means over five lags
- * represent the sidelobes around the peak. */
-static void find_disturbance(const pnr_detector *detector, const pnr_track *tracks, size_t n,
-                             size_t i, pnr_noise *noise)
-{
-    const pnr_patch_echo own = pnr_track_echo(detector, &tracks[i]);
-    const double bandwidth = tracks[i].code->bandwidth;
-
-    for (size_t k = 0; k < n && !detector->has_rows; k++) {
-        const pnr_patch_echo other = pnr_track_echo(detector, &tracks[k]);
-        const double from = pnr_track_distance(detector, own.lag, other.lag) - MIDDLE;
-        const double share = tracks[k].power / tracks[i].power / (2 * 5);
-        pnr_vector response, slope;
-
-        if (k == i || !pnr_cross_is_known(detector->cross, other.code, own.code))
-            continue;
-        pnr_cross_run(detector->cross, other.code, own.code, from, response, slope);
-        for (int j = MIDDLE - 2; j <= MIDDLE + 2; j++) {
-            noise->disturbed_amplitude += share * pnr_power(response[j]);
-            noise->disturbed_delay += share * pnr_power(slope[j]) / (bandwidth * bandwidth);
-        }
-    }
-}
-
 double pnr_noise_most(double variance)
 {
     const double sigmas = 5, third = 1 - variance / 9 + sigmas * sqrt(variance) / 3;
@@ -98,8 +67,6 @@ void pnr_noise_around(const pnr_detector *detector, const pnr_track *tracks, siz
     add_other_codes(detector, tracks, n, i, noise);
     noise->misfit = 0;
     noise->beside = distance_beside(detector, tracks, n, i);
-    if (detector->is_sum)
-        find_disturbance(detector, tracks, n, i, noise);
     if (detector->is_sum || detector->least_squares != NULL ||
         (!is_cfar && tracks[i].power < strong * noise->cell))
         return;

@@ -10,6 +10,7 @@
 #include "detector/sign.h"
 #include "estimate/cross.h"
 #include "estimate/fit.h"
+#include "estimate/fit_among.h"
 #include "estimate/fit_pair.h"
 #include "estimate/fit_patch.h"
 
@@ -19,11 +20,16 @@
 typedef struct pnr_detector_code {
     const pnr_waveform *autocorrelation; /* R(u)/R(0) */
     pnr_fit *fit;
-    pnr_fit_pair *pair; /* the fit of two paths; NULL unless the plan has one row and one code */
+    pnr_fit_pair *pair;   /* the fit of two paths; NULL unless the plan has one row and one code */
+    pnr_fit_among *among; /* the fit among other echoes; NULL unless the plan has sums of powers in
+                           * one row */
     pnr_lobe lobe;
     double bandwidth;       /* B, the mean square bandwidth */
     double nyquist;         /* the share of the code's energy in its Nyquist bin */
     double curvature_noise; /* (kurtosis of the spectrum - 1) / 2 */
+    double sidelobe_shape;  /* mean square bandwidth of the sidelobes / B. The sidelobes of codes of
+                             * random phase have the power spectrum of R, the square of that of the
+                             * code */
     /* Amplitude and energy of an echo in the samples, divided by amplitude and energy of the fitted
      * echo. Usually they are 1 / sqrt(s) and 1 / s, where s is the share of the code's energy that
      * the waveform keeps (`share` in setup/setup.h). s is 1 for complex samples without notches.
@@ -93,8 +99,13 @@ typedef struct pnr_track {
                                  * the plan has one row */
     pnr_signs signs;            /* signs of the periods in the model of this echo */
     double share;               /* |value of the model echo in the centre| / |peak| */
-    double amplitude2;          /* |A|^2 */
-    double power;               /* P at the peak, on the scale of the engine's values */
+    /* In sums of powers: what other echoes add to the value in the centre, as far as it is known,
+     * and the variances of delay (samples^2) and relative amplitude that the others cause. In a map
+     * of such sums: the noise power of a cell that would disturb the track as the others do. */
+    double complex others;
+    double disturbed_delay, disturbed_amplitude, noise_of_others;
+    double amplitude2; /* |A|^2 */
+    double power;      /* P at the peak, on the scale of the engine's values */
     /* is_pair: the track is one of two paths that were fitted together, with the same candidate.
      * pair_noise: the noise power of a cell, as a mean over the residual of the fit of both paths.
      * pair_cells: the number of cells in this mean. */
@@ -151,6 +162,16 @@ bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains,
 /* Fits the echoes of a sum of powers again, after subtracting the mean noise power `cell`. */
 void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *observed, double cell,
                          pnr_track *tracks, size_t n);
+/* Takes the other echoes of a sum of powers into account. In one row fits each track again, jointly
+ * with the echoes that add much to its variances, and fills the variances that the others add. In a
+ * map fills noise_of_others. Does nothing in plans with one look. cell: noise power of a cell. */
+void pnr_sum_separate(const pnr_detector *detector, const pnr_dwell_gains *gains, double cell,
+                      pnr_track *tracks, size_t n);
+/* Returns the noise power of a cell that would disturb track i as the other echoes of a sum of
+ * powers do, in a map. The phase between two echoes turns from look to look with the difference of
+ * their frequencies. Returns 0 in other plans. */
+double pnr_sum_noise(const pnr_detector *detector, double looks, const pnr_track *tracks, size_t n,
+                     size_t i);
 /* Returns the noise power of one cell, as a mean around track i. cell: a noise power; echoes that
  * are negligible against it are not subtracted. */
 pnr_residual pnr_track_noise(const pnr_detector *detector, const pnr_track *tracks, size_t n,

@@ -51,6 +51,7 @@ static void load_candidate(const pnr_detector *detector, const dwell_view *view,
     t->centre = candidate->cell / detector->plan->oversample;
     t->bins = detector->has_rows ? pnr_fit_patch_bins(detector->map, candidate->row) : 0;
     t->bins_variance = 0;
+    t->others = t->disturbed_delay = t->disturbed_amplitude = t->noise_of_others = 0;
     t->loss = pnr_track_loss(detector, t);
 
     const double mean = view->mean * t->loss;

@@ -74,8 +74,8 @@ double pnr_track_fit(const pnr_detector *detector, pnr_track *t, double cell)
 
 /* Returns |A|^2 of a track. In a dwell of one look the peak is |a| = |A| g R(0), where g is the
  * gain of the dwell. In a sum of powers it is a = |A|^2 (sum g_p^2) R(0)^2 share / sqrt(P), where
- * g_p is the gain of look p. The sum of g_p^2 is g^2 / looks if all looks lost equally many
- * samples. */
+ * g_p is the gain of look p. sqrt(P) is the value in the centre without the other echoes. The sum
+ * of g_p^2 is g^2 / looks if all looks lost equally many samples. */
 double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell_gains *gains,
                                    const pnr_track *t)
 {
@@ -84,7 +84,10 @@ double pnr_track_squared_amplitude(const pnr_detector *detector, const pnr_dwell
 
     if (!detector->is_sum)
         return peak * peak / (g * g);
-    return peak * sqrt(t->loss) * (double)t->candidate->value[MIDDLE][0] * gains->looks /
+
+    const double own = sqrt(pnr_power((double)t->candidate->value[MIDDLE][0] - t->others));
+
+    return peak * sqrt(t->loss) * own * gains->looks /
            (g * g * detector->energy_of_code * t->share);
 }
 

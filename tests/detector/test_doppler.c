@@ -358,3 +358,82 @@ TEST(sums_of_powers_subtract_no_echoes)
     free(a);
     close_chain(&c);
 }
+
+/* The cross-correlations of four satellites are not subtracted from sums of powers in maps. They
+ * widen the sigmas as they disturb the fits: more where the frequencies of two satellites differ by
+ * whole bins. They do not count as noise, and do not make the noise seem coloured. */
+TEST(satellites_widen_the_sigmas_of_each_other)
+{
+    static const char *const settings[] = {"code.type=gps-l1ca",
+                                           "code.chip_rate_hz=1.023e6",
+                                           "source.rate_hz=4.092e6",
+                                           "code.1.prn=1",
+                                           "code.2.prn=2",
+                                           "code.3.prn=3",
+                                           "code.4.prn=4",
+                                           "dwell.periods=8",
+                                           "dwell.combine=incoherent",
+                                           "doppler.min_hz=-5e3",
+                                           "doppler.max_hz=5e3",
+                                           "doppler.step=half",
+                                           "detector.oversample=2",
+                                           "engine.batch=1",
+                                           "detector.pfa=1e-4",
+                                           NULL};
+    enum { CODES = 4, DWELLS = 400 / SHARE };
+    const double noise = 1e-4;
+    errors delay = {0}, doppler = {0}, amplitude = {0};
+    double n_found = 0, n_coloured = 0, snr_db = 0;
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+
+    const size_t n = c.setup->plan.n_samples;
+    const double rate = 4.092e6, step_hz = rate / (double)n;
+    double complex *a = calloc(n, sizeof *a);
+
+    assert_non_null(a);
+    for (int i = 0; i < DWELLS; i++) {
+        double lags[CODES], bins[CODES], sizes[CODES], dbs[CODES];
+        pnr_detection found;
+
+        clear_chain(&c);
+        add_noise(c.x, c.windows.spans[0].n_samples, noise);
+        for (int k = 0; k < CODES; k++) {
+            dbs[k] = 24 + 3 * k;
+            lags[k] = uniform() * (double)n;
+            bins[k] = 8 * uniform() - 4;
+            sizes[k] = sqrt(pow(10, dbs[k] / 10) * noise / (double)n);
+            assert_int_equal(pnr_waveform_shift(c.setup->codes[k].waveform, lags[k], a), PNR_OK);
+            add_moving(&c, 0, (const double(*)[2])a, sizes[k], 7 * uniform(), bins[k]);
+        }
+        correlate_chain(&c);
+        detect_dwell(&c, 0, &found);
+        n_coloured += found.is_coloured;
+        for (size_t e = 0; e < found.n_echoes; e++) {
+            const pnr_echo *echo = &found.echoes[e];
+            const double late = remainder(echo->lag - lags[echo->code], (double)n);
+            const double fast = echo->doppler_hz - bins[echo->code] * step_hz;
+
+            if (fabs(late) > 2 || fabs(fast) > 500)
+                continue;
+            n_found++;
+            snr_db += echo->snr_db - dbs[echo->code];
+            note_error(&delay, late, echo->delay_sigma_s * rate);
+            note_error(&doppler, fast, echo->doppler_sigma_hz);
+            note_error(&amplitude, echo->amplitude - sizes[echo->code], echo->amplitude_sigma);
+        }
+    }
+    print_message("satellites: found %.0f of %d, coloured %.0f, SNR %+.2f dB, (error/sigma)^2 of "
+                  "delay %.2f, Doppler %.2f, amplitude %.2f\n",
+                  n_found, CODES * DWELLS, n_coloured, snr_db / n_found, delay.normalised / n_found,
+                  doppler.normalised / n_found, amplitude.normalised / n_found);
+    free(a);
+    close_chain(&c);
+    assert_on_average(n_found > 0.98 * CODES * DWELLS && n_coloured <= 0.01 * DWELLS);
+    assert_on_average(fabs(snr_db / n_found) < 0.3);
+    assert_on_average(fabs(delay.normalised / n_found - 1) < 0.25);
+    assert_on_average(fabs(amplitude.normalised / n_found - 1) < 0.25);
+    assert_on_average(fabs(doppler.normalised / n_found - 1) < 0.35);
+}

@@ -227,3 +227,50 @@ TEST(two_paths_within_a_chip_are_two_echoes)
                       n_two >= DWELLS * 9 / 10);
     assert_on_average(fabs(delay.normalised / (2 * (double)n_two) - 1) < 0.25);
 }
+
+/* A weak echo 2.3 to 3 chips beside one of 65 dB, in a sum of powers: the values far from its peak
+ * contain the lobe of the strong one, whose phase is unknown. The fit of both is as accurate as its
+ * sigmas say, and the delay's error is less than twice that of the echo alone. */
+TEST(a_weak_echo_beside_a_strong_one_in_a_sum)
+{
+    static const char *const settings[] = {"code.type=zadoff-chu",     "code.length=256",
+                                           "code.chip_rate_hz=250000", "dwell.periods=16",
+                                           "dwell.combine=incoherent", "engine.batch=1",
+                                           "detector.pfa=1e-6",        NULL};
+    enum { DWELLS = 1000 / SHARE };
+    errors delay = {0}, amplitude = {0}, alone = {0};
+    double n = 0;
+    chain c;
+
+    if (!open_chain(&c, settings))
+        return;
+    for (int i = 0; i < DWELLS; i++) {
+        const double lag = 100 + uniform(), apart = 4 * (2.3 + 0.7 * uniform());
+        const planted two[] = {{lag, 1778}, {lag + (i % 2 > 0 ? apart : -apart), 17.78}};
+        pnr_detection found;
+
+        make_dwell(&c, 1, two, 2, &found);
+        for (size_t e = 0; e < found.n_echoes; e++) {
+            const pnr_echo *echo = &found.echoes[e];
+
+            if (fabs(echo->lag - two[1].lag) > 2)
+                continue;
+            n++;
+            note_error(&delay, echo->lag - two[1].lag, echo->delay_sigma_s * 1e6);
+            note_error(&amplitude,
+                       echo->amplitude - 17.78e-3 / sqrt((double)c.setup->plan.n_samples),
+                       echo->amplitude_sigma);
+        }
+        make_dwell(&c, 1, &two[1], 1, &found);
+        assert_int_equal(found.n_echoes, 1);
+        note_error(&alone, found.echoes[0].lag - two[1].lag, found.echoes[0].delay_sigma_s * 1e6);
+    }
+    print_message("beside 65 dB: found %.0f of %d, rms error of delay %.4f, alone %.4f, "
+                  "(error/sigma)^2 of delay %.2f, amplitude %.2f\n",
+                  n, DWELLS, sqrt(delay.square / n), sqrt(alone.square / DWELLS),
+                  delay.normalised / n, amplitude.normalised / n);
+    close_chain(&c);
+    assert_on_average(n > 0.9 * DWELLS && fabs(delay.normalised / n - 1) < 0.25);
+    assert_on_average(fabs(amplitude.normalised / n - 1) < 0.25);
+    assert_on_average(delay.square / n < 4 * alone.square / DWELLS);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Other echoes in sums of powers. These sums have no phases, so the tracks contain all echoes. The
+ * echoes nearest to a track are fitted jointly with it. The others add variances. */
+#include "detector/state.h"
+#include "engine/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
+
+/* Returns the power of the sum of `looks` equal vectors, divided by the power of a sum with random
+ * phases. The phase turns by `turns` from look to look. */
+static double coherence(double turns, double looks)
+{
+    const double sine = sin(M_PI * turns);
+
+    return fabs(sine) < 1e-6 ? looks : pow(sin(M_PI * looks * turns) / sine, 2) / looks;
+}
+
+/* Returns the power that an echo adds to a cell of track t in a map, as a mean over the lags. Cells
+ * of other codes, and far rows of the same code, contain the self-noise of the code. Near rows
+ * contain its sidelobes. */
+static double power_in_map(const pnr_detector *detector, const pnr_track *t, const pnr_track *other)
+{
+    enum { NEAR = 2 };
+    const double cells = (double)detector->plan->n_samples * (double)pnr_plan_rows(detector->plan);
+    const size_t of = (size_t)(other->code - detector->codes);
+    const pnr_patch_spread spread = pnr_fit_patch_spread(detector->map, of, other->bins);
+    const pnr_patch_echo echo = pnr_track_echo(detector, other);
+    pnr_patch_place place = pnr_track_place(detector, t);
+
+    if (t->code != other->code)
+        return other->power * other->code->lobe.inside[PNR_LOBE_STEPS] * spread.rows / cells;
+    place.lag -= NEAR;
+    return other->power * spread.rough / cells +
+           pnr_fit_patch_power(detector->map, &place, &echo, INFINITY, 2 * NEAR + 1) /
+               (2 * NEAR + 1);
+}
+
+double pnr_sum_noise(const pnr_detector *detector, double looks, const pnr_track *tracks, size_t n,
+                     size_t i)
+{
+    const double periods = (double)detector->plan->n_periods;
+    double power = 0;
+
+    for (size_t k = 0; k < n && detector->is_sum && detector->has_rows; k++)
+        if (k != i)
+            power += coherence((tracks[k].bins - tracks[i].bins) * periods, looks) *
+                     power_in_map(detector, &tracks[i], &tracks[k]);
+    return power;
+}
+
+/* --- one row --- */
+
+/* What another echo adds to a track. response: its values, on the scale of the track's values.
+ * delay, amplitude: the variances that it causes in a fit of the track alone, if its phase is
+ * random and equal in all looks. effect: the greater ratio of these variances to those of the
+ * noise. */
+typedef struct neighbour {
+    double delay, amplitude, effect;
+    pnr_vector response;
+} neighbour;
+
+/* cell: the noise power of a cell in one look. */
+static void describe_neighbour(const pnr_detector *detector, const pnr_track *t,
+                               const pnr_track *other, const pnr_fit_pull *pull, double cell,
+                               neighbour *out)
+{
+    const size_t of = (size_t)(other->code - detector->codes);
+    const size_t in = (size_t)(t->code - detector->codes);
+
+    *out = (neighbour){0};
+    if (other == t || !pnr_cross_is_known(detector->cross, of, in))
+        return;
+    pnr_others_add(detector, t, &other->told, 1, &out->response);
+    out->delay = pnr_power(pnr_inner(pull->delay, out->response)) / (2 * t->power);
+    out->amplitude = pnr_power(pnr_inner(pull->amplitude, out->response)) / (2 * t->power);
+    out->effect =
+        fmax(out->delay / t->fit.delay_variance, out->amplitude / t->fit.amplitude_variance) *
+        t->power / cell;
+}
+
+/* Moves the neighbours that add more than a tenth to a variance to the front, the strongest first.
+ * Returns their number, at most PNR_AMONG_MOST. */
+static size_t choose_near(neighbour *neighbours, size_t n)
+{
+    const double least = 0.1;
+    size_t n_near = 0;
+
+    while (n_near < n && n_near < PNR_AMONG_MOST) {
+        size_t best = n_near;
+
+        for (size_t k = n_near + 1; k < n; k++)
+            best = neighbours[k].effect > neighbours[best].effect ? k : best;
+        if (!(neighbours[best].effect > least))
+            break;
+
+        const neighbour strongest = neighbours[best];
+
+        neighbours[best] = neighbours[n_near];
+        neighbours[n_near++] = strongest;
+    }
+    return n_near;
+}
+
+/* Fits the track among its n nearest neighbours. Returns false if that fit does not converge. */
+static bool fit_among(const pnr_detector *detector, const pnr_dwell_gains *gains, double cell,
+                      const neighbour *near, size_t n, pnr_track *t)
+{
+    pnr_vector e[PNR_AMONG_MOST];
+
+    for (size_t k = 0; k < n; k++)
+        memcpy(e[k], near[k].response, sizeof e[k]);
+    if (n == 0 || !pnr_fit_among_find(t->code->among, t->code->fit, t->c[0], (const pnr_vector *)e,
+                                      n, cell, &t->fit, &t->others))
+        return false;
+    t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
+    pnr_track_measure(detector, gains, t);
+    return true;
+}
+
+/* cell: the noise power of a cell in one look. */
+static void separate_track(const pnr_detector *detector, const pnr_dwell_gains *gains, double cell,
+                           const pnr_track *tracks, size_t n, pnr_track *t)
+{
+    neighbour neighbours[PNR_MAX_CANDIDATES];
+    pnr_fit_pull pull;
+
+    pnr_fit_among_pull(t->code->among, t->fit.delay, &pull);
+    for (size_t k = 0; k < n; k++)
+        describe_neighbour(detector, t, &tracks[k], &pull, cell, &neighbours[k]);
+
+    const size_t n_near = choose_near(neighbours, n);
+    const bool is_among = fit_among(detector, gains, cell, neighbours, n_near, t);
+
+    for (size_t k = is_among ? n_near : 0; k < n; k++) {
+        t->disturbed_delay += neighbours[k].delay;
+        t->disturbed_amplitude += neighbours[k].amplitude;
+    }
+}
+
+void pnr_sum_separate(const pnr_detector *detector, const pnr_dwell_gains *gains, double cell,
+                      pnr_track *tracks, size_t n)
+{
+    if (!detector->is_sum || n < 2)
+        return;
+    for (size_t i = 0; i < n && detector->has_rows; i++)
+        tracks[i].noise_of_others = pnr_sum_noise(detector, gains->looks, tracks, n, i);
+    if (detector->has_rows)
+        return;
+    for (size_t i = 0; i < n; i++)
+        pnr_others_note(detector, &tracks[i]);
+    /* The weakest track is the first: stronger tracks are fitted at its improved delay. */
+    for (size_t i = n; i-- > 0;) {
+        separate_track(detector, gains, cell / gains->looks, tracks, n, &tracks[i]);
+        pnr_others_note(detector, &tracks[i]);
+    }
+}
