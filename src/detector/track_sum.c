@@ -125,11 +125,10 @@ static void separate_track(const pnr_detector *detector, const pnr_dwell_gains *
                            const pnr_track *tracks, size_t n, pnr_track *t)
 {
     neighbour neighbours[PNR_MAX_CANDIDATES];
-    pnr_fit_pull pull;
+    const pnr_fit_pull *pull = pnr_fit_among_pull(t->code->among, t->fit.delay);
 
-    pnr_fit_among_pull(t->code->among, t->fit.delay, &pull);
     for (size_t k = 0; k < n; k++)
-        describe_neighbour(detector, t, &tracks[k], &pull, cell, &neighbours[k]);
+        describe_neighbour(detector, t, &tracks[k], pull, cell, &neighbours[k]);
 
     const size_t n_near = choose_near(neighbours, n);
     const bool is_among = fit_among(detector, gains, cell, neighbours, n_near, t);

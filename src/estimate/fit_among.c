@@ -15,31 +15,16 @@ enum {
     MIDDLE = PNR_NEIGHBOURS / 2,
     OWN = 2, /* columns of the echo: r and r' */
     COLUMNS = OWN + PNR_AMONG_MOST,
-    TURNS = 10 /* greatest number of fits */
+    TURNS = 10, /* greatest number of fits */
+    STEPS = 64, /* steps of the table of pulls from one lag to the next */
+    N_STEPS = 2 * STEPS + 1
 };
 
 struct pnr_fit_among {
     const pnr_waveform *autocorrelation;
     pnr_vector w[J];
+    pnr_fit_pull pulls[N_STEPS]; /* at the delays -1 .. 1 */
 };
-
-int pnr_fit_among_create(const pnr_waveform *autocorrelation, pnr_fit_among **out)
-{
-    pnr_fit_among *among = malloc(sizeof *among);
-    pnr_vector p[J];
-
-    *out = among;
-    if (among == NULL)
-        return PNR_ENOMEMORY;
-    among->autocorrelation = autocorrelation;
-    pnr_matrix_weigh(autocorrelation, p, among->w);
-    return PNR_OK;
-}
-
-void pnr_fit_among_destroy(pnr_fit_among *among)
-{
-    free(among);
-}
 
 /* The normal equations. x: the columns; weighed: W x; gram: X^H W X + cell D, or its inverse. */
 typedef struct equations {
@@ -58,7 +43,7 @@ static void put_echo(const pnr_fit_among *among, double d, equations *q)
         pnr_matrix_apply(among->w, q->x[i], q->weighed[i]);
 }
 
-void pnr_fit_among_pull(const pnr_fit_among *among, double d, pnr_fit_pull *out)
+static void fill_pull(const pnr_fit_among *among, double d, pnr_fit_pull *out)
 {
     equations q = {.n = OWN};
 
@@ -72,6 +57,31 @@ void pnr_fit_among_pull(const pnr_fit_among *among, double d, pnr_fit_pull *out)
         out->delay[j] = (q.weighed[1][j] - coupling / energy * q.weighed[0][j]) / curvature;
         out->amplitude[j] = (q.weighed[0][j] - creal(coupling) * out->delay[j]) / energy;
     }
+}
+
+int pnr_fit_among_create(const pnr_waveform *autocorrelation, pnr_fit_among **out)
+{
+    pnr_fit_among *among = malloc(sizeof *among);
+    pnr_vector p[J];
+
+    *out = among;
+    if (among == NULL)
+        return PNR_ENOMEMORY;
+    among->autocorrelation = autocorrelation;
+    pnr_matrix_weigh(autocorrelation, p, among->w);
+    for (int s = 0; s < N_STEPS; s++)
+        fill_pull(among, (double)(s - STEPS) / STEPS, &among->pulls[s]);
+    return PNR_OK;
+}
+
+void pnr_fit_among_destroy(pnr_fit_among *among)
+{
+    free(among);
+}
+
+const pnr_fit_pull *pnr_fit_among_pull(const pnr_fit_among *among, double d)
+{
+    return &among->pulls[lrint((d + 1) * STEPS)];
 }
 
 /* Replaces a Hermitian positive matrix of n rows by its inverse (Gauss and Jordan). */

@@ -33,8 +33,9 @@ void pnr_fit_among_destroy(pnr_fit_among *among);
 typedef struct pnr_fit_pull {
     pnr_vector delay, amplitude;
 } pnr_fit_pull;
-/* d: the delay of the echo, in lags from the centre. */
-void pnr_fit_among_pull(const pnr_fit_among *among, double d, pnr_fit_pull *out);
+/* Returns the pull at the delay d of the echo, -1 .. 1 lags from the centre. The pull belongs to
+ * `among`. */
+const pnr_fit_pull *pnr_fit_among_pull(const pnr_fit_among *among, double d);
 
 /* Fits the echo again, from the delay fitted->delay. fit: of the same code. c: [17]. e: [n][17], n
  * is 1 .. PNR_AMONG_MOST. cell: the noise power of one cell. *centre: the sum of b_k e_k at the

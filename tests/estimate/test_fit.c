@@ -145,12 +145,13 @@ TEST(another_echo_pulls_the_fit)
     const double size = 1e-4, d = 0.3;
     pnr_waveform *waveform = turned(NULL);
     pnr_fit_among *among;
-    pnr_fit_pull pull;
     pnr_fit *fit;
 
     assert_int_equal(pnr_fit_create(waveform, &fit), PNR_OK);
     assert_int_equal(pnr_fit_among_create(waveform, &among), PNR_OK);
-    pnr_fit_among_pull(among, d, &pull);
+
+    const pnr_fit_pull *pull = pnr_fit_among_pull(among, d);
+
     for (double apart = 5; apart < 20; apart++) {
         double delay2 = 0, amplitude2 = 0;
         value other[J], c[J];
@@ -169,8 +170,8 @@ TEST(another_echo_pulls_the_fit)
             amplitude2 += pow((cabs(fitted.peak) - cabs(alone.peak)) / size, 2) / PHASES;
         }
 
-        const double delay = pnr_power(pnr_inner(pull.delay, other)) / 2;
-        const double amplitude = pnr_power(pnr_inner(pull.amplitude, other)) / 2;
+        const double delay = pnr_power(pnr_inner(pull->delay, other)) / 2;
+        const double amplitude = pnr_power(pnr_inner(pull->amplitude, other)) / 2;
 
         assert_true(fabs(delay - delay2) < 0.05 * delay2 + 0.01);
         assert_true(fabs(amplitude - amplitude2) < 0.05 * amplitude2 + 1e-4);
