@@ -188,6 +188,7 @@ else
     report $? "scene: every kind of samples"
     status 0 "$bench" --csv scene -n 8 --only "doppler-1024 complex white" --runs 10 --seconds 0.05 -s engine.name=cpu \
         -s engine.batch=4 -s ring.bytes=1M && csv 1 "$work/out" &&
+        column judged "$work/out" | awk '{ exit !($1 >= 100) }' &&
         column found_pct "$work/out" | awk '{ exit !($1 > 80 && $1 <= 100) }' &&
         column velocity_variance "$work/out" | awk '{ exit !($1 > 0.3 && $1 < 3) }'
     report $? "scene: Doppler, a leak and seven echoes"

@@ -32,7 +32,6 @@ typedef struct making {
     pnr_config config; /* configuration with the targets and the noise of the scene */
     pnr_target targets[PLANTED_MAX];
     const pnr_setup *setup;
-    uint64_t state; /* state of the generator of random numbers */
 } making;
 
 planted planted_begin(size_t n_echoes, pnr_config *config)
@@ -51,7 +50,7 @@ static double draw_lag(making *m, const double *lags, size_t n)
     const double gap = gap_chips * period / (double)radar->n_chips;
 
     for (;;) {
-        const double lag = pnr_random_uniform(&m->state) * period;
+        const double lag = pnr_random_uniform(&m->to->random_state) * period;
         size_t i = 0;
 
         while (i < n && fabs(remainder(lag - lags[i], period)) >= gap)
@@ -71,7 +70,7 @@ static double look_gain(const pnr_plan *plan)
  * echoes the first target is the leak. */
 static void place_targets(making *m)
 {
-    const planted *p = m->to;
+    planted *p = m->to;
     const pnr_radar *radar = &m->setup->radar;
     const double gain = look_gain(&m->setup->plan);
     const double mps_per_hz =
@@ -92,27 +91,27 @@ static void place_targets(making *m)
             .range_m = lags[i] / pnr_rational_double(radar->rate_hz) * radar->metres_per_second,
             .velocity_mps = leak ? 0
                                  : doppler_share * p->max_doppler_hz * mps_per_hz *
-                                       (2 * pnr_random_uniform(&m->state) - 1),
+                                       (2 * pnr_random_uniform(&p->random_state) - 1),
             .amplitude = m->config.echo.noise_rms * pow(10, db / 20) / gain,
-            .phase_rad = 2 * M_PI * pnr_random_uniform(&m->state),
+            .phase_rad = 2 * M_PI * pnr_random_uniform(&p->random_state),
         };
     }
 }
 
-/* Writes the samples of dwell d. Stores the true values that each echo has at the centre of the
- * dwell. */
+/* Writes the samples of dwell d, counted from p->first. Stores the true values that each echo has
+ * at the centre of the dwell. */
 static void fill_dwell(const making *m, const pnr_scene *scene, size_t d)
 {
     const planted *p = m->to;
     const pnr_plan *plan = &m->setup->plan;
     const size_t n = pnr_plan_dwell_samples(plan), bytes = pnr_plan_sample_bytes(plan);
-    const uint64_t first = (uint64_t)d * n, periods = n / plan->n_samples;
+    const uint64_t first = (uint64_t)d * n, periods = n / plan->n_samples, dwell = p->first + d;
     double x[CHUNK][2];
 
     for (size_t done = 0; done < n; done += CHUNK) {
         const size_t count = n - done < CHUNK ? n - done : CHUNK;
 
-        pnr_scene_generate(scene, 0, first + done, count, x);
+        pnr_scene_generate(scene, 0, p->first * n + first + done, count, x);
         for (size_t i = 0; i < count; i++)
             pnr_format_write(plan->format, x[i],
                              (unsigned char *)p->samples + (first + done + i) * bytes);
@@ -121,8 +120,8 @@ static void fill_dwell(const making *m, const pnr_scene *scene, size_t d)
         const pnr_target *target = &m->targets[i];
         pnr_truth a, b;
 
-        pnr_scene_truth(scene, i, d * periods + (periods - 1) / 2, &a);
-        pnr_scene_truth(scene, i, d * periods + periods / 2, &b);
+        pnr_scene_truth(scene, i, dwell * periods + (periods - 1) / 2, &a);
+        pnr_scene_truth(scene, i, dwell * periods + periods / 2, &b);
         p->truths[d * p->n_echoes + i] = (planted_echo){
             .code = (uint32_t)(target->code - 1),
             .delay_samples =
@@ -133,28 +132,19 @@ static void fill_dwell(const making *m, const pnr_scene *scene, size_t d)
     }
 }
 
-int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
-                 const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error)
+/* Fills the samples and the truths of the dwells from p->first. */
+static int fill_dwells(planted *p, const pnr_config *config, const pnr_setup *setup,
+                       pnr_error *error)
 {
-    const pnr_plan *plan = &setup->plan;
-    const size_t bytes = pnr_plan_view_samples(plan, n_dwells) * pnr_plan_sample_bytes(plan);
-    const size_t in_set = (n_dwells + SETS - 1) / SETS;
-    const double room = fmax((double)setup->radar.n_chips / room_chips, 1);
-    const double strongest =
-        pow(10, (weakest_db + p->span_db + (p->leaks ? leak_db : 0)) / 20) / look_gain(plan);
+    const size_t n_dwells = p->n_dwells, in_set = (n_dwells + SETS - 1) / SETS;
+    const double strongest = pow(10, (weakest_db + p->span_db + (p->leaks ? leak_db : 0)) / 20) /
+                             look_gain(&setup->plan);
     making m = {.to = p, .config = *config, .setup = setup};
     int rc = PNR_OK;
 
-    p->n_echoes = (size_t)fmin((double)p->n_echoes, room);
-    p->n_dwells = n_dwells;
-    p->ops = ops;
     m.config.targets = m.targets;
     m.config.n_targets = p->n_echoes;
     m.config.echo.noise_rms = fmin(most_noise_rms, most_amplitude / strongest);
-    p->samples = ops->alloc(bytes);
-    p->truths = calloc(n_dwells * p->n_echoes, sizeof *p->truths);
-    if (p->samples == NULL || p->truths == NULL)
-        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu dwells", n_dwells);
     for (size_t d = 0; d < n_dwells && rc == PNR_OK && !pnr_stop; d += in_set) {
         pnr_scene *scene;
 
@@ -165,6 +155,29 @@ int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
         pnr_scene_destroy(scene);
     }
     return rc;
+}
+
+int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
+                 const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error)
+{
+    const pnr_plan *plan = &setup->plan;
+    const size_t bytes = pnr_plan_view_samples(plan, n_dwells) * pnr_plan_sample_bytes(plan);
+    const double room = fmax((double)setup->radar.n_chips / room_chips, 1);
+
+    p->n_echoes = (size_t)fmin((double)p->n_echoes, room);
+    p->n_dwells = n_dwells;
+    p->ops = ops;
+    p->samples = ops->alloc(bytes);
+    p->truths = calloc(n_dwells * p->n_echoes, sizeof *p->truths);
+    if (p->samples == NULL || p->truths == NULL)
+        return pnr_error_set(error, PNR_ENOMEMORY, "no memory for %zu dwells", n_dwells);
+    return fill_dwells(p, config, setup, error);
+}
+
+int planted_next(planted *p, const pnr_config *config, const pnr_setup *setup, pnr_error *error)
+{
+    p->first += p->n_dwells;
+    return fill_dwells(p, config, setup, error);
 }
 
 size_t planted_dwells(const pnr_plan *plan, size_t wanted)

@@ -37,6 +37,8 @@ typedef struct planted {
     void *samples;             /* [pnr_plan_view_samples] samples of n_dwells dwells */
     planted_echo *truths;      /* [n_dwells][n_echoes] */
     size_t n_dwells;
+    uint64_t first;        /* number of the first dwell in `samples` */
+    uint64_t random_state; /* state of the generator of random numbers */
 } planted;
 
 /* Returns the echoes for a benchmark that has no scenes of its own. In config, sets the format to
@@ -50,6 +52,9 @@ planted planted_begin(size_t n_echoes, pnr_config *config);
  * Errors: PNR_ENOMEMORY, and those of pnr_scene_create. */
 int planted_fill(planted *p, const pnr_config *config, const pnr_setup *setup,
                  const pnr_engine_ops *ops, size_t n_dwells, pnr_error *error);
+/* Replaces the samples by those of the next n_dwells dwells: with new delays and new noise, and no
+ * echo is found. config, setup: as in planted_fill. Errors: those of pnr_scene_create. */
+int planted_next(planted *p, const pnr_config *config, const pnr_setup *setup, pnr_error *error);
 /* Returns `wanted`, but at most the number of dwells that fits in 2^22 samples, and at least 1. */
 size_t planted_dwells(const pnr_plan *plan, size_t wanted);
 /* Copies the dwells in turn, and repeats them until memory, [n_samples], is full. */
