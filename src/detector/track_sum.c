@@ -54,70 +54,83 @@ double pnr_sum_noise(const pnr_detector *detector, double looks, const pnr_track
 /* --- one row --- */
 
 /* What another echo adds to a track. response: its values, on the scale of the track's values.
- * delay, amplitude: the variances that it causes in a fit of the track alone, if its phase is
- * random and equal in all looks. effect: the greater ratio of these variances to those of the
- * noise. */
+ * delay, amplitude: the variances that it causes in a fit without it, if its phase is random and
+ * equal in all looks. */
 typedef struct neighbour {
-    double delay, amplitude, effect;
+    double delay, amplitude;
     pnr_vector response;
 } neighbour;
 
-/* cell: the noise power of a cell in one look. */
 static void describe_neighbour(const pnr_detector *detector, const pnr_track *t,
-                               const pnr_track *other, const pnr_fit_pull *pull, double cell,
-                               neighbour *out)
+                               const pnr_track *other, neighbour *out)
 {
     const size_t of = (size_t)(other->code - detector->codes);
     const size_t in = (size_t)(t->code - detector->codes);
 
     *out = (neighbour){0};
-    if (other == t || !pnr_cross_is_known(detector->cross, of, in))
-        return;
-    pnr_others_add(detector, t, &other->told, 1, &out->response);
-    out->delay = pnr_power(pnr_inner(pull->delay, out->response)) / (2 * t->power);
-    out->amplitude = pnr_power(pnr_inner(pull->amplitude, out->response)) / (2 * t->power);
-    out->effect =
-        fmax(out->delay / t->fit.delay_variance, out->amplitude / t->fit.amplitude_variance) *
-        t->power / cell;
+    if (other != t && pnr_cross_is_known(detector->cross, of, in))
+        pnr_others_add(detector, t, &other->told, 1, &out->response);
 }
 
-/* Moves the neighbours that add more than a tenth to a variance to the front, the strongest first.
- * Returns their number, at most PNR_AMONG_MOST. */
-static size_t choose_near(neighbour *neighbours, size_t n)
+/* Fills the variances of n neighbours. Returns the index of the neighbour with the greatest effect.
+ * *effect: the greater ratio of its variances to those of the noise. cell: the noise power of a
+ * cell in one look. */
+static size_t weigh_neighbours(const pnr_track *t, const pnr_fit_pull *pull, double cell,
+                               neighbour *neighbours, size_t n, double *effect)
 {
-    const double least = 0.1;
-    size_t n_near = 0;
+    size_t best = 0;
 
-    while (n_near < n && n_near < PNR_AMONG_MOST) {
-        size_t best = n_near;
+    *effect = 0;
+    for (size_t k = 0; k < n; k++) {
+        neighbour *at = &neighbours[k];
 
-        for (size_t k = n_near + 1; k < n; k++)
-            best = neighbours[k].effect > neighbours[best].effect ? k : best;
-        if (!(neighbours[best].effect > least))
-            break;
+        at->delay = pnr_power(pnr_inner(pull->delay, at->response)) / (2 * t->power);
+        at->amplitude = pnr_power(pnr_inner(pull->amplitude, at->response)) / (2 * t->power);
+
+        const double own =
+            fmax(at->delay / t->fit.delay_variance, at->amplitude / t->fit.amplitude_variance) *
+            t->power / cell;
+
+        if (own > *effect) {
+            *effect = own;
+            best = k;
+        }
+    }
+    return best;
+}
+
+/* Moves the neighbours that add more than a tenth to a variance to the front, and copies their
+ * values to e. The first has the greatest effect on a fit of the track alone, and each next one on
+ * a joint fit with those before it. The others keep the variances that they add to the joint fit.
+ * Returns the number of chosen neighbours, at most PNR_AMONG_MOST. */
+static size_t choose_near(const pnr_track *t, double cell, neighbour *neighbours, size_t n,
+                          pnr_vector e[PNR_AMONG_MOST])
+{
+    const double least = 0.1, peak = sqrt(t->power);
+    const pnr_fit_pull *pull = pnr_fit_among_pull(t->code->among, t->fit.delay);
+    pnr_fit_pull beside;
+    pnr_vector scaled[PNR_AMONG_MOST];
+
+    for (size_t n_near = 0;; n_near++) {
+        double effect;
+        const size_t best =
+            n_near + weigh_neighbours(t, pull, cell, neighbours + n_near, n - n_near, &effect);
+
+        if (n_near == PNR_AMONG_MOST || !(effect > least))
+            return n_near;
 
         const neighbour strongest = neighbours[best];
 
         neighbours[best] = neighbours[n_near];
-        neighbours[n_near++] = strongest;
+        neighbours[n_near] = strongest;
+        for (int j = 0; j < J; j++) {
+            e[n_near][j] = strongest.response[j];
+            scaled[n_near][j] = strongest.response[j] / peak;
+        }
+        pnr_fit_among_pull_beside(t->code->among, t->fit.delay, (const pnr_vector *)scaled,
+                                  n_near + 1, cell / t->power, &beside);
+        pull = &beside;
     }
-    return n_near;
-}
-
-/* Fits the track among its n nearest neighbours. Returns false if that fit does not converge. */
-static bool fit_among(const pnr_detector *detector, const pnr_dwell_gains *gains, double cell,
-                      const neighbour *near, size_t n, pnr_track *t)
-{
-    pnr_vector e[PNR_AMONG_MOST];
-
-    for (size_t k = 0; k < n; k++)
-        memcpy(e[k], near[k].response, sizeof e[k]);
-    if (n == 0 || !pnr_fit_among_find(t->code->among, t->code->fit, t->c[0], (const pnr_vector *)e,
-                                      n, cell, &t->fit, &t->others))
-        return false;
-    t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
-    pnr_track_measure(detector, gains, t);
-    return true;
 }
 
 /* cell: the noise power of a cell in one look. */
@@ -125,15 +138,25 @@ static void separate_track(const pnr_detector *detector, const pnr_dwell_gains *
                            const pnr_track *tracks, size_t n, pnr_track *t)
 {
     neighbour neighbours[PNR_MAX_CANDIDATES];
-    const pnr_fit_pull *pull = pnr_fit_among_pull(t->code->among, t->fit.delay);
+    pnr_vector e[PNR_AMONG_MOST];
+    double effect;
 
     for (size_t k = 0; k < n; k++)
-        describe_neighbour(detector, t, &tracks[k], pull, cell, &neighbours[k]);
+        describe_neighbour(detector, t, &tracks[k], &neighbours[k]);
 
-    const size_t n_near = choose_near(neighbours, n);
-    const bool is_among = fit_among(detector, gains, cell, neighbours, n_near, t);
+    size_t n_near = choose_near(t, cell, neighbours, n, e);
 
-    for (size_t k = is_among ? n_near : 0; k < n; k++) {
+    if (n_near > 0 &&
+        pnr_fit_among_find(t->code->among, t->code->fit, t->c[0], (const pnr_vector *)e, n_near,
+                           cell, &t->fit, &t->others)) {
+        t->share = sqrt(pnr_power(pnr_waveform_at(t->code->autocorrelation, t->fit.delay)));
+        pnr_track_measure(detector, gains, t);
+    } else if (n_near > 0) { /* the joint fit did not converge */
+        n_near = 0;
+        weigh_neighbours(t, pnr_fit_among_pull(t->code->among, t->fit.delay), cell, neighbours, n,
+                         &effect);
+    }
+    for (size_t k = n_near; k < n; k++) {
         t->disturbed_delay += neighbours[k].delay;
         t->disturbed_amplitude += neighbours[k].amplitude;
     }

@@ -43,6 +43,15 @@ static void put_echo(const pnr_fit_among *among, double d, equations *q)
         pnr_matrix_apply(among->w, q->x[i], q->weighed[i]);
 }
 
+/* Fills the other echoes e_k, and W e_k. */
+static void put_others(const pnr_fit_among *among, const pnr_vector *e, size_t n, equations *q)
+{
+    for (size_t k = 0; k < n; k++) {
+        memcpy(q->x[OWN + k], e[k], sizeof q->x[OWN + k]);
+        pnr_matrix_apply(among->w, e[k], q->weighed[OWN + k]);
+    }
+}
+
 static void fill_pull(const pnr_fit_among *among, double d, pnr_fit_pull *out)
 {
     equations q = {.n = OWN};
@@ -134,6 +143,22 @@ static void subtract_others(const equations *q, const double complex *c, double 
     *centre = c[MIDDLE] - rest[MIDDLE];
 }
 
+void pnr_fit_among_pull_beside(const pnr_fit_among *among, double d, const pnr_vector *e, size_t n,
+                               double cell, pnr_fit_pull *out)
+{
+    equations q = {.n = OWN + n};
+
+    put_echo(among, d, &q);
+    put_others(among, e, n, &q);
+    solve_equations(cell, &q);
+    *out = (pnr_fit_pull){0};
+    for (size_t k = 0; k < q.n; k++)
+        for (int j = 0; j < J; j++) {
+            out->amplitude[j] += conj(q.gram[0][k]) * q.weighed[k][j];
+            out->delay[j] += conj(q.gram[1][k]) * q.weighed[k][j];
+        }
+}
+
 /* Adds the variances that the unknown factors of the others cause. The inverse of the equations of
  * the echo alone has the determinant det. */
 static void add_variances(const equations *q, pnr_fitted *fitted)
@@ -154,10 +179,7 @@ bool pnr_fit_among_find(const pnr_fit_among *among, const pnr_fit *fit, const do
     equations q = {.n = OWN + n};
     pnr_fitted at = *fitted;
 
-    for (size_t i = 0; i < n; i++) {
-        memcpy(q.x[OWN + i], e[i], sizeof q.x[OWN + i]);
-        pnr_matrix_apply(among->w, e[i], q.weighed[OWN + i]);
-    }
+    put_others(among, e, n, &q);
     for (int turn = 0; turn < TURNS; turn++) {
         const double before = at.delay;
         double complex middle;

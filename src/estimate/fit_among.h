@@ -37,6 +37,12 @@ typedef struct pnr_fit_pull {
  * `among`. */
 const pnr_fit_pull *pnr_fit_among_pull(const pnr_fit_among *among, double d);
 
+/* The same for an echo that is fitted jointly with the others e. The addition is one more echo that
+ * this fit leaves out. The factors b_k then fit it as well as they can, and pull the echo with
+ * them. e, n, cell: as below, on a scale where the peak of the echo is 1. */
+void pnr_fit_among_pull_beside(const pnr_fit_among *among, double d, const pnr_vector *e, size_t n,
+                               double cell, pnr_fit_pull *out);
+
 /* Fits the echo again, from the delay fitted->delay. fit: of the same code. c: [17]. e: [n][17], n
  * is 1 .. PNR_AMONG_MOST. cell: the noise power of one cell. *centre: the sum of b_k e_k at the
  * centre. Returns false if the delay does not converge within -1 .. 1; *fitted and *centre then do

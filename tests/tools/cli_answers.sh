@@ -23,6 +23,7 @@ else
     answers "white | 16 rows | 10 | 4 " "four echoes of ten codes in Doppler rows"
     answers "white | 1 looks | 10 | 8 " "eight echoes of ten codes in one row, the weak ones hidden" --scenes 40
     answers "white | 16 looks | 1 | 2 " "two echoes in powers of 16 looks"
+    answers "white | 16 looks | 1 | 8 " "eight echoes in powers of 16 looks" --scenes 50
     answers "| complex | white | 16 looks | 1 | 4 " "the mean SNR of four echoes in powers of 16 looks" \
         --dwells 60 --scenes 60 --snr-limit 0.15
     answers "| 4 | rectangular | complex | coloured | 1 looks | 1 | 1 " "one echo in filtered noise"
