@@ -106,10 +106,9 @@ static size_t weigh_neighbours(const pnr_track *t, const pnr_fit_pull *pull, dou
 static size_t choose_near(const pnr_track *t, double cell, neighbour *neighbours, size_t n,
                           pnr_vector e[PNR_AMONG_MOST])
 {
-    const double least = 0.1, peak = sqrt(t->power);
+    const double least = 0.1;
     const pnr_fit_pull *pull = pnr_fit_among_pull(t->code->among, t->fit.delay);
     pnr_fit_pull beside;
-    pnr_vector scaled[PNR_AMONG_MOST];
 
     for (size_t n_near = 0;; n_near++) {
         double effect;
@@ -123,12 +122,9 @@ static size_t choose_near(const pnr_track *t, double cell, neighbour *neighbours
 
         neighbours[best] = neighbours[n_near];
         neighbours[n_near] = strongest;
-        for (int j = 0; j < J; j++) {
-            e[n_near][j] = strongest.response[j];
-            scaled[n_near][j] = strongest.response[j] / peak;
-        }
-        pnr_fit_among_pull_beside(t->code->among, t->fit.delay, (const pnr_vector *)scaled,
-                                  n_near + 1, cell / t->power, &beside);
+        memcpy(e[n_near], strongest.response, sizeof e[n_near]);
+        pnr_fit_among_pull_beside(t->code->among, t->fit.delay, (const pnr_vector *)e, n_near + 1,
+                                  cell, &beside);
         pull = &beside;
     }
 }

@@ -39,7 +39,7 @@ const pnr_fit_pull *pnr_fit_among_pull(const pnr_fit_among *among, double d);
 
 /* The same for an echo that is fitted jointly with the others e. The addition is one more echo that
  * this fit leaves out. The factors b_k then fit it as well as they can, and pull the echo with
- * them. e, n, cell: as below, on a scale where the peak of the echo is 1. */
+ * them. e, n, cell: as below. */
 void pnr_fit_among_pull_beside(const pnr_fit_among *among, double d, const pnr_vector *e, size_t n,
                                double cell, pnr_fit_pull *out);
 

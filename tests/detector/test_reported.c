@@ -276,8 +276,8 @@ TEST(a_weak_echo_beside_a_strong_one_in_a_sum)
 }
 
 /* Two echoes 2.4 chips apart in a sum of powers, and four strong ones whose sidelobes are the same
- * constant in all values of both: a fit beside two of the far echoes, without the near one, would
- * put the lobe of the near one into their constants, and be wrong by a fifth of the amplitude. */
+ * constant in all values of both: a fit beside the far echoes alone would put the lobe of the near
+ * one into their constants, and would be wrong by a fifth of the amplitude. */
 TEST(a_near_echo_among_strong_ones_in_a_sum)
 {
     static const char *const settings[] = {"code.degree=8",          "code.chip_rate_hz=250000",

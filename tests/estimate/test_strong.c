@@ -89,7 +89,7 @@ TEST(one_row)
                                            "dwell.periods=16", "engine.batch=1", NULL};
 
     is_right(one, 140, OF_ONE);
-    is_right(four, 130, OF_FOUR); /* single precision rounds seven great values, not one */
+    is_right(four, 130, OF_FOUR); /* single precision rounds each of seven large values */
     is_right(random, 140, OF_ONE);
     is_right(coherent, 140, OF_ONE);
 }

@@ -72,10 +72,10 @@ static const char columns[] =
     "whole_us Msps link_pct busy_pct judged found_pct false_a_result delay_variance "
     "velocity_variance amp_variance account:";
 
-/* Sums over the judged dwells. n_planted, n_found and n_false are numbers of echoes. delay,
- * velocity and amplitude are sums of (error / sigma)^2. */
+/* Sums over the judged dwells. n_found and n_false are numbers of echoes. delay, velocity and
+ * amplitude are sums of (error / sigma)^2. */
 typedef struct tally {
-    double n_dwells, n_planted, n_found, n_false, delay, velocity, amplitude;
+    double n_dwells, n_found, n_false, delay, velocity, amplitude;
 } tally;
 
 typedef struct work {
@@ -174,11 +174,16 @@ static void detect_all(work *w, const pnr_result *result)
         w->publish_ns += (double)(pnr_clock_ns() - found_ns);
         w->detect_ns += (double)(found_ns - start_ns);
         w->tally.n_dwells++;
-        w->tally.n_planted += (double)w->stream.echoes.n_echoes;
         for (size_t i = 0; i < report.detection.n_echoes; i++)
             judge_echo(w, &report.detection.echoes[i],
                        w->stream.echoes.truths + d * w->stream.echoes.n_echoes);
     }
+}
+
+/* Returns the number of planted echoes in the judged dwells. */
+static double count_planted(const work *w)
+{
+    return w->tally.n_dwells * (double)w->stream.echoes.n_echoes;
 }
 
 /* Detects the echoes in the results of the last submit. Detects those of other dwells, too, until
@@ -188,8 +193,8 @@ static int judge(const bench *b, work *w, pnr_trial *trial, pnr_result *result, 
     int rc = PNR_OK;
 
     detect_all(w, result);
-    for (size_t i = 1;
-         i < b->runs && w->tally.n_planted < LEAST_JUDGED && rc == PNR_OK && !pnr_stop; i++) {
+    for (size_t i = 1; i < b->runs && count_planted(w) < LEAST_JUDGED && rc == PNR_OK && !pnr_stop;
+         i++) {
         rc = planted_next(&w->stream.echoes, &w->stream.config, w->stream.engine.setup, error);
         if (rc == PNR_OK)
             rc = pnr_trial_run(trial, w->stream.echoes.samples, result->n_dwells, result, error);
@@ -260,8 +265,8 @@ static int add_row(const bench *b, work *w, const struct variant *form, const st
                     w->detect_ns / n_dwells * 1e-3, w->publish_ns / n_dwells * 1e-3,
                     (double)pnr_plan_dwell_samples(plan) / rate * 1e6, rate * 1e-6,
                     100 * rate * w->stream.sample_bytes / link, 100 * run->busy);
-    bench_table_add(table, "%g %g %g %g %g %g %s", w->tally.n_planted,
-                    100 * w->tally.n_found / w->tally.n_planted, w->tally.n_false / n_dwells,
+    bench_table_add(table, "%g %g %g %g %g %g %s", count_planted(w),
+                    100 * w->tally.n_found / count_planted(w), w->tally.n_false / n_dwells,
                     w->tally.delay / n,
                     w->own->max_doppler_hz > 0 ? w->tally.velocity / n : (double)NAN,
                     w->tally.amplitude / n, bench_is_complete(&run->outcome) ? "closes" : "OPEN");
