@@ -18,7 +18,7 @@ static const char summary[] =
     "Measures this machine. chain: the time of each stage of a correlation. methods: every method "
     "at every length, its samples in place, every answer checked. maps: a range-Doppler dwell, and "
     "a search of codes and Doppler hypotheses. stream: the whole way from the ring to a "
-    "subscriber, and the copying file source. scene: 1 to 32 echoes and a leak in ten kinds of "
+    "subscriber, and the copying file source. scene: 1 to 32 echoes and a leak in eleven kinds of "
     "dwells, real and complex, in white and filtered noise: times, echoes found, errors. latency: "
     "paced windows, from the last sample in the "
     "ring to the message at a subscriber, stage by stage. soak: the whole way for a long time, "

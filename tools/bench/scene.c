@@ -28,11 +28,11 @@ enum {
 #define RADAR(code)                                                                                \
     "[source]\nrate_hz = 1e6\n[radar]\ncarrier_hz = 10e9\n[code]\nchip_rate_hz = 250e3\n" code
 #define CODE(chips) RADAR("type = zadoff-chu\nlength = " chips "\n[dwell]\n")
-#define GPS                                                                                        \
+#define GPS(cfar)                                                                                  \
     "[source]\nrate_hz = 4e6\n[code]\ntype = gps-l1ca\nchip_rate_hz = 1.023e6\n"                   \
     "[radar]\ncarrier_hz = 1575.42e6\npath = one-way\n[dwell]\nperiods = 10\n"                     \
     "combine = incoherent\n[doppler]\nmin_hz = -14e3\nmax_hz = 14e3\nstep = half\n"                \
-    "[detector]\noversample = 2\ncfar = ca\n"
+    "[detector]\noversample = 2\ncfar = " cfar "\n"
 
 static const struct scene_case {
     const char *name, *text; /* text: the configuration */
@@ -52,7 +52,8 @@ static const struct scene_case {
     {"doppler-1024", CODE("256") "periods = 512\ncombine = doppler\n", NULL, 1, 40, 488, true},
     {"doppler-8192", CODE("2048") "periods = 512\ncombine = doppler\n", NULL, 1, 40, 61, true},
     {"10-codes", RADAR("type = gold\ndegree = 10\n"), "index", 10, 40, 0, true},
-    {"gps", GPS, "prn", 32, 10, 14e3, false},
+    {"gps", GPS("ca"), "prn", 32, 10, 14e3, false},
+    {"gps-no-cfar", GPS("off"), "prn", 32, 10, 14e3, false},
 };
 
 /* The variants of the samples. Real samples have a carrier at a quarter of the sampling rate.
