@@ -347,7 +347,7 @@ case "\$*" in
     *) exec "$pnradar" "\$@" ;;
 esac
 while IFS= read -r task; do
-    echo "\$CUDA_VISIBLE_DEVICES: \$task" >>"$work/gpu/seen"
+    echo "\$CUDA_VISIBLE_DEVICES: \$(nproc) \$(taskset -cp \$\$ | sed 's/.*: //'): \$task" >>"$work/gpu/seen"
     if ! mkdir "$work/gpu/memory\$CUDA_VISIBLE_DEVICES" 2>/dev/null; then
         printf '%s\\n' "\$task" | sed 's/"--end", "[^"]*"//; s/"out".*//' >>"$work/gpu/refused"
         echo '{"exit_status": 71}'
@@ -368,6 +368,12 @@ status 0 "$work/gpu/bin/pnradar-archive" -c "$work/radar.conf" --gpu --workers 1
 report $? "a GPU without memory for two tasks: the same bits"
 [ -s "$work/gpu/refused" ] && [ -z "$(sort "$work/gpu/refused" | uniq -d)" ]
 report $? "two tasks share a GPU, and one that has failed has it for itself"
+if [ "$(nproc)" -gt 1 ]; then
+    [ "$(cut -d ' ' -f 2,3 "$work/gpu/seen" | cut -d : -f 1 | sort -u | awk '{n += $1} END {print n, NR}')" = "$(nproc) 2" ]
+    report $? "two tasks share out the processors"
+else
+    skip "two tasks share out the processors" "one processor"
+fi
 cat >"$work/gpu/engines" <<END
 cuda       not here    engine cuda: device 0: no GPU here
 cpu        works       FFTW

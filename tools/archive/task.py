@@ -12,6 +12,7 @@ def task_runner():
         import shutil
         import subprocess
         import tempfile
+        import threading
 
         from distributed import get_worker
 
@@ -20,22 +21,35 @@ def task_runner():
         outcome = {"exit_status": None, "error": "", "worker": worker.address}
         folder = None
 
+        slots = worker.__dict__.setdefault("pnradar_slots", {})  # the numbers of its threads; each has a pnradar
+        slot = slots.setdefault(threading.get_ident(), len(slots))
+
+        def own_cores():
+            """Returns the processors of this thread's pnradar. The pnradars share out the processors of this machine,
+            because they slow each other down if each reads with all of them."""
+            cores, n = sorted(os.sched_getaffinity(0)), settings["sharers"]
+            number = (int(worker.name) * worker.state.nthreads + slot) % n
+            return cores[len(cores) * number // n:len(cores) * (number + 1) // n] or cores
+
         def start(program, environment, log):
             """Starts a pnradar that runs tasks. setpriv ends it with its worker. Code between fork and exec would copy
             the pages of Dask."""
-            return subprocess.Popen(["setpriv", "--pdeathsig", "KILL", program, "--tasks"], stdin=subprocess.PIPE,
-                                    stdout=subprocess.PIPE, stderr=log, cwd=settings["cwd"], env=environment)
+            words = ["setpriv", "--pdeathsig", "KILL"]
+            if settings["sharers"]:
+                words += ["taskset", "-c", ",".join(map(str, own_cores()))]
+            return subprocess.Popen([*words, program, "--tasks"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=log, cwd=settings["cwd"], env=environment)
 
         def ask(words):
-            """Gives the task to a pnradar of this worker that waits, or to a new one. Returns the exit status."""
+            """Gives the task to the pnradar of this thread if it waits, or to a new one. Returns the exit status."""
             program = settings["pnradar"] if os.path.exists(settings["pnradar"]) else shutil.which("pnradar") or "pnradar"
             environment = dict(os.environ)
-            if settings["own_devices"]:  # workers count from 0; a program starts faster if it sees only its GPU
+            if settings["sharers"]:  # workers count from 0; a program starts faster if it sees only its GPU
                 gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
                 number = int(worker.name)
                 environment["CUDA_VISIBLE_DEVICES"] = gpus[number % len(gpus)] if gpus != [""] else str(number)
             file = os.stat(program) if os.path.exists(program) else None
-            kind = (program, file and (file.st_ino, file.st_mtime_ns), settings["cwd"])
+            kind = (program, file and (file.st_ino, file.st_mtime_ns), settings["cwd"], slot)
             waiting = worker.__dict__.setdefault("pnradar_waiting", {}).setdefault(kind, [])
             line = json.dumps({"words": words, "out": folder + "/jsonl", "err": folder + "/log"}) + "\n"
             while True:
