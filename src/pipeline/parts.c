@@ -54,13 +54,28 @@ static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
         p->max_dwells = n_samples >= dwell ? (size_t)(n_samples / dwell) : 1;
 }
 
-/* Reduces the ring, and the submits with it, to CACHED_BYTES if the source waits for the engine.
- * Then the samples stay in the processor's cache from the read to the upload. */
+/* Returns the greatest length of the ring of a recording in bytes: half of the last-level cache,
+ * times the share of the processors that this process may use. The other processors, and their
+ * share of the cache, belong to other programs, such as those of pnradar-archive. */
+static size_t cached_bytes(void)
+{
+    enum { LEAST = 32 << 20, MOST = 64 << 20 };
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (cache <= 0 || processors <= 0)
+        return MOST;
+
+    const double share = (double)pnr_parallel_processors() / (double)processors;
+
+    return (size_t)fmin(fmax(0.5 * share * (double)cache, LEAST), MOST);
+}
+
+/* Reduces the ring, and the submits with it, if the source waits for the engine. Then the samples
+ * stay in the processor's cache from the read to the upload. */
 static void fit_to_cache(pnr_pipeline *p, size_t dwell, size_t behind)
 {
-    enum { CACHED_BYTES = 64 << 20 };
     const size_t views = pnr_setup_in_flight(p->setup) + 1;
-    const size_t cached = CACHED_BYTES / pnr_plan_sample_bytes(&p->setup->plan);
+    const size_t cached = cached_bytes() / pnr_plan_sample_bytes(&p->setup->plan);
     const size_t least = views * dwell + behind, most = cached > least ? cached : least;
 
     if (p->options->feed != NULL || p->is_live || p->config->engine.batch > 0 ||
