@@ -17,72 +17,99 @@
 #include <string.h>
 
 enum {
-    OVERSAMPLE = 4,
-    HALF = PNR_WAVEFORM_NODES / 2, /* Lagrange nodes on each side */
-    GUARD_BELOW = HALF - 1,        /* guard entries before the first entry of the table */
-    GUARD_ABOVE = HALF + 1 /* guard entries after the last entry, including the entry of t = N */
+    OVERSAMPLE = 2,
+    HALF = PNR_WAVEFORM_NODES / 2, /* nodes on each side */
+    VECTORS = 2 * HALF / OVERSAMPLE,
+    TERMS = 5,              /* coefficients of one polynomial */
+    GUARD_BELOW = HALF - 1, /* guard entries before the first entry of the table */
+    GUARD_ABOVE = HALF + 1  /* guard entries after the last entry, including the entry of t = N */
 };
 
-/* The table entries of one sample: re, im, re, im and so on. */
+/* The table entries of one sample: re, im, re, im. */
 typedef double entries __attribute__((vector_size(2 * OVERSAMPLE * sizeof(double))));
-typedef double half_entries __attribute__((vector_size(OVERSAMPLE * sizeof(double))));
 typedef double entry __attribute__((vector_size(2 * sizeof(double))));
 _Static_assert(2 * HALF % OVERSAMPLE == 0, "the nodes are whole vectors of entries");
 
 struct pnr_waveform {
     size_t n;
-    double complex *samples;  /* [n]; NULL: copy them from the table */
+    double complex *samples;  /* [n]; NULL: the waveform is a correlation */
     double complex *spectrum; /* [n] */
-    double complex *table;    /* [GUARD_BELOW + 4 n + GUARD_ABOVE] a(i / 4), i >= -GUARD_BELOW */
+    double complex *table;    /* [GUARD_BELOW + 2 n + GUARD_ABOVE] c(i), i >= -GUARD_BELOW */
     bool is_hermitian;        /* a(-t) = conj(a(t)) */
     double energy;
     double bandwidth, kurtosis, nyquist;
 };
 
 /*
- * 20-point Lagrange interpolation of f at the distance x from node 9, 0 <= x <= 1. With u = x - 1/2
- * the nodes are +-h_k, h_k = k + 1/2, and the pair k has the weights
- *     +-(u +- h_k) prod_{j != k} (u^2 - h_j^2) / (2 h_k prod_{j != k} (h_k^2 - h_j^2)).
- * At w rad per node the relative error is below (2 sin(w/2))^20 prod_j h_j^2 / 20!: 1e-9 at pi/4.
+ * The interpolation. a(i / 2 + x / 2) = sum_j c(i + j) K(x - j), 0 <= x <= 1, j = -4 .. 5. The
+ * kernel K is (I0(b sqrt(1 - (x / 5)^2)) - 1) / (I0(b) - 1), b = 0.99 * 7.5 pi, the window of
+ * Kaiser without its pedestal, so it is 0 from |x| = 5 on. The harmonics of the entries c are those
+ * of a, divided by the spectrum of K at whole x. So the sum is exact at whole x; between them the
+ * relative error is below 2e-9, and greatest for harmonic N/2. (With c = a, as in Lagrange's
+ * interpolation, this takes 20 nodes and 4 entries a sample.) With u = x - 1/2 the nodes lie at
+ * +-h_k, h_k = k + 1/2. Their weights K(h_k -+ u) are even(u^2) +- u odd(u^2), where the
+ * polynomials pass through K at the Chebyshev points of -1/2 <= u <= 1/2; ends included, so K has
+ * no steps.
  */
-static const double pair_scale[HALF] = {
-    /* 1 / (2 h_k prod_{j != k} (h_k^2 - h_j^2)) */
-    -7.594058428126623e-13, 6.213320532103601e-13,  -4.1422136880690674e-13,
-    2.230422755114113e-13,  -9.55895466477477e-14,  3.1863182215915904e-14,
-    -7.965795553978976e-15, 1.4057286271727603e-15, -1.5619206968586225e-16,
-    8.22063524662433e-18,
+static const double even[TERMS][HALF] = {
+    {0.89191553089255282, 0.34973465417651423, 0.047248036855998314, 0.0015073591886271057,
+     2.9425078879078716e-06},
+    {-0.3193103103581082, 0.17619826851074077, 0.13003281299196687, 0.012971164308474677,
+     0.00010806275098546992},
+    {0.053327608981631212, -0.064782171264648178, 0.0018160596202806791, 0.0092628137528263134,
+     0.00037570747092786785},
+    {-0.0054659250557409769, 0.0091350956230318407, -0.0039570111875349397, 3.5049486593578035e-05,
+     0.00025315970184746429},
+    {0.00036605657210833528, -0.00072106148821148377, 0.00049553969786926045,
+     -0.00015787511665869293, 1.5728002327253366e-05},
+};
+static const double odd[TERMS][HALF] = {
+    {0.40908770352518364, 0.50145047185626301, 0.12407126760343655, 0.0066827641781566976,
+     2.6920081135565717e-05},
+    {-0.16698365076412544, -0.079183704985392858, 0.060553585350240989, 0.014214885788926216,
+     0.00025134998371576168},
+    {0.032754920141494871, -0.0012932484679811724, -0.010907309290765178, 0.0031823350097106651,
+     0.0003764979932856975},
+    {-0.0041133099372396426, 0.0015620134765251179, 0.00033981674374058908, -0.00046106686967143409,
+     0.00010561411762070278},
+    {0.00035577268236885133, -0.00020964132639469788, 6.0237853763746765e-05,
+     2.2713278830003369e-06, -6.3952376925681077e-06},
 };
 
-/* Computes the weights of f(x) = sum_j weight[j] f[j]. below[k]: the product of the pairs before
- * pair k; above[k]: the product of the pairs after it. */
-PNR_MULTIVERSION static void lagrange_weights(double x, double weight[2 * HALF])
+/* Computes the weights of the nodes around x. */
+PNR_MULTIVERSION static void kernel_weights(double x, double weight[2 * HALF])
 {
-    const double u = x - 0.5;
-    double pair[HALF], below[HALF], above[HALF], scale[HALF];
+    const double u = x - 0.5, square = u * u;
+    double e[HALF], o[HALF];
 
+    for (int k = 0; k < HALF; k++) {
+        e[k] = even[TERMS - 1][k];
+        o[k] = odd[TERMS - 1][k];
+    }
+    for (int t = TERMS - 2; t >= 0; t--)
+        for (int k = 0; k < HALF; k++) {
+            e[k] = e[k] * square + even[t][k];
+            o[k] = o[k] * square + odd[t][k];
+        }
     for (int k = 0; k < HALF; k++)
-        pair[k] = (u - (k + 0.5)) * (u + (k + 0.5));
-    below[0] = above[HALF - 1] = 1;
-    for (int k = 1; k < HALF; k++)
-        below[k] = below[k - 1] * pair[k - 1];
-    for (int k = HALF - 1; k > 0; k--)
-        above[k - 1] = above[k] * pair[k];
+        weight[HALF + k] = e[k] + u * o[k];
     for (int k = 0; k < HALF; k++)
-        scale[k] = pair_scale[k] * (below[k] * above[k]);
-    for (int k = 0; k < HALF; k++)
-        weight[HALF + k] = scale[k] * (u + (k + 0.5));
-    for (int k = 0; k < HALF; k++)
-        weight[HALF - 1 - k] = -scale[k] * (u - (k + 0.5));
+        weight[HALF - 1 - k] = e[k] - u * o[k];
 }
 
-static double complex sum_nodes(const double complex *f, double x)
+/* Returns the spectrum of K at whole x, at harmonic m of N. */
+static double kernel_spectrum(const double weight[2 * HALF], size_t m, size_t n)
 {
-    double weight[2 * HALF];
-    double complex sum = 0;
+    const double twice = 2 * cos(2 * M_PI / OVERSAMPLE * (double)m / (double)n);
+    double before = 1, at = twice / 2, sum = weight[HALF];
 
-    lagrange_weights(x, weight);
-    for (int j = 0; j < 2 * HALF; j++)
-        sum += weight[j] * f[j];
+    for (int k = 1; k < HALF; k++) {
+        const double next = twice * at - before;
+
+        sum += 2 * at * weight[HALF + k];
+        before = at;
+        at = next;
+    }
     return sum;
 }
 
@@ -184,9 +211,10 @@ enum { PART = 1 << 14 };
 typedef struct pass {
     const pnr_waveform *waveform, *other;
     double fraction;
+    const double *kernel;   /* [2 HALF] K at whole x, to divide by its spectrum; NULL: do not */
     double complex *values; /* [n] */
-    double complex *table;  /* [4 n + GUARD_ABOVE] a(i / 4) */
-    size_t quarter;
+    double complex *table;  /* [2 n + GUARD_ABOVE] c(i) */
+    size_t half;            /* 0: whole samples, 1: half samples */
 } pass;
 
 static void run_pass(pnr_parallel_work *work, size_t n, const pass *of)
@@ -203,7 +231,8 @@ static size_t end_of(size_t part, size_t n)
     return (part + 1) * PART < n ? (part + 1) * PART : n;
 }
 
-/* Rotates the harmonics of a part: harmonic m by -m fraction / N cycles. The rotation is a product
+/* Rotates the harmonics of a part: harmonic m by -m fraction / N cycles. With a kernel also divides
+ * them by its spectrum. The rotation is a product
  * of two factors, the rotation of a block of harmonics and the rotation within the block, because
  * sin and cos take longer than a product. */
 static void turn_harmonics(void *context, size_t part, size_t thread)
@@ -222,7 +251,8 @@ static void turn_harmonics(void *context, size_t part, size_t thread)
         if (m % BLOCK == 0)
             whole = pnr_cis(step * (double)m) / (double)n;
 
-        const double complex turn = whole * within[m % BLOCK];
+        const double gain = p->kernel != NULL ? 1 / kernel_spectrum(p->kernel, m, n) : 1;
+        const double complex turn = gain * whole * within[m % BLOCK];
 
         if (2 * m == n) { /* the mean of the rotations of m and -m */
             p->values[m] = spectrum[m] * creal(turn);
@@ -234,26 +264,13 @@ static void turn_harmonics(void *context, size_t part, size_t thread)
     }
 }
 
-/* Computes out[k] = a(k - fraction), |fraction| <= 1/2. */
-static int shift_fraction(const pnr_waveform *waveform, double fraction, double complex *out)
+/* Computes p->values[k] = a(k - fraction), |fraction| <= 1/2; with a kernel the same of c. */
+static int shift_fraction(const pass *p)
 {
-    const size_t n = waveform->n;
-    const pass p = {.waveform = waveform, .fraction = fraction, .values = out};
+    const size_t n = p->waveform->n;
 
-    run_pass(turn_harmonics, n / 2 + 1, &p);
-    return pnr_transform_inverse((double(*)[2])out, n);
-}
-
-/* Writes out[k] = a(k). The caller checks that the waveform has samples or a table. */
-static void copy_samples(const pnr_waveform *waveform, double complex *out)
-{
-    const size_t n = waveform->n;
-
-    if (waveform->samples != NULL)
-        memcpy(out, waveform->samples, n * sizeof *out);
-    else
-        for (size_t k = 0; k < n; k++)
-            out[k] = waveform->table[GUARD_BELOW + OVERSAMPLE * k];
+    run_pass(turn_harmonics, n / 2 + 1, p);
+    return pnr_transform_inverse((double(*)[2])p->values, n);
 }
 
 /* Reverses data[first .. end - 1]. rotate_samples needs three reversals for out[k] = in[k -
@@ -286,10 +303,10 @@ int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double comple
     size_t steps = (size_t)(whole < 0 ? whole + (double)n : whole) % n;
 
     assert(isfinite(shift));
-    if (fraction == 0 && (waveform->samples != NULL || waveform->table != NULL)) {
-        copy_samples(waveform, out);
+    if (fraction == 0 && waveform->samples != NULL) {
+        memcpy(out, waveform->samples, n * sizeof *out);
     } else {
-        int rc = shift_fraction(waveform, fraction, out);
+        int rc = shift_fraction(&(pass){.waveform = waveform, .fraction = fraction, .values = out});
 
         if (rc != PNR_OK)
             return rc;
@@ -299,31 +316,19 @@ int pnr_waveform_shift(const pnr_waveform *waveform, double shift, double comple
     return PNR_OK;
 }
 
-/* Sets the table entry at t = k + quarter / 4 to values[k]. */
-static void put_quarter(void *context, size_t part, size_t thread)
+/* Sets the table entry of t = k + half / 2 to values[k]. */
+static void put_half(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
     const size_t n = p->waveform->n;
 
     (void)thread;
     for (size_t k = part * PART; k < end_of(part, n); k++)
-        p->table[OVERSAMPLE * k + p->quarter] = p->values[k];
+        p->table[OVERSAMPLE * k + p->half] = p->values[k];
 }
 
-/* Calls put_quarter. Also sets the table entry at t = N - k - quarter / 4 to conj(values[k]),
- * because a(-t) = conj(a(t)). */
-static void put_two_quarters(void *context, size_t part, size_t thread)
-{
-    const pass *p = context;
-    const size_t n = p->waveform->n;
-
-    put_quarter(context, part, thread);
-    for (size_t k = part * PART; k < end_of(part, n); k++)
-        p->table[OVERSAMPLE * (n - k) - p->quarter] = conj(p->values[k]);
-}
-
-/* Separates a(k) and a(k + 1/2) of a Hermitian waveform of odd length. values[k] is a(k) + i a(N/2
- * + k). Both a(k) and a(N/2 + k) are Hermitian in k. */
+/* Separates c at whole and half samples, for a Hermitian waveform of odd length. values[k] is c(k)
+ * + i c(N/2 + k), k in samples. Both parts are Hermitian in k. */
 static void put_halves(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
@@ -336,12 +341,12 @@ static void put_halves(void *context, size_t part, size_t thread)
         const double complex twice = z - opposite;
 
         p->table[OVERSAMPLE * k] = (z + opposite) / 2;
-        p->table[OVERSAMPLE * later + OVERSAMPLE / 2] = CMPLX(cimag(twice) / 2, -creal(twice) / 2);
+        p->table[OVERSAMPLE * later + 1] = CMPLX(cimag(twice) / 2, -creal(twice) / 2);
     }
 }
 
-/* Computes the spectrum of values[k] = a(k) + i a(N/2 + k) for odd N. Harmonic m of a(N/2 + k) is
- * (-1)^m times harmonic m of a(k). */
+/* Computes the spectrum of values[k] = c(k) + i c(N/2 + k) for odd N. Harmonic m of c(N/2 + k) is
+ * (-1)^m times harmonic m of c(k). */
 static void add_opposite(void *context, size_t part, size_t thread)
 {
     const pass *p = context;
@@ -349,50 +354,35 @@ static void add_opposite(void *context, size_t part, size_t thread)
 
     (void)thread;
     for (size_t bin = part * PART; bin < end_of(part, n); bin++) {
-        const bool is_odd = (2 * bin < n ? bin : n - bin) % 2 != 0;
+        const size_t m = 2 * bin < n ? bin : n - bin;
 
-        p->values[bin] = p->waveform->spectrum[bin] * CMPLX(1, is_odd ? -1 : 1) / (double)n;
+        p->values[bin] = p->waveform->spectrum[bin] * CMPLX(1, m % 2 != 0 ? -1 : 1) /
+                         ((double)n * kernel_spectrum(p->kernel, m, n));
     }
 }
 
-/* Computes the entries of whole and half samples of a Hermitian waveform of odd length with one
+/* Computes all entries except the guard entries. A Hermitian waveform of odd length needs only one
  * transform. */
-static int fill_halves(const pass *p)
-{
-    const size_t n = p->waveform->n;
-    int rc;
-
-    run_pass(add_opposite, n, p);
-    if ((rc = pnr_transform_inverse((double(*)[2])p->values, n)) == PNR_OK)
-        run_pass(put_halves, n, p);
-    return rc;
-}
-
-/* Computes the table entries at t = k + quarter / 4. */
-static int fill_quarter(pass *p, size_t quarter, pnr_parallel_work *put)
-{
-    const int rc = pnr_waveform_shift(p->waveform, -(double)quarter / OVERSAMPLE, p->values);
-
-    p->quarter = quarter;
-    if (rc == PNR_OK)
-        run_pass(put, p->waveform->n, p);
-    return rc;
-}
-
-/* Computes all entries except the guard entries. A Hermitian waveform needs no transform for the
- * last quarter. If its length is odd, whole and half samples need only one transform. */
 static int fill_table(pass *p)
 {
-    const bool is_hermitian = p->waveform->is_hermitian;
-    int rc;
+    const size_t n = p->waveform->n;
+    double kernel[2 * HALF];
+    int rc = PNR_OK;
 
-    if (is_hermitian && p->waveform->n % 2 != 0)
-        rc = fill_halves(p);
-    else if ((rc = fill_quarter(p, 0, put_quarter)) == PNR_OK)
-        rc = fill_quarter(p, 2, put_quarter);
-    if (rc == PNR_OK)
-        rc = fill_quarter(p, 1, is_hermitian ? put_two_quarters : put_quarter);
-    return rc == PNR_OK && !is_hermitian ? fill_quarter(p, 3, put_quarter) : rc;
+    kernel_weights(1, kernel);
+    p->kernel = kernel;
+    if (p->waveform->is_hermitian && n % 2 != 0) {
+        run_pass(add_opposite, n, p);
+        if ((rc = pnr_transform_inverse((double(*)[2])p->values, n)) == PNR_OK)
+            run_pass(put_halves, n, p);
+        return rc;
+    }
+    for (p->half = 0; p->half < OVERSAMPLE && rc == PNR_OK; p->half++) {
+        p->fraction = -(double)p->half / OVERSAMPLE;
+        if ((rc = shift_fraction(p)) == PNR_OK)
+            run_pass(put_half, n, p);
+    }
+    return rc;
 }
 
 int pnr_waveform_prepare(pnr_waveform *waveform)
@@ -421,77 +411,32 @@ int pnr_waveform_prepare(pnr_waveform *waveform)
     for (size_t i = 1; i <= GUARD_BELOW; i++)
         table[GUARD_BELOW - i] = table[GUARD_BELOW + (16 * n_table - i) % n_table];
     waveform->table = table;
-    free(waveform->samples);
-    waveform->samples = NULL;
     return PNR_OK;
 }
 
-double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
-{
-    const double n = (double)waveform->n;
-    double position, below;
-
-    assert(waveform->table);
-    if (!(t >= 0 && t < n)) {
-        t = fmod(t, n);
-        t += t < 0 ? n : 0;
-        if (isnan(t))
-            return CMPLX(NAN, NAN);
-    }
-    position = OVERSAMPLE * t; /* exact; 4 N if t is rounded up to N, and the table has a guard
-                                * entry for 4 N */
-    below = floor(position);
-    if (below == position)
-        return waveform->table[GUARD_BELOW + (size_t)below];
-    return sum_nodes(waveform->table + (size_t)below, position - below);
-}
-
-enum {
-    VECTORS = 2 * HALF / OVERSAMPLE, /* vectors of entries of one output */
-    TOGETHER = 2                     /* outputs of one pass */
-};
-
-/* Computes out[i] = sum_j weight[j] f[OVERSAMPLE i + j] for n <= TOGETHER outputs. These share all
- * nodes except OVERSAMPLE of them, so most nodes are read once for all outputs. */
-static inline __attribute__((always_inline)) void
-interpolate_some(const double complex *f, const entries weight[VECTORS], int n, double complex *out)
-{
-    entries sum[TOGETHER] = {{0}};
-
-    for (int v = 0; v < VECTORS + n - 1; v++) {
-        entries node;
-
-        memcpy(&node, f + OVERSAMPLE * v, sizeof node);
-        for (int i = 0; i < n; i++)
-            if (v >= i && v - i < VECTORS)
-                sum[i] += weight[v - i] * node;
-    }
-    for (int i = 0; i < n; i++) {
-        half_entries half[2];
-        entry quarter[2];
-
-        memcpy(half, &sum[i], sizeof half);
-        half[0] += half[1];
-        memcpy(quarter, half, sizeof quarter);
-        quarter[0] += quarter[1];
-        memcpy(&out[i], quarter, sizeof out[i]);
-    }
-}
-
-/* Does the same as interpolate_some for any number of outputs. */
+/* Computes out[i] = sum_j weight[j] f[OVERSAMPLE i + j], i = 0 .. n_out - 1. */
 PNR_MULTIVERSION static void interpolate_run(const double complex *f, const double weight[2 * HALF],
                                              size_t n_out, double complex *out)
 {
     entries w[VECTORS];
-    size_t i = 0;
 
-    for (int v = 0; v < VECTORS; v++)
-        for (int j = 0; j < 2 * OVERSAMPLE; j++)
-            w[v][j] = weight[OVERSAMPLE * v + j / 2];
-    for (; i + TOGETHER <= n_out; i += TOGETHER)
-        interpolate_some(f + OVERSAMPLE * i, w, TOGETHER, out + i);
-    for (; i < n_out; i++)
-        interpolate_some(f + OVERSAMPLE * i, w, 1, out + i);
+    for (int j = 0; j < 2 * HALF; j++)
+        w[j / OVERSAMPLE][2 * (j % OVERSAMPLE)] = w[j / OVERSAMPLE][2 * (j % OVERSAMPLE) + 1] =
+            weight[j];
+    for (size_t i = 0; i < n_out; i++) {
+        entries node, sum;
+        entry half[2];
+
+        memcpy(&node, f + OVERSAMPLE * i, sizeof node);
+        sum = w[0] * node;
+        for (int v = 1; v < VECTORS; v++) {
+            memcpy(&node, f + OVERSAMPLE * (i + (size_t)v), sizeof node);
+            sum += w[v] * node;
+        }
+        memcpy(half, &sum, sizeof half);
+        half[0] += half[1];
+        memcpy(&out[i], half, sizeof out[i]);
+    }
 }
 
 /* Does the same as interpolate_run, from table entry `first` on. Wraps from the end of the table to
@@ -513,7 +458,7 @@ static void interpolate_all(const pnr_waveform *waveform, size_t first,
     }
 }
 
-/* Finds the nodes around the time t. Returns the distance x of t from node 9, as in sum_nodes.
+/* Finds the nodes around the time t. Returns the distance x of t from node 4, as in kernel_weights.
  * *first: the index of node 0 in the table. */
 static double locate_nodes(const pnr_waveform *waveform, double t, size_t *first)
 {
@@ -527,10 +472,10 @@ static double locate_nodes(const pnr_waveform *waveform, double t, size_t *first
 
 void pnr_waveform_locate(const pnr_waveform *waveform, double t, pnr_waveform_point *out)
 {
-    lagrange_weights(locate_nodes(waveform, t, &out->first), out->weight);
+    kernel_weights(locate_nodes(waveform, t, &out->first), out->weight);
 }
 
-/* Node j of the point is node 19 - j of its mirror. */
+/* Node j of the point is node 9 - j of its mirror. */
 void pnr_waveform_mirror(const pnr_waveform *waveform, const pnr_waveform_point *point,
                          pnr_waveform_point *out)
 {
@@ -570,16 +515,28 @@ void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
     const double x = locate_nodes(waveform, from, &first);
 
     if (value != NULL) {
-        lagrange_weights(x, weight);
+        kernel_weights(x, weight);
         interpolate_all(waveform, first, weight, n_out, value);
     }
     if (slope == NULL)
         return;
-    lagrange_weights(x - h, weight);
-    lagrange_weights(x + h, after);
+    kernel_weights(x - h, weight);
+    kernel_weights(x + h, after);
     for (int j = 0; j < 2 * HALF; j++)
         weight[j] = (after[j] - weight[j]) * (OVERSAMPLE / (2 * h));
     interpolate_all(waveform, first, weight, n_out, slope);
+}
+
+double complex pnr_waveform_at(const pnr_waveform *waveform, double t)
+{
+    const double n = (double)waveform->n;
+    double complex value = CMPLX(NAN, NAN);
+
+    if (!(t >= 0 && t < n))
+        t = fmod(t, n);
+    if (!isnan(t))
+        pnr_waveform_run(waveform, t, 1, &value, NULL);
+    return value;
 }
 
 /* Computes the spectrum of the correlation. */

@@ -16,9 +16,10 @@ typedef struct pnr_waveform pnr_waveform;
 int pnr_waveform_create(const double complex *samples, size_t n_samples, pnr_waveform **out);
 void pnr_waveform_destroy(pnr_waveform *waveform);
 
-/* pnr_waveform_prepare builds a table of 4 values per sample. pnr_waveform_at returns a(t),
- * periodic, at any real time t in samples. pnr_waveform_at asserts that the table exists. It uses
- * 20-point Lagrange interpolation. The error against the direct sum is below 1e-8 of the rms. */
+/* pnr_waveform_prepare builds a table of 2 values per sample. pnr_waveform_at returns a(t),
+ * periodic, at any real time t in samples. pnr_waveform_at asserts that the table exists. It sums
+ * 10 entries of the table with the weights of a window of Kaiser. The error against the direct sum
+ * is below 1e-8 of the rms. */
 int pnr_waveform_prepare(pnr_waveform *waveform);
 double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 
@@ -29,14 +30,13 @@ void pnr_waveform_delay(const pnr_waveform *waveform, double delay, double compl
                         double complex *slope);
 
 /* Computes value[i] = a(from + i) and slope[i] = a'(from + i), i = 0 .. n_out - 1. value or slope
- * may be NULL. All n_out points share one set of interpolation weights, so a call is ten times as
- * fast as pnr_waveform_at for each point. */
+ * may be NULL. All n_out points share one set of interpolation weights. */
 void pnr_waveform_run(const pnr_waveform *waveform, double from, size_t n_out,
                       double complex *value, double complex *slope);
 
 /* A place in the tables of all waveforms of one length: the first node of the interpolation and the
  * weights of the nodes. */
-enum { PNR_WAVEFORM_NODES = 20 };
+enum { PNR_WAVEFORM_NODES = 10 };
 typedef struct pnr_waveform_point {
     size_t first;
     double weight[PNR_WAVEFORM_NODES];

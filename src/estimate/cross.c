@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { J = PNR_NEIGHBOURS, MEMORY = 64 << 20, BYTES_A_SAMPLE = 96 };
+enum { J = PNR_NEIGHBOURS, MEMORY = 44 << 20, BYTES_A_SAMPLE = 64 };
 
 struct pnr_cross {
     size_t n_codes;

@@ -16,9 +16,10 @@
  */
 typedef struct pnr_cross pnr_cross;
 
-/* Keeps pointers to the autocorrelations of setup. A table takes 96 N bytes. Pairs of different
- * codes have no tables if these would take more than 64 MiB together, or if the plan has several
- * rows: the fit in a map has its own model. The caller owns *out. PNR_OK, PNR_ENOMEMORY. */
+/* Keeps pointers to the autocorrelations of setup. A table takes 64 N bytes while it is filled.
+ * Pairs of different codes have no tables if these would take more than 44 MiB together, or if the
+ * plan has several rows: the fit in a map has its own model. The caller owns *out. PNR_OK,
+ * PNR_ENOMEMORY. */
 int pnr_cross_create(const pnr_setup *setup, pnr_cross **out);
 void pnr_cross_destroy(pnr_cross *cross);
 
@@ -39,7 +40,7 @@ double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double
 double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in);
 /* Fills *value with C_aa(u), and *overlap with the sum of C_aa(k + u) conj(C_aa(k)) over all lags
  * k, where a is the only code. Returns false if there are several codes or several rows, or if the
- * table would exceed 64 MiB. */
+ * table would exceed 44 MiB. */
 bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *value,
                        double complex *overlap);
 
