@@ -22,7 +22,8 @@ enum {
     VECTORS = 2 * HALF / OVERSAMPLE,
     TERMS = 5,              /* coefficients of one polynomial */
     GUARD_BELOW = HALF - 1, /* guard entries before the first entry of the table */
-    GUARD_ABOVE = HALF + 1  /* guard entries after the last entry, including the entry of t = N */
+    GUARD_ABOVE = HALF + 1, /* guard entries after the last entry, including the entry of t = N */
+    RINGS = 64 * 4          /* rings of distances from the beginning of a period */
 };
 
 /* The table entries of one sample: re, im, re, im. */
@@ -38,6 +39,7 @@ struct pnr_waveform {
     bool is_hermitian;        /* a(-t) = conj(a(t)) */
     double energy;
     double bandwidth, kurtosis, nyquist;
+    double most[RINGS]; /* upper bound of |a(t)| in this ring and beyond */
 };
 
 /*
@@ -385,6 +387,50 @@ static int fill_table(pass *p)
     return rc;
 }
 
+/* Returns the ring of a distance in samples. A ring has the distances of equal exponents and equal
+ * first two bits of the mantissa: four rings from each power of two to the next. */
+static size_t ring_of(double distance)
+{
+    const double one = 1;
+    uint64_t bits, first;
+
+    if (!(distance > 1))
+        return 0;
+    memcpy(&bits, &distance, sizeof bits);
+    memcpy(&first, &one, sizeof first);
+    return (size_t)((bits - first) >> 50);
+}
+
+/* The weights of the kernel are positive, and their sum is at most that at a whole x. So no value
+ * exceeds the greatest of its entries times this sum. An entry has a weight at all times within
+ * HALF / OVERSAMPLE samples. */
+static void fill_most(pnr_waveform *waveform)
+{
+    const size_t n_table = OVERSAMPLE * waveform->n;
+    double kernel[2 * HALF];
+
+    kernel_weights(1, kernel);
+
+    const double sum = kernel_spectrum(kernel, 0, 1);
+
+    for (size_t i = 0; i < n_table; i++) {
+        const size_t nearest = i < n_table - i ? i : n_table - i;
+        double *most = &waveform->most[ring_of((double)(nearest + HALF) / OVERSAMPLE)];
+
+        *most = fmax(*most, pnr_power(waveform->table[GUARD_BELOW + i]));
+    }
+    for (size_t ring = RINGS; ring-- > 0;) {
+        const double beyond = ring + 1 < RINGS ? waveform->most[ring + 1] : 0;
+
+        waveform->most[ring] = fmax(sum * sqrt(waveform->most[ring]), beyond);
+    }
+}
+
+double pnr_waveform_most(const pnr_waveform *waveform, double distance)
+{
+    return waveform->most[ring_of(distance)];
+}
+
 int pnr_waveform_prepare(pnr_waveform *waveform)
 {
     const size_t n_table = OVERSAMPLE * waveform->n;
@@ -411,6 +457,7 @@ int pnr_waveform_prepare(pnr_waveform *waveform)
     for (size_t i = 1; i <= GUARD_BELOW; i++)
         table[GUARD_BELOW - i] = table[GUARD_BELOW + (16 * n_table - i) % n_table];
     waveform->table = table;
+    fill_most(waveform);
     return PNR_OK;
 }
 

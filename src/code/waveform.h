@@ -23,6 +23,11 @@ void pnr_waveform_destroy(pnr_waveform *waveform);
 int pnr_waveform_prepare(pnr_waveform *waveform);
 double complex pnr_waveform_at(const pnr_waveform *waveform, double t);
 
+/* Returns an upper bound of |a(t)| at all times t that are at least `distance` samples, and at most
+ * N / 2, from the beginning of a period. It is at most four times the greatest value. The waveform
+ * must be prepared. */
+double pnr_waveform_most(const pnr_waveform *waveform, double distance);
+
 /* Computes value[n] = a(n - delay) and slope[n] = a'(n - delay), n = 0 .. N-1. value and slope:
  * [n_samples], or NULL. The waveform must be prepared. The values are as accurate as the values of
  * pnr_waveform_at. Allocates nothing. */

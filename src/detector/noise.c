@@ -211,12 +211,14 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
 {
     /* Below this relative variance (0.1 dB) no second estimate is needed. */
     const double negligible = 5e-4;
-    const pnr_pairs pairs = pnr_noise_pairs(detector, tracks, n);
+    /* The sum of the noise over all cells scatters by a thousand times this power, or more. */
+    const double least = 1e-3 * (n > 0 ? tracks[n - 1].cell : 0) *
+                         sqrt((double)detector->plan->n_samples / gains->looks);
+    const pnr_pairs pairs = pnr_noise_pairs(detector, tracks, n, least);
     const pnr_noise_sums s = pnr_noise_sum(detector, observed, gains, tracks, n, &pairs);
     const double left = fmax(s.cells, 1);
-    const double least = 1e-12 * observed->dwell->noise_sum / detector->cells.n; /* rounding
-                                                                                  * error */
-    const double cell = fmax(s.power / left, least);
+    const double rounding = 1e-12 * observed->dwell->noise_sum / detector->cells.n;
+    const double cell = fmax(s.power / left, rounding);
     const double error = (s.error2 + s.error_noise * cell) / (left * left * cell * cell);
     const double of_cells = chance_of(detector, left);
     pnr_noise noise = {.cell = cell,
@@ -230,7 +232,7 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
 
     if (n > 0 && (s.cells < 1 || error > fmax(negligible, 0.1 * of_cells)))
         add_estimates(detector, &s, pnr_noise_holes(detector, observed), gains->looks, tracks, n,
-                      least, white_error, &noise);
+                      rounding, white_error, &noise);
     compare_energy(detector, white_error, &noise);
     return noise;
 }

@@ -121,8 +121,9 @@ typedef struct pnr_pairs {
     double energy, energy_variance;
 } pnr_pairs;
 
+/* least: a power; a pair whose cross terms are below it is left out. */
 pnr_pairs pnr_noise_pairs(const struct pnr_detector *detector, const struct pnr_track *tracks,
-                          size_t n);
+                          size_t n, double least);
 
 /* The sums from which the noise of a cell follows. */
 typedef struct pnr_noise_sums {

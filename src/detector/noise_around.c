@@ -18,13 +18,14 @@ static double distance_beside(const pnr_detector *detector, const pnr_track *tra
     double least = 1.5 * chip;
 
     for (size_t k = 0; k < n; k++) {
-        const double lags =
-            (double)tracks[k].centre + tracks[k].fit.delay - (double)t->centre - t->fit.delay;
         const double rows = (tracks[k].bins - t->bins) * (double)detector->plan->n_periods;
+        const double lags =
+            fabs(pnr_track_distance(detector, (double)tracks[k].centre + tracks[k].fit.delay,
+                                    (double)t->centre + t->fit.delay));
 
-        if (k != i && tracks[k].candidate != t->candidate && tracks[k].code == t->code &&
+        if (lags < least && tracks[k].candidate != t->candidate && tracks[k].code == t->code &&
             fabs(rows) < 1.5)
-            least = fmin(least, fabs(pnr_track_distance(detector, lags, 0)));
+            least = lags;
     }
     return least < 1.5 * chip ? least : 0;
 }

@@ -51,40 +51,63 @@ static double tone_of(const pnr_detector *detector, double x)
     return fabs(turns) < 1e-6 ? 1 : sin(turns) / turns;
 }
 
+/* True if both cross terms of a pair are below `least`, or not known. with_all: the term in the
+ * power of the cells is known. */
+static bool is_negligible(const pnr_detector *detector, const pnr_track *a, const pnr_track *b,
+                          bool with_all, double least)
+{
+    const size_t of = (size_t)(a->code - detector->codes), in = (size_t)(b->code - detector->codes);
+    const double apart = fabs(pnr_track_distance(detector, (double)a->centre + a->fit.delay,
+                                                 (double)b->centre + b->fit.delay));
+    double most;
+
+    if (!pnr_cross_is_known(detector->cross, of, in))
+        return true;
+    most = pnr_cross_most(detector->cross, of, in, of == in ? apart : 0);
+    if (with_all)
+        most = fmax(most, pnr_cross_most_overlap(detector->cross, apart));
+    return 4 * a->power * b->power * most * most < least * least;
+}
+
+/* Adds the cross terms of the tracks a and b. */
+static void add_pair(const pnr_detector *detector, const pnr_track *a, const pnr_track *b,
+                     pnr_pairs *out)
+{
+    const pnr_patch_echo of_a = pnr_track_echo(detector, a), of_b = pnr_track_echo(detector, b);
+    const double tone = tone_of(detector, of_b.bins - of_a.bins);
+    const double complex product =
+        detector->is_sum ? sqrt(a->power * b->power) : of_a.peak * conj(of_b.peak);
+    const double apart = of_b.lag - of_a.lag;
+    double complex all, at;
+
+    if (!out->is_known) {
+        at = pnr_cross_at(detector->cross, of_a.code, of_b.code, apart);
+        add_term(detector, product * tone, at, &out->energy, &out->energy_variance);
+        return;
+    }
+    pnr_cross_overlap(detector->cross, apart, &at, &all);
+    add_term(detector, product * tone, at, &out->energy, &out->energy_variance);
+    if (detector->is_sum)
+        all -= overlap_in_lobe(detector, a, NULL, of_a.lag, of_b.lag) +
+               overlap_in_lobe(detector, b, a, of_a.lag, of_b.lag);
+    add_term(detector, product, all, &out->all, &out->variance);
+}
+
 /* Sums the cross terms in the power of the lags and in the power of the samples. a(n) is the code.
  * Echo i has the delay d_i, the peak p_i and the amplitude A_i. Lag k has the power
  * |sum_i p_i R(k - d_i)|^2. Sample n has the power |sum_i A_i a(n - d_i)|^2. */
-pnr_pairs pnr_noise_pairs(const pnr_detector *detector, const pnr_track *tracks, size_t n)
+pnr_pairs pnr_noise_pairs(const pnr_detector *detector, const pnr_track *tracks, size_t n,
+                          double least)
 {
     pnr_pairs out = {.is_known = !detector->has_rows && !detector->plan->linear &&
-                                 detector->least_squares == NULL};
+                                 detector->least_squares == NULL &&
+                                 pnr_cross_has_overlap(detector->cross)};
 
     for (size_t i = 0; i < n; i++) {
-        const pnr_track *a = &tracks[i];
-        const pnr_patch_echo of_a = pnr_track_echo(detector, a);
-
-        out.all += a->power * a->code->lobe.total;
-        for (size_t k = 0; k < i; k++) {
-            const pnr_track *b = &tracks[k];
-            const pnr_patch_echo of_b = pnr_track_echo(detector, b);
-            const double tone = tone_of(detector, of_b.bins - of_a.bins);
-            const double complex product =
-                detector->is_sum ? sqrt(a->power * b->power) : of_a.peak * conj(of_b.peak);
-            const double apart = of_b.lag - of_a.lag;
-            double complex all, at = 0;
-
-            if (!pnr_cross_overlap(detector->cross, apart, &at, &all)) {
-                out.is_known = false;
-                if (pnr_cross_is_known(detector->cross, of_a.code, of_b.code))
-                    at = pnr_cross_at(detector->cross, of_a.code, of_b.code, apart);
-            }
-            add_term(detector, product * tone, at, &out.energy, &out.energy_variance);
-            if (out.is_known && detector->is_sum)
-                all -= overlap_in_lobe(detector, a, NULL, of_a.lag, of_b.lag) +
-                       overlap_in_lobe(detector, b, a, of_a.lag, of_b.lag);
-            if (out.is_known)
-                add_term(detector, product, all, &out.all, &out.variance);
-        }
+        out.all += tracks[i].power * tracks[i].code->lobe.total;
+        for (size_t k = 0; k < i; k++)
+            if (!is_negligible(detector, &tracks[i], &tracks[k], out.is_known, least))
+                add_pair(detector, &tracks[i], &tracks[k], &out);
     }
     return out;
 }

@@ -8,6 +8,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
@@ -62,6 +63,7 @@ static void remove_lobe(const pnr_detector *detector, const pnr_observed *observ
                         const pnr_track *tracks, size_t i, double looks, bool with_model,
                         pnr_noise_sums *s)
 {
+    const double unseen = 1 - 1 / looks;
     const pnr_track *t = &tracks[i];
     const long reach = (long)t->code->lobe.reach, n_rows = (long)pnr_plan_rows(detector->plan);
     const long rows = detector->has_rows ? MIDDLE : 0, row = t->candidate->row;
@@ -74,6 +76,11 @@ static void remove_lobe(const pnr_detector *detector, const pnr_observed *observ
     const size_t n_overlaps = list_overlaps(detector, tracks, i, overlaps);
     pnr_vector model;
 
+    /* Most tracks have no other echo in their values. */
+    if (with_model && n_overlaps == 0 && memcmp(t->c[0], t->rest[0], sizeof model) == 0) {
+        s->lobes += t->power * pnr_lobe_inside(&t->code->lobe, t->fit.delay);
+        with_model = false;
+    }
     for (int j = 0; j < J && with_model; j++)
         model[j] = t->c[0][j] - t->rest[0][j];
     if (with_model)
@@ -85,12 +92,12 @@ static void remove_lobe(const pnr_detector *detector, const pnr_observed *observ
         for (long j = -reach; j <= reach; j++) {
             const double rho2 = r == 0 ? pnr_power(t->code->rho[J + j]) : 0;
 
-            if (is_counted(overlaps, n_overlaps, j, r))
+            if (n_overlaps > 0 && is_counted(overlaps, n_overlaps, j, r))
                 continue;
             s->power -= pnr_power((double complex)values[(MIDDLE + r) * J + MIDDLE + j]);
             if (with_model)
                 s->lobes += pnr_power(model[MIDDLE + j]);
-            s->cells -= 1 - (1 - 1 / looks) * (1 - rho2);
+            s->cells -= 1 - unseen * (1 - rho2);
         }
     }
 }

@@ -70,7 +70,7 @@ void pnr_lobe_mix(const pnr_cross *cross, const pnr_waveform *autocorrelation, s
 {
     double complex value, overlap, all = 0;
 
-    lobe->is_mixed = pnr_cross_overlap(cross, 0, &value, &overlap);
+    lobe->is_mixed = pnr_cross_has_overlap(cross);
     for (size_t u = 0; u < n_lags && lobe->is_mixed; u++) {
         pnr_cross_overlap(cross, (double)u, &value, &overlap);
         all += conj(pnr_waveform_at(autocorrelation, (double)u)) * overlap;

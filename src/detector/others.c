@@ -59,37 +59,36 @@ static double walk_of(const pnr_detector *detector, const pnr_track *from,
            fabs(pnr_fit_patch_walk(detector->map, echo->bins, stretch));
 }
 
-/* Returns an upper bound of the power of an echo in a cell of a track, divided by the power of the
- * echo's peak. Far lags contain the code's sidelobes or the tail of the pulse. In maps far lags
+/* Returns an upper bound of the power of an echo in the values of a track, divided by the power of
+ * the echo's peak, in a plan with one row. */
+static double reach_in_row(const pnr_detector *detector, const pnr_track *from,
+                           const pnr_patch_echo *echo)
+{
+    const size_t in = (size_t)(from->code - detector->codes);
+    const double lags = fabs(pnr_track_distance(detector, (double)from->centre, echo->lag));
+
+    if (!pnr_cross_is_known(detector->cross, echo->code, in))
+        return 0;
+
+    const double most =
+        pnr_cross_most(detector->cross, echo->code, in, echo->code == in ? lags - MIDDLE : 0);
+
+    return most * most;
+}
+
+/* Returns the same in a map. Far lags contain the code's sidelobes or the tail of the pulse. They
  * also contain the self-noise of the ambiguity function, about 8/N. At far rows the sidelobes of
  * slow time reduce the power by the factor 1 / (pi rows)^2. */
-static double reach_of(const pnr_detector *detector, const pnr_track *from,
-                       const pnr_patch_echo *echo)
+static double reach_in_map(const pnr_detector *detector, const pnr_track *from,
+                           const pnr_patch_echo *echo)
 {
     enum { NEAR = 3 * MIDDLE };
     const pnr_detector_code *code = &detector->codes[echo->code];
     const double k = (double)detector->plan->n_periods, n = (double)detector->plan->n_samples;
-
-    if (detector->least_squares != NULL)
-        return 1;
-    if (from->code != code && !detector->has_rows) { /* a bound: no cell has more than 16 times the
-                                                      * mean power */
-        const size_t in = (size_t)(from->code - detector->codes);
-
-        return pnr_cross_is_known(detector->cross, echo->code, in)
-                   ? 16 * pnr_cross_total(detector->cross, echo->code, in) / n
-                   : 0;
-    }
-
-    const double walk = detector->has_rows ? walk_of(detector, from, echo) : 0;
-    const double lags =
-        fabs(pnr_track_distance(detector, (double)from->centre, echo->lag)) - MIDDLE - walk / 2;
+    const double lags = fabs(pnr_track_distance(detector, (double)from->centre, echo->lag)) -
+                        MIDDLE - walk_of(detector, from, echo) / 2;
     const double tail = 0.35 / (lags > 1 ? lags : 1);
     const double most = tail > code->lobe.greatest ? tail : code->lobe.greatest;
-
-    if (!detector->has_rows)
-        return lags > NEAR && most < 1 ? most * most : 1;
-
     const double far = fmin(fmax(most * most, 8 / n), 1);
     const double rows = k * fabs(remainder(from->bins - echo->bins, 1)) - MIDDLE - 2;
 
@@ -99,15 +98,19 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
 }
 
 /* True if a change of an echo, with the power `change`, is not negligible in the values of track
- * `from`. An echo below ten times the negligible power is never subtracted, so its changes are
- * ignored. */
+ * `from`. In a map an echo below ten times the negligible power is never subtracted, so its changes
+ * are ignored. In one row the changes of ten echoes that are just negligible, with random phases,
+ * move no estimate by more than 0.01 sigma. */
 static bool is_reached(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo, double change, double cell)
 {
-    const double reach = reach_of(detector, from, echo);
-    const double least = (detector->has_rows ? 1e-3 : 1e-6) * cell;
+    if (!detector->has_rows)
+        return change * (detector->least_squares != NULL ? 1 : reach_in_row(detector, from, echo)) >
+               1e-5 * cell;
 
-    return pnr_power(echo->peak) * reach > 10 * least && change * reach > least;
+    const double reach = detector->least_squares != NULL ? 1 : reach_in_map(detector, from, echo);
+
+    return pnr_power(echo->peak) * reach > 1e-2 * cell && change * reach > 1e-3 * cell;
 }
 
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,

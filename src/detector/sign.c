@@ -327,7 +327,7 @@ static bool correct_track(const pnr_detector *detector, pnr_track *tracks, size_
 
 size_t pnr_sign_correct(const pnr_detector *detector, pnr_track *tracks, size_t n, double cell)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && detector->has_rows; i++) {
         const pnr_track before = tracks[i];
         size_t left = 0;
 

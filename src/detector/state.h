@@ -121,6 +121,8 @@ static inline double pnr_track_distance(const pnr_detector *detector, double a, 
     const double n = (double)detector->radar->n_samples;
     const double difference = a - b;
 
+    if (fabs(difference) < 0.5 * n)
+        return difference;
     return difference - n * floor(difference / n + 0.5);
 }
 

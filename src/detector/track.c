@@ -163,14 +163,14 @@ static double cell_without(const pnr_detector *detector, const dwell_view *view,
 }
 
 /* Fits the tracks again after the weaker echoes are subtracted, too. A track is fitted again only
- * if its `rest` has changed. In a map the noise is known only after all echoes are found. If `rest`
+ * if its `rest` has changed. The noise is known only after all echoes are found. If `rest`
  * of a track was computed for more than twice this noise, it is computed again: weaker echoes,
  * which were negligible beside the greater noise, are now subtracted. */
 static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *tracks, size_t n)
 {
     bool moved = true;
 
-    for (size_t i = 0; i < n && detector->has_rows; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (tracks[i].cell <= 2 * cell)
             continue;
         tracks[i].is_dirty = true;
@@ -190,7 +190,19 @@ static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *
     }
 }
 
-/* Updates the noise in `view`. If it is below half of the earlier noise, subtracts the other echoes
+/* Takes the mean power of the sidelobes of the latest track from the noise in `view`. The floor of
+ * one row includes this power. Strong sidelobes are not known well enough, so a tenth of the floor
+ * is left. */
+static void lower_floor(const pnr_detector *detector, dwell_view *view, const pnr_track *t)
+{
+    const pnr_lobe *lobe = &t->code->lobe;
+    const double sidelobes = fmax(lobe->total - lobe->inside[PNR_LOBE_STEPS], 0);
+
+    view->cell -= pnr_power(t->fit.peak) / t->loss * sidelobes / (double)detector->plan->n_samples;
+    view->cell = fmax(view->cell, 0.1 * view->observed->dwell->floor);
+}
+
+/* Updates the noise in `view` of a map. If it is below half of the earlier noise, subtracts the other echoes
  * from the last track again, and fits this track again: a lower noise demands a more accurate model
  * of the echoes. */
 static void lower_cell(const pnr_detector *detector, dwell_view *view, pnr_track *tracks, size_t n)
@@ -390,6 +402,8 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
         n++;
         if (detector->has_rows)
             lower_cell(detector, &view, tracks, n);
+        else if (!detector->is_sum)
+            lower_floor(detector, &view, &tracks[n - 1]);
         if (!detector->is_sum)
             pnr_others_tell(detector, tracks, n, n - 1, view.cell);
     }

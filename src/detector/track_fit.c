@@ -107,6 +107,7 @@ pnr_residual pnr_track_noise(const pnr_detector *detector, const pnr_track *trac
     const pnr_patch_place place = pnr_track_place(detector, t);
     const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins};
     pnr_residual rest = {.noise = t->pair_noise, .cells = t->pair_cells};
+    pnr_vector *values = t->rest;
     pnr_patch c;
 
     if (t->is_pair) {
@@ -115,14 +116,16 @@ pnr_residual pnr_track_noise(const pnr_detector *detector, const pnr_track *trac
     }
     if (detector->has_rows && !detector->is_sum && cell < 0.03 * t->cell)
         pnr_others_subtract(detector, t, tracks, n, cell, 0);
-    memcpy(c, t->rest, (size_t)t->n_rows * sizeof *c);
-    if (detector->least_squares != NULL)
+    if (detector->least_squares != NULL) {
+        memcpy(c, t->rest, (size_t)t->n_rows * sizeof *c);
         pnr_track_add_missing(detector, t, cell, c);
+        values = c;
+    }
     if (!detector->has_rows) {
-        rest = pnr_fit_noise(t->code->fit, c[0], &t->fit);
+        rest = pnr_fit_noise(t->code->fit, values[0], &t->fit);
     } else {
         pnr_sign_begin(detector, t);
-        rest.noise = pnr_fit_patch_noise(detector->map, &place, c, &found, cell, &rest.cells);
+        rest.noise = pnr_fit_patch_noise(detector->map, &place, values, &found, cell, &rest.cells);
         rest.chance = 1 / rest.cells;
         pnr_sign_end(detector, t);
     }

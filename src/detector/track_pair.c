@@ -138,12 +138,11 @@ static size_t refit_others(const pnr_detector *detector, const pnr_dwell_gains *
 bool pnr_track_split(const pnr_detector *detector, const pnr_dwell_gains *gains, double ratio,
                      const pnr_noise *noise, pnr_track *tracks, size_t *n)
 {
-    double complex any[2];
     bool is_split = false;
 
     if (detector->has_rows || detector->is_sum || detector->plan->linear ||
         detector->least_squares != NULL || detector->plan->cfar.kind != PNR_CFAR_OFF ||
-        !pnr_cross_overlap(detector->cross, 0, &any[0], &any[1]))
+        !pnr_cross_has_overlap(detector->cross))
         return false;
     for (size_t i = 0; i < *n && *n < PNR_MAX_CANDIDATES; i++) {
         pnr_fitted_pair pair;

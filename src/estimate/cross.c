@@ -124,6 +124,11 @@ double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double
     return of <= in ? pnr_waveform_at(table, u) : conj(pnr_waveform_at(table, -u));
 }
 
+double pnr_cross_most(const pnr_cross *cross, size_t of, size_t in, double distance)
+{
+    return pnr_waveform_most(table_of(cross, of, in), distance);
+}
+
 double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in)
 {
     const pnr_waveform *table = table_of(cross, of, in);
@@ -131,16 +136,23 @@ double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in)
     return table != NULL ? pnr_waveform_energy(table) : 1;
 }
 
-bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *value,
+bool pnr_cross_has_overlap(const pnr_cross *cross)
+{
+    return cross->overlap != NULL;
+}
+
+double pnr_cross_most_overlap(const pnr_cross *cross, double distance)
+{
+    return pnr_waveform_most(cross->overlap, distance) * pnr_cross_total(cross, 0, 0);
+}
+
+void pnr_cross_overlap(const pnr_cross *cross, double u, double complex *value,
                        double complex *overlap)
 {
     pnr_waveform_point point;
 
-    if (cross->overlap == NULL)
-        return false;
     pnr_waveform_locate(cross->overlap, u, &point);
     pnr_waveform_take(cross->codes[0].autocorrelation, &point, 0, 1, value);
     pnr_waveform_take(cross->overlap, &point, 0, 1, overlap);
     *overlap *= pnr_cross_total(cross, 0, 0);
-    return true;
 }

@@ -35,13 +35,19 @@ void pnr_cross_add(const pnr_cross *cross, size_t of, size_t in, const pnr_wavef
                    long lag, double complex factor, double complex *values);
 /* Returns C_ab(u), where a is code `of` and b is code `in`. The pair must have a table. */
 double complex pnr_cross_at(const pnr_cross *cross, size_t of, size_t in, double u);
+/* Returns an upper bound of |C_ab(u)| for all |u| >= distance. The pair must have a table. */
+double pnr_cross_most(const pnr_cross *cross, size_t of, size_t in, double distance);
 /* Returns the sum of |C_ab(u)|^2 over one period of u. Without a table returns 1, the sum for two
  * different codes with the same flat spectrum. */
 double pnr_cross_total(const pnr_cross *cross, size_t of, size_t in);
+/* True if the overlap is known: there is one code and one row, and the table takes less than 44
+ * MiB. */
+bool pnr_cross_has_overlap(const pnr_cross *cross);
 /* Fills *value with C_aa(u), and *overlap with the sum of C_aa(k + u) conj(C_aa(k)) over all lags
- * k, where a is the only code. Returns false if there are several codes or several rows, or if the
- * table would exceed 44 MiB. */
-bool pnr_cross_overlap(const pnr_cross *cross, double u, double complex *value,
+ * k, where a is the only code. The overlap must be known. */
+void pnr_cross_overlap(const pnr_cross *cross, double u, double complex *value,
                        double complex *overlap);
+/* Returns an upper bound of |*overlap| for all |u| >= distance. The overlap must be known. */
+double pnr_cross_most_overlap(const pnr_cross *cross, double distance);
 
 #endif

@@ -364,6 +364,28 @@ TEST(nyquist_is_what_half_a_sample_takes)
     pnr_waveform_destroy(waveform);
 }
 
+TEST(no_value_exceeds_its_bound)
+{
+    enum { N = 101, CHIP = 4 };
+    sample samples[N];
+
+    for (int chip = 1; chip <= CHIP; chip += CHIP - 1) {
+        pnr_waveform *waveform;
+        double most = 0;
+
+        for (int k = 0; k < N; k++)
+            samples[k] = k % chip == 0 ? CMPLX(uniform() - 0.5, uniform() - 0.5) : samples[k - 1];
+        waveform = create(samples, N);
+        for (double t = N / 2.0; t >= 0; t -= 0.01) {
+            most = fmax(most, cabs(pnr_waveform_at(waveform, t)));
+            most = fmax(most, cabs(pnr_waveform_at(waveform, -t)));
+            assert_true(most <= pnr_waveform_most(waveform, t));
+        }
+        assert_true(pnr_waveform_most(waveform, 0) < (chip == 1 ? 4 : 2) * most);
+        pnr_waveform_destroy(waveform);
+    }
+}
+
 TEST(a_stop_ends_the_work)
 {
     enum { N = 101 };
