@@ -18,6 +18,8 @@ enum {
     STEPS = 64,              /* steps of the table from one lag to the next */
     N_STEPS = 2 * STEPS + 1, /* steps from -1 to +1 lag */
     N_REACH = 5,             /* delays of the basis: -1, -1/2, 0, 1/2, 1 */
+    NEAR = 5,                /* steps that are climbed one by one */
+    FAR = STEPS / 4,         /* greatest jump, steps */
     LANES = 4,               /* values in one vector */
     N_LANES = (J + LANES - 1) / LANES
 };
@@ -50,8 +52,11 @@ struct pnr_fit {
     pnr_residual rest; /* of noise of sigma = 1 */
 };
 
+/* The functions of a multiversion function must be inlined: on their own they have one version. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* Returns v^H c. */
-static inline double complex project_values(const planar *v, const planar *c)
+static ALWAYS_INLINE double complex project_values(const planar *v, const planar *c)
 {
     lanes re = {0}, im = {0};
 
@@ -274,14 +279,49 @@ static double refine_maximum(const pnr_quartic *re, const pnr_quartic *im)
     return x;
 }
 
-/* Climbs L(d) = |z|^2 in the table from step s to a local maximum, or to two steps from an end of
- * the table. Returns this last step. Fills z = v^H c at this step and at the two steps on each side
- * of it. */
-static inline int climb_table(const pnr_fit *fit, const planar *c, int s, double complex z[5])
+/* Returns the nearest step that has two steps on each side. */
+static inline int step_within(int s)
 {
-    s = s < 2 ? 2 : s > N_STEPS - 3 ? N_STEPS - 3 : s;
+    return s < 2 ? 2 : s > N_STEPS - 3 ? N_STEPS - 3 : s;
+}
+
+/* Returns the distance from the middle of z to the maximum of L, in steps, by Newton's method from
+ * z[0], z[2] and z[4]; at most FAR steps. */
+static inline int guess_maximum(const double complex z[5])
+{
+    const double before = pnr_power(z[0]), at = pnr_power(z[2]), after = pnr_power(z[4]);
+    const double bend = before - 2 * at + after, rise = after - before;
+    const double x = bend < 0 ? -rise / bend : rise > 0 ? FAR : -FAR;
+
+    return (int)lrint(fmin(fmax(x, -FAR), FAR));
+}
+
+static ALWAYS_INLINE void project_around(const pnr_fit *fit, const planar *c, int s,
+                                         double complex z[5])
+{
     for (int i = 0; i < 5; i++)
         z[i] = project_values(&fit->steps[s - 2 + i].v, c);
+}
+
+/* Climbs L(d) = |z|^2 in the table from step s to a local maximum, or to two steps from an end of
+ * the table. Returns this last step. Fills z = v^H c at this step and at the two steps on each side
+ * of it. Jumps while the maximum is more than NEAR steps away, since a jump takes five
+ * projections. */
+static ALWAYS_INLINE int climb_table(const pnr_fit *fit, const planar *c, int s,
+                                     double complex z[5])
+{
+    s = step_within(s);
+    project_around(fit, c, s, z);
+    for (int jump = guess_maximum(z); abs(jump) > NEAR; jump = guess_maximum(z)) {
+        const int to = step_within(s + jump);
+        double complex there[5];
+
+        project_around(fit, c, to, there);
+        if (!(pnr_power(there[2]) > pnr_power(z[2])))
+            break;
+        memcpy(z, there, sizeof there);
+        s = to;
+    }
     while (pnr_power(z[3]) > pnr_power(z[2]) && s < N_STEPS - 3) {
         s++;
         memmove(z, z + 1, 4 * sizeof *z);
