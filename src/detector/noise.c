@@ -211,8 +211,9 @@ pnr_noise pnr_noise_find(const pnr_detector *detector, const pnr_observed *obser
 {
     /* Below this relative variance (0.1 dB) no second estimate is needed. */
     const double negligible = 5e-4;
-    /* The sum of the noise over all cells scatters by a thousand times this power, or more. */
-    const double least = 1e-3 * (n > 0 ? tracks[n - 1].cell : 0) *
+    /* The sum of the noise over all cells scatters by a thousand times this power, or more; in sums
+     * of powers, where pairs add to variances alone, by a hundred times. */
+    const double least = (detector->is_sum ? 1e-2 : 1e-3) * (n > 0 ? tracks[n - 1].cell : 0) *
                          sqrt((double)detector->plan->n_samples / gains->looks);
     const pnr_pairs pairs = pnr_noise_pairs(detector, tracks, n, least);
     const pnr_noise_sums s = pnr_noise_sum(detector, observed, gains, tracks, n, &pairs);

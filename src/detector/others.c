@@ -113,6 +113,12 @@ static bool is_reached(const pnr_detector *detector, const pnr_track *from,
     return pnr_power(echo->peak) * reach > 1e-2 * cell && change * reach > 1e-3 * cell;
 }
 
+bool pnr_others_reach(const pnr_detector *detector, const pnr_track *t, const pnr_patch_echo *echo,
+                      double cell)
+{
+    return is_reached(detector, t, echo, pnr_power(echo->peak), cell);
+}
+
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                      double cell)
 {
@@ -140,8 +146,7 @@ void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const
     for (size_t i = 0; i < n; i++) {
         const pnr_told *told = &others[i].told;
 
-        if (&others[i] == t ||
-            !is_reached(detector, t, &told->echo, pnr_power(told->echo.peak), cell))
+        if (&others[i] == t || !pnr_others_reach(detector, t, &told->echo, cell))
             continue;
         pnr_sign_begin(detector, &others[i]);
         move_echo(detector, t, NULL, told, cell, reach);

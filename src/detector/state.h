@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The internal state of the detector. detector.c computes echoes from tracks. track.c fits each
- * candidate after the other echoes are subtracted. */
+/* The internal state of the detector. detector.c computes echoes from tracks. track.c finds
+ * them among the candidates, and fits each after the others are subtracted. */
 #ifndef PNR_DETECTOR_STATE_H
 #define PNR_DETECTOR_STATE_H
 
@@ -202,6 +202,9 @@ void pnr_others_note(const pnr_detector *detector, pnr_track *t);
  * filter. values: [17]. */
 void pnr_others_add(const pnr_detector *detector, const pnr_track *t, const pnr_told *echo,
                     double factor, pnr_vector *values);
+/* True if an echo is not negligible in the values of a track. cell: the noise power of a cell. */
+bool pnr_others_reach(const pnr_detector *detector, const pnr_track *t, const pnr_patch_echo *echo,
+                      double cell);
 /* Subtracts the latest fit of track i from `rest` of every other track, and adds back the earlier
  * fit of track i that was subtracted there. Skips tracks in which the echo is negligible. cell: the
  * noise power of a cell. */

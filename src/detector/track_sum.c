@@ -61,15 +61,19 @@ typedef struct neighbour {
     pnr_vector response;
 } neighbour;
 
-static void describe_neighbour(const pnr_detector *detector, const pnr_track *t,
-                               const pnr_track *other, neighbour *out)
+/* Fills the responses of the other echoes that are not negligible. Returns their number. */
+static size_t list_neighbours(const pnr_detector *detector, const pnr_track *t,
+                              const pnr_track *tracks, size_t n, double cell, neighbour *out)
 {
-    const size_t of = (size_t)(other->code - detector->codes);
-    const size_t in = (size_t)(t->code - detector->codes);
+    size_t n_out = 0;
 
-    *out = (neighbour){0};
-    if (other != t && pnr_cross_is_known(detector->cross, of, in))
-        pnr_others_add(detector, t, &other->told, 1, &out->response);
+    for (size_t k = 0; k < n; k++) {
+        if (&tracks[k] == t || !pnr_others_reach(detector, t, &tracks[k].told.echo, cell))
+            continue;
+        out[n_out] = (neighbour){0};
+        pnr_others_add(detector, t, &tracks[k].told, 1, &out[n_out++].response);
+    }
+    return n_out;
 }
 
 /* Fills the variances of n neighbours. Returns the index of the neighbour with the greatest effect.
@@ -131,14 +135,12 @@ static size_t choose_near(const pnr_track *t, double cell, neighbour *neighbours
 
 /* cell: the noise power of a cell in one look. */
 static void separate_track(const pnr_detector *detector, const pnr_dwell_gains *gains, double cell,
-                           const pnr_track *tracks, size_t n, pnr_track *t)
+                           const pnr_track *tracks, size_t n_tracks, pnr_track *t)
 {
     neighbour neighbours[PNR_MAX_CANDIDATES];
     pnr_vector e[PNR_AMONG_MOST];
+    const size_t n = list_neighbours(detector, t, tracks, n_tracks, cell, neighbours);
     double effect;
-
-    for (size_t k = 0; k < n; k++)
-        describe_neighbour(detector, t, &tracks[k], &neighbours[k]);
 
     size_t n_near = choose_near(t, cell, neighbours, n, e);
 
