@@ -122,21 +122,22 @@ double pnr_candidate_least(const pnr_detector *detector, const pnr_dwell *dwell,
                : 0.5 * (double)candidate->power;
 }
 
-/* True if the other echoes explain a candidate in a map: too little power remains for an echo of
- * the power `least`. In the 3 x 3 cells around the candidate an echo in the middle cell has at
- * least the power least * shape, where shape is the sum of |R(j)/R(0)|^2 over |j| <= 1. An echo
- * between the cells has two thirds of it. If these cells contain less than half, no fit is needed.
- * A fit takes a hundred times as long as this test. */
+/* True if the other echoes explain a candidate: too little power remains for an echo of the power
+ * `least`. In the 3 x 3 cells around the candidate, in one row 3 cells, an echo in the middle cell
+ * has at least the power least * shape, where shape is the sum of |R(j)/R(0)|^2 over |j| <= 1. An
+ * echo between the cells has two thirds of it. If these cells contain less than half, in one row
+ * less than a quarter, no fit is needed. A fit takes a hundred times as long as this test. */
 static bool is_explained(const pnr_detector *detector, const pnr_track *t, double least)
 {
+    const int row = pnr_track_row(t), reach = detector->has_rows ? 1 : 0;
     double power = 0, shape = 0;
 
     for (int j = -1; j <= 1; j++)
         shape += pnr_power(t->code->rho[J + j]);
-    for (int r = MIDDLE - 1; r <= MIDDLE + 1; r++)
+    for (int r = row - reach; r <= row + reach; r++)
         for (int j = MIDDLE - 1; j <= MIDDLE + lags_of(detector, t); j++)
             power += pnr_power(t->rest[r][j]);
-    return power < 0.5 * shape * least;
+    return power < (detector->has_rows ? 0.5 : 0.25) * shape * least;
 }
 
 /* True if an echo had been subtracted from the samples before a candidate was found. */
@@ -199,6 +200,8 @@ bool pnr_candidate_is_echo(const pnr_detector *detector, const pnr_dwell_view *v
             return false;
     }
     pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 0);
+    if (!detector->has_rows && n > 0 && is_explained(detector, t, least * t->loss))
+        return false;
     if (!(pnr_track_fit(detector, t, view->cell) > least * t->loss) && n > 0)
         return false;
     return true;
