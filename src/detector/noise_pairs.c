@@ -52,13 +52,15 @@ static double tone_of(const pnr_detector *detector, double x)
 }
 
 /* True if both cross terms of a pair are below `least`, or not known. with_all: the term in the
- * power of the cells is known. */
+ * power of the cells is known. In sums of powers the terms only add variances, and the models of
+ * echoes have greater errors than 3e-6 of the peak. */
 static bool is_negligible(const pnr_detector *detector, const pnr_track *a, const pnr_track *b,
                           bool with_all, double least)
 {
     const size_t of = (size_t)(a->code - detector->codes), in = (size_t)(b->code - detector->codes);
     const double apart = fabs(pnr_track_distance(detector, (double)a->centre + a->fit.delay,
                                                  (double)b->centre + b->fit.delay));
+    const double model = detector->is_sum ? 3e-6 * fmax(a->power, b->power) : 0;
     double most;
 
     if (!pnr_cross_is_known(detector->cross, of, in))
@@ -66,7 +68,7 @@ static bool is_negligible(const pnr_detector *detector, const pnr_track *a, cons
     most = pnr_cross_most(detector->cross, of, in, of == in ? apart : 0);
     if (with_all)
         most = fmax(most, pnr_cross_most_overlap(detector->cross, apart));
-    return 4 * a->power * b->power * most * most < least * least;
+    return 4 * a->power * b->power * most * most < pow(fmax(least, model), 2);
 }
 
 /* Adds the cross terms of the tracks a and b. */

@@ -96,15 +96,18 @@ static void lower_cell(const pnr_detector *detector, pnr_dwell_view *view, pnr_t
     pnr_track_fit(detector, t, cell);
 }
 
-static size_t strongest_candidate(const pnr_observed *observed, const bool *taken)
+/* Fills `order` with the indices of the candidates, the strongest first; of equal ones the first. */
+static void sort_candidates(const pnr_observed *observed, uint8_t order[PNR_MAX_CANDIDATES])
 {
-    float power = -1;
-    size_t best = 0;
+    const pnr_candidate *candidates = observed->candidates;
 
-    for (size_t i = 0; i < observed->dwell->n_candidates; i++)
-        if (!taken[i] && observed->candidates[i].power > power)
-            power = observed->candidates[best = i].power;
-    return best;
+    for (size_t i = 0; i < observed->dwell->n_candidates; i++) {
+        size_t at = i;
+
+        for (; at > 0 && candidates[order[at - 1]].power < candidates[i].power; at--)
+            order[at] = order[at - 1];
+        order[at] = (uint8_t)i;
+    }
 }
 
 /* True if more echoes than wanted are found in the gate, and a candidate of this power cannot be
@@ -169,19 +172,19 @@ size_t pnr_track_all(const pnr_detector *detector, const pnr_observed *observed,
 {
     const double floor = observed->dwell->floor;
     pnr_dwell_view view = {observed, pnr_detector_gains(detector, observed), floor, floor};
-    bool taken[PNR_MAX_CANDIDATES] = {false};
+    uint8_t order[PNR_MAX_CANDIDATES];
     size_t n = 0;
 
     *is_coarse = false;
+    sort_candidates(observed, order);
     for (size_t k = 0; k < observed->dwell->n_candidates; k++) {
-        const size_t best = strongest_candidate(observed, taken);
+        const size_t best = order[k];
 
         if (n > 0 && (*is_coarse = is_late(observed)))
             break;
 
         if (is_enough(detector, tracks, n, (double)observed->candidates[best].power))
             break;
-        taken[best] = true;
         if (!pnr_candidate_is_echo(detector, &view, best, tracks, n))
             continue;
         n++;
