@@ -18,25 +18,24 @@ static void add_term(pnr_echo_column *c, int x, int y)
     c->n++;
 }
 
-/* Fills g(v - F) of fit_patch.h for each row, and its derivative with respect to v. with_tone:
- * multiplies g by pnr_echo_model_tone before it is differentiated. */
+/* Fills g(v - F) of fit_patch.h for each row, and its derivative with respect to v unless slope is
+ * NULL. with_tone: g times pnr_echo_model_tone instead. */
 static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       bool with_tone, double complex *x, double complex *slope)
 {
-    const double h = 1e-3 / (double)model->setup->plan.n_periods;
+    double tone = 1, rise = 0;
 
     for (int i = rows->first; i < rows->end; i++) {
         const pnr_echo_row *row = &rows->row[i];
+        const double v = bins * (1 + row->stretch);
+        double complex steep;
 
-        for (int side = -1; side <= 1; side++) {
-            const double v = bins * (1 + row->stretch) + side * h;
-            const double share = with_tone ? pnr_echo_model_tone(model, v - row->rotation) : 1;
-
-            if (side == 0)
-                x[i] = pnr_slow_time_echo(model->slow, v, row->bins) * share;
-            else if (slope != NULL)
-                slope[i] += side * pnr_slow_time_echo(model->slow, v, row->bins) * share / (2 * h);
-        }
+        if (with_tone && (i == rows->first || row->hypothesis != row[-1].hypothesis))
+            tone = pnr_echo_model_tone(model, v - row->rotation, &rise);
+        x[i] = pnr_slow_time_echo(model->slow, v, row->bins, slope != NULL ? &steep : NULL);
+        if (slope != NULL)
+            slope[i] = steep * tone + x[i] * rise;
+        x[i] *= tone;
     }
 }
 
@@ -100,9 +99,8 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
 static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
                      pnr_vector *chi)
 {
-    const double h = 1e-3, share = pnr_echo_model_tone(model, e);
-    const double slope =
-        (pnr_echo_model_tone(model, e + h) - pnr_echo_model_tone(model, e - h)) / (2 * h);
+    double slope;
+    const double share = pnr_echo_model_tone(model, e, &slope);
 
     pnr_echo_model_lags(&model->codes[echo->code], (double)lag - echo->lag, chi[0], chi[1]);
     for (int j = 0; j < J; j++) {
@@ -302,7 +300,7 @@ static double rough_power(const pnr_echo_model *model, const pnr_echo_rows *rows
                    ? 8 * pnr_echo_model_self_noise(model, row, echo)
                    : 0;
     return (code != echo->code ? most : fmin(rough * rough, most)) *
-           (pnr_power(pnr_slow_time_echo(model->slow, v, row->bins)) + least_share);
+           (pnr_power(pnr_slow_time_echo(model->slow, v, row->bins, NULL)) + least_share);
 }
 
 /* Marks the rows in which the power of the difference between the exact and the smooth chi is not

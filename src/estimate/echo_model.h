@@ -16,7 +16,7 @@ typedef struct pnr_echo_model {
     const pnr_setup *setup;
     double rate_over_carrier; /* sampling rate / carrier frequency; 0: no carrier */
     size_t n_rows;
-    size_t *first_row; /* [n_hypotheses] the first row of each hypothesis */
+    struct pnr_echo_row *rows; /* [n_rows] */
     pnr_slow_time *slow;
     pnr_ambiguity *ambiguity;
     double complex *windows;     /* [2][n_periods] scratch */
@@ -103,7 +103,6 @@ int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_mo
 int pnr_echo_model_share(const pnr_echo_model *from, pnr_echo_model **out);
 void pnr_echo_model_destroy(pnr_echo_model *model);
 
-pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row);
 /* True when rows lie closer than 1/K and no least-squares filter is used. Then patch_noise.h
  * computes the covariance of their noise from the samples of the code. */
 bool pnr_echo_model_is_close(const pnr_echo_model *model);
@@ -140,8 +139,9 @@ double pnr_echo_model_self_noise(const pnr_echo_model *model, const pnr_echo_row
  * power of the echo's peak. */
 double pnr_echo_model_unknown(const pnr_echo_model *model, const pnr_echo_row *row,
                               const pnr_patch_echo *echo);
-/* Returns sin(pi e) / (N sin(pi e / N)), the mean of a tone of e bins over a window. */
-double pnr_echo_model_tone(const pnr_echo_model *model, double e);
+/* Returns sin(pi e) / (N sin(pi e / N)), the mean of a tone of e bins over a window. *slope: its
+ * derivative with respect to e; NULL: not wanted. */
+double pnr_echo_model_tone(const pnr_echo_model *model, double e, double *slope);
 
 /* Marks the rows that need the exact sums, given the peak of the echo and the noise power of one
  * cell. Also sets `bends` of each row. Returns true if it marks any row. code: the code of the

@@ -2,6 +2,7 @@
 /* The rows of a patch: their frequencies, the covariance of their noise, and their weights. */
 #include "estimate/echo_model.h"
 
+#include "base/complex.h"
 #include "engine/plan.h"
 #include "estimate/matrix.h"
 
@@ -17,30 +18,20 @@ static const double loading = 1e-4; /* diagonal loading: rows closer than 1/K ar
  * frequency needs them. */
 static const double same_scale_samples = 0.5;
 
-pnr_echo_row pnr_echo_model_row(const pnr_echo_model *model, size_t row)
-{
-    const pnr_plan *plan = &model->setup->plan;
-    size_t low = 0, high = plan->n_hypotheses;
-
-    while (high - low > 1) { /* first_row[low] <= row < first_row[high] */
-        const size_t middle = (low + high) / 2;
-
-        *(model->first_row[middle] <= row ? &low : &high) = middle;
-    }
-
-    const pnr_hypothesis h = pnr_plan_hypothesis(plan, low);
-    const double f = h.quarters / 4.0;
-    const double s = h.first_bin + (double)(row - model->first_row[low]);
-
-    return (pnr_echo_row){f + s / (double)plan->n_periods, f, h.stretch, low};
-}
-
-double pnr_echo_model_tone(const pnr_echo_model *model, double e)
+double pnr_echo_model_tone(const pnr_echo_model *model, double e, double *slope)
 {
     const double n = (double)model->setup->plan.n_samples;
-    const double below = n * sin(M_PI * e / n);
+    const double complex one = pnr_cis(M_PI * e / n), all = pnr_cis(M_PI * e);
+    const double below = n * cimag(one);
+    double tone = fabs(e) < 0.5 ? 1 : 0, rise = 0;
 
-    return fabs(below) > 1e-9 ? sin(M_PI * e) / below : fabs(e) < 0.5 ? 1 : 0;
+    if (fabs(below) > 1e-9) {
+        tone = cimag(all) / below;
+        rise = M_PI * (creal(all) - tone * creal(one)) / below;
+    }
+    if (slope != NULL)
+        *slope = rise;
+    return tone;
 }
 
 static void fill_noise(const pnr_echo_model *model, pnr_echo_rows *rows)
@@ -48,7 +39,7 @@ static void fill_noise(const pnr_echo_model *model, pnr_echo_rows *rows)
     for (int i = rows->first; i < rows->end; i++)
         for (int j = rows->first; j <= i; j++) {
             const double share =
-                pnr_echo_model_tone(model, rows->row[i].rotation - rows->row[j].rotation);
+                pnr_echo_model_tone(model, rows->row[i].rotation - rows->row[j].rotation, NULL);
 
             rows->g[i][j] =
                 share * pnr_slow_time_noise(model->slow, rows->row[i].bins, rows->row[j].bins);
@@ -90,7 +81,7 @@ bool pnr_echo_model_is_close(const pnr_echo_model *model)
     if (plan->filter != NULL)
         return false;
     for (size_t row = 1; row < model->n_rows; row++)
-        if (pnr_echo_model_row(model, row).bins - pnr_echo_model_row(model, row - 1).bins < least)
+        if (model->rows[row].bins - model->rows[row - 1].bins < least)
             return true;
     return false;
 }
@@ -134,7 +125,7 @@ void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_nois
     out->first = row < MIDDLE ? MIDDLE - (int)row : 0;
     out->end = row + MIDDLE < model->n_rows ? J : (int)(model->n_rows - row) + MIDDLE;
     for (int i = out->first; i < out->end; i++)
-        out->row[i] = pnr_echo_model_row(model, row + (size_t)i - MIDDLE);
+        out->row[i] = model->rows[row + (size_t)i - MIDDLE];
     while (out->first < MIDDLE - 1 && !has_same_time_scale(model, out, out->first))
         out->first++;
     while (out->end > MIDDLE + 2 && !has_same_time_scale(model, out, out->end - 1))

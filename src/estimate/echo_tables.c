@@ -34,7 +34,7 @@ static double roughness_of(pnr_echo_model *model, size_t code)
         pnr_ambiguity_set(model->ambiguity, code, (double)lag);
         pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
         for (int j = 0; j < J; j++)
-            worst = fmax(worst, cabs(chi[j] - pnr_echo_model_tone(model, e) * smooth[j]));
+            worst = fmax(worst, cabs(chi[j] - pnr_echo_model_tone(model, e, NULL) * smooth[j]));
     }
     return worst / e;
 }
@@ -91,6 +91,23 @@ static int fill_code(pnr_echo_model *model, size_t c)
     return tabulate_spread(model->setup, code);
 }
 
+static void list_rows(pnr_echo_model *model)
+{
+    const pnr_plan *plan = &model->setup->plan;
+    pnr_echo_row *row = model->rows;
+
+    for (size_t h = 0; h < plan->n_hypotheses; h++) {
+        const pnr_hypothesis at = pnr_plan_hypothesis(plan, h);
+        const double f = at.quarters / 4.0;
+
+        for (size_t i = 0; i < at.n_rows; i++) {
+            const double s = at.first_bin + (double)i;
+
+            *row++ = (pnr_echo_row){f + s / (double)plan->n_periods, f, at.stretch, h};
+        }
+    }
+}
+
 int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_model **out)
 {
     const pnr_plan *plan = &setup->plan;
@@ -102,19 +119,17 @@ int pnr_echo_model_create(const pnr_setup *setup, double carrier_hz, pnr_echo_mo
     model->setup = setup;
     if (carrier_hz > 0)
         model->rate_over_carrier = pnr_rational_double(setup->radar.rate_hz) / carrier_hz;
-    model->first_row = calloc(plan->n_hypotheses, sizeof *model->first_row);
+    model->n_rows = pnr_plan_rows(plan);
+    model->rows = malloc(model->n_rows * sizeof *model->rows);
     model->codes = calloc(setup->n_codes, sizeof *model->codes);
     model->windows = malloc(2 * plan->n_periods * sizeof *model->windows);
-    if (model->first_row == NULL || model->codes == NULL || model->windows == NULL ||
+    if (model->rows == NULL || model->codes == NULL || model->windows == NULL ||
         pnr_slow_time_create(plan, &model->slow) != PNR_OK ||
         pnr_ambiguity_create(setup, &model->ambiguity) != PNR_OK) {
         pnr_echo_model_destroy(model);
         return PNR_ENOMEMORY;
     }
-    for (size_t h = 0; h < plan->n_hypotheses; h++) {
-        model->first_row[h] = model->n_rows;
-        model->n_rows += pnr_plan_hypothesis(plan, h).n_rows;
-    }
+    list_rows(model);
     for (size_t c = 0; c < setup->n_codes; c++)
         if (fill_code(model, c) != PNR_OK) {
             pnr_echo_model_destroy(model);
@@ -155,7 +170,7 @@ void pnr_echo_model_destroy(pnr_echo_model *model)
     if (!model->is_shared) {
         for (size_t c = 0; model->codes != NULL && c < model->setup->n_codes; c++)
             free(model->codes[c].spread);
-        free(model->first_row);
+        free(model->rows);
         free(model->codes);
     }
     free(model);

@@ -106,7 +106,7 @@ static pieces cut_look(const pnr_echo_model *model, double shape, double walk, d
                     .in_window = (size_t)in_window,
                     .group = group > 1 ? (size_t)group : 1,
                     .e = e,
-                    .share = pnr_echo_model_tone(model, e / in_window) / in_window};
+                    .share = pnr_echo_model_tone(model, e / in_window, NULL) / in_window};
 }
 
 /* A group of pieces. sum: the sum of the contributions of these pieces. by_time: the same sum, with

@@ -93,7 +93,7 @@ double pnr_fit_patch_inside(pnr_fit_patch *map, const pnr_patch_place *place,
 double pnr_fit_patch_unknown(const pnr_fit_patch *map, const pnr_patch_place *place,
                              const pnr_patch_echo *echo)
 {
-    const pnr_echo_row row = pnr_echo_model_row(map->model, place->row);
+    const pnr_echo_row row = map->model->rows[place->row];
 
     return pnr_power(echo->peak) * pnr_echo_model_unknown(map->model, &row, echo);
 }
@@ -103,18 +103,18 @@ void pnr_fit_patch_cells(const pnr_fit_patch *map, double *weight, double *crowd
     enum { REACH = 64 }; /* rows to each side; the noise of farther rows is not correlated */
     const size_t n_rows = pnr_plan_rows(map->plan), middle = n_rows / 2;
     const size_t first = middle > REACH ? middle - REACH : 0;
-    const pnr_echo_row here = pnr_echo_model_row(map->model, middle);
+    const pnr_echo_row here = map->model->rows[middle];
     const double own = creal(pnr_slow_time_noise(map->slow, here.bins, here.bins));
 
     *weight = *crowd = 0;
     for (size_t row = 0; row < n_rows; row++) {
-        const double bins = pnr_echo_model_row(map->model, row).bins;
+        const double bins = map->model->rows[row].bins;
 
         *weight += creal(pnr_slow_time_noise(map->slow, bins, bins)) / (double)n_rows;
     }
     for (size_t row = first; row < n_rows && row <= middle + REACH; row++) {
-        const pnr_echo_row other = pnr_echo_model_row(map->model, row);
-        const double tone = pnr_echo_model_tone(map->model, other.rotation - here.rotation);
+        const pnr_echo_row other = map->model->rows[row];
+        const double tone = pnr_echo_model_tone(map->model, other.rotation - here.rotation, NULL);
 
         *crowd += tone * tone * pnr_power(pnr_slow_time_noise(map->slow, here.bins, other.bins)) /
                   fmax(own * own, 1e-6);
@@ -157,11 +157,11 @@ static double share_of_rows(double n, double k, double x)
 static double rough_of(const pnr_echo_model *model, const pnr_echo_lags *code, double e)
 {
     enum { REACH = 4 };
-    const double smooth = pnr_echo_model_tone(model, e);
+    const double smooth = pnr_echo_model_tone(model, e, NULL);
     double power = 0, share = 0;
 
     for (double g = ceil(fabs(e) - REACH); g <= fabs(e) + REACH; g++) {
-        const double tone = pnr_echo_model_tone(model, fabs(e) - g);
+        const double tone = pnr_echo_model_tone(model, fabs(e) - g, NULL);
 
         if (g == 0 || fabs(g) >= (double)code->n_spread)
             continue;
@@ -206,7 +206,7 @@ pnr_patch_spread pnr_fit_patch_spread(const pnr_fit_patch *map, size_t code, dou
     for (size_t h = 0; h < plan->n_hypotheses; h++) {
         const pnr_hypothesis *at = &plan->hypotheses[h];
         const double e = bins * (1 + at->stretch) - at->quarters / 4.0,
-                     tone = pnr_echo_model_tone(map->model, e);
+                     tone = pnr_echo_model_tone(map->model, e, NULL);
         const double x = k * e - at->first_bin;
         const double share = cycle * share_of_walk(map, at, bins, x);
 
@@ -282,7 +282,7 @@ void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, 
         if (!is_sum)
             continue;
 
-        const double tone = share * pnr_echo_model_tone(map->model, rotation);
+        const double tone = share * pnr_echo_model_tone(map->model, rotation, NULL);
         const double complex g = pnr_slow_time_noise(map->slow, row->bins, middle.bins);
 
         for (int j = 0; j < J; j++)
@@ -318,14 +318,14 @@ double pnr_fit_patch_walk(const pnr_fit_patch *map, double bins, double stretch)
 
 double pnr_fit_patch_bins(const pnr_fit_patch *map, size_t row)
 {
-    const pnr_echo_row at = pnr_echo_model_row(map->model, row);
+    const pnr_echo_row at = map->model->rows[row];
 
     return at.bins / (1 + at.stretch);
 }
 
 double pnr_fit_patch_stretch(const pnr_fit_patch *map, size_t row)
 {
-    return pnr_echo_model_row(map->model, row).stretch;
+    return map->model->rows[row].stretch;
 }
 
 double pnr_fit_patch_column(const pnr_fit_patch *map, size_t code, double delay,

@@ -200,49 +200,87 @@ static double wrap(double x, double of)
     return x - of * rint(x / of);
 }
 
-/* Returns sum_p exp(2 pi i x (p - (K - 1)/2)) = sin(pi K x) / sin(pi x). */
-static double dirichlet(double k, double x)
+/* Returns sum_p exp(2 pi i x (p - (K - 1)/2)) = sin(pi K x) / sin(pi x). *slope: its derivative. */
+static double dirichlet(double k, double x, double *slope)
 {
-    const double below = sin(M_PI * x);
+    const double complex one = pnr_cis(M_PI * x), all = pnr_cis(M_PI * wrap(k * x, 2));
+    const double below = cimag(one);
+    double sum;
 
-    if (fabs(below) > 1e-9)
-        return sin(M_PI * wrap(k * x, 2)) / below;
-    return k * cos(M_PI * wrap(k * x, 2)) * cos(M_PI * x);
+    if (fabs(below) > 1e-9) {
+        sum = cimag(all) / below;
+        *slope = M_PI * (k * creal(all) - sum * creal(one)) / below;
+        return sum;
+    }
+    *slope = 0;
+    return k * creal(all) * creal(one);
 }
 
-/* Returns sum_p w_p^power u_p exp(2 pi i x (p - (K - 1)/2)). */
-static double complex sum_at(const pnr_slow_time *slow, int power, double x)
+/* Returns 2 pi i place cis. This is the derivative of cis = exp(2 pi i x place). */
+static double complex turned(double place, double complex cis)
+{
+    return 2 * M_PI * place * CMPLX(-cimag(cis), creal(cis));
+}
+
+/* Returns sum_p w_p^power u_p exp(2 pi i x (p - (K - 1)/2)). *slope: its derivative with respect to
+ * x; NULL: not wanted. */
+static double complex sum_at(const pnr_slow_time *slow, int power, double x, double complex *slope)
 {
     const pnr_waveform *table = power == 0 ? slow->not_any : power == 1 ? slow->once : slow->twice;
-    const size_t n = slow->n_periods | 1;
-    double complex sum;
+    const double n = (double)(slow->n_periods | 1);
+    double complex sum, rise = 0;
 
     if (slow->taper == NULL || power == 0) {
-        sum = dirichlet((double)slow->n_periods, wrap(x, 2));
+        double real;
+
+        sum = dirichlet((double)slow->n_periods, wrap(x, 2), &real);
+        rise = real;
     } else {
-        sum = pnr_waveform_at(table, (x - floor(x)) * (double)n);
-        if (slow->n_periods % 2 == 0) /* the middle lies between two windows */
-            sum *= pnr_cis(M_PI * wrap(x, 2));
+        pnr_waveform_run(table, (x - floor(x)) * n, 1, &sum, slope != NULL ? &rise : NULL);
+        rise *= n;
+        if (slow->n_periods % 2 == 0) { /* the middle lies between two windows */
+            const double complex half = pnr_cis(M_PI * wrap(x, 2));
+
+            rise = rise * half + sum * turned(0.5, half);
+            sum *= half;
+        }
     }
     for (size_t i = 0; i < slow->n_lacks; i++) {
         const lack *l = &slow->lacks[i];
+        const double complex cis = pnr_cis(2 * M_PI * wrap(x * l->place, 1));
+        const double share = l->share * pow(l->weight, power);
 
-        sum -= l->share * pow(l->weight, power) * pnr_cis(2 * M_PI * wrap(x * l->place, 1));
+        sum -= share * cis;
+        rise -= share * turned(l->place, cis);
     }
+    if (slope != NULL)
+        *slope = rise;
     return sum;
 }
 
-double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row)
+double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row,
+                                  double complex *slope)
 {
-    double complex sum = sum_at(slow, 1, v - f_row);
+    double complex rise, sum = sum_at(slow, 1, v - f_row, slope != NULL ? &rise : NULL);
 
     for (size_t i = 0; i < slow->n_signs; i++) {
         const sign *s = &slow->signs[i];
+        const double complex cis = pnr_cis(2 * M_PI * wrap((v - f_row) * s->place, 1));
 
-        sum -= s->share * s->weight * pnr_cis(2 * M_PI * wrap((v - f_row) * s->place, 1));
+        sum -= s->share * s->weight * cis;
+        if (slope != NULL)
+            rise -= s->share * s->weight * turned(s->place, cis);
     }
-    if (slow->is_without_mean)
-        sum -= sum_at(slow, 0, v) * sum_at(slow, 1, -f_row) / slow->sum_u;
+    if (slow->is_without_mean) {
+        const double complex still = sum_at(slow, 1, -f_row, NULL) / slow->sum_u;
+        double complex of_mean;
+
+        sum -= sum_at(slow, 0, v, &of_mean) * still;
+        if (slope != NULL)
+            rise -= of_mean * still;
+    }
+    if (slope != NULL)
+        *slope = rise / slow->sum_w;
     return sum / slow->sum_w;
 }
 
@@ -268,9 +306,9 @@ void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, doubl
  * exp(-2 pi i F (p - middle)). `mean` is the mean of n_p, or 0 if no mean is removed. */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other)
 {
-    double complex sum = sum_at(slow, 2, f_other - f_row);
+    double complex sum = sum_at(slow, 2, f_other - f_row, NULL);
 
     if (slow->is_without_mean)
-        sum -= sum_at(slow, 1, -f_row) * conj(sum_at(slow, 1, -f_other)) / slow->sum_u;
+        sum -= sum_at(slow, 1, -f_row, NULL) * conj(sum_at(slow, 1, -f_other, NULL)) / slow->sum_u;
     return sum / slow->sum_w2;
 }

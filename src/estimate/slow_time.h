@@ -39,8 +39,9 @@ double pnr_slow_time_looks(const pnr_slow_time *slow);      /* number of used lo
  * of one look without remove_mean. The sums above do not change. */
 void pnr_slow_time_signs(pnr_slow_time *slow, const double complex *signs);
 /* Returns the response of a row to an echo. It is 1 at v = F when no mean is removed and no sign is
- * set. */
-double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row);
+ * set. *slope: its derivative with respect to v; NULL: not wanted. */
+double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row,
+                                  double complex *slope);
 /* Fills out[p] = w_p^power u_p exp(2 pi i x (p - (K - 1)/2)), divided by the sum of w_p^power u_p;
  * power is 0 or 1. For power = 1 and x = v - F without remove_mean, the sum of out is the value of
  * pnr_slow_time_echo. */

@@ -36,6 +36,19 @@ static void is_near(value x, value y)
     assert_true(fabs(creal(x - y)) < 1e-6 && fabs(cimag(x - y)) < 1e-6);
 }
 
+/* Asserts that the response of the row at f is `want`, and that its slope is that of two responses
+ * beside v. */
+static void is_response(const pnr_slow_time *slow, double v, double f, value want)
+{
+    const double h = 1e-5;
+    const value above = pnr_slow_time_echo(slow, v + h, f, NULL);
+    const value below = pnr_slow_time_echo(slow, v - h, f, NULL);
+    value slope;
+
+    is_near(pnr_slow_time_echo(slow, v, f, &slope), want);
+    is_near(slope, (above - below) / (2 * h));
+}
+
 static void check(const pnr_slow_time *slow, const sums *s)
 {
     const double all = creal(sum(s, 1, 0)), squares = creal(sum(s, 2, 0));
@@ -61,7 +74,7 @@ static void check(const pnr_slow_time *slow, const sums *s)
                 want -= mean * still / windows;
                 cross -= sum(s, 1, -v) * conj(still) / windows;
             }
-            is_near(pnr_slow_time_echo(slow, v, f), want / all);
+            is_response(slow, v, f, want / all);
             is_near(pnr_slow_time_noise(slow, v, f), cross / squares); /* of the rows at v and f */
         }
 }
@@ -157,7 +170,7 @@ TEST(signs_weigh_the_echo)
             const value want = sum(&s, 1, v - 0.21) / sum(&plain, 1, 0);
             value windows[K], direct = 0;
 
-            is_near(pnr_slow_time_echo(slow, v, 0.21), want);
+            is_response(slow, v, 0.21, want);
             pnr_slow_time_windows(slow, 1, v - 0.21, windows);
             for (size_t p = 0; p < K; p++)
                 direct += windows[p];
