@@ -21,6 +21,7 @@ void pnr_candidate_load(const pnr_detector *detector, const pnr_dwell_view *view
     t->centre = candidate->cell / detector->plan->oversample;
     t->bins = detector->has_rows ? pnr_fit_patch_bins(detector->map, candidate->row) : 0;
     t->bins_variance = 0;
+    t->anchor.is_set = false;
     t->others = t->disturbed_delay = t->disturbed_amplitude = t->noise_of_others = 0;
     t->loss = pnr_track_loss(detector, t);
 
@@ -102,13 +103,12 @@ static bool is_sidelobe(const pnr_detector *detector, const pnr_dwell_view *view
      * echo, so its fit may end at a distant maximum. */
     for (int j = 0; detector->has_rows && j < lags_of(detector, t); j++)
         seen += pnr_power(t->c[MIDDLE][MIDDLE + j]);
-    if (n == 0)
-        return false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         power += power_at(detector, t, &others[i], view->cell);
-    if ((double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2))
-        return true;
-    return seen < 4 * power;
+        if ((double)t->candidate->power < pow(sqrt(power) + sqrt(least), 2) || seen < 4 * power)
+            return true;
+    }
+    return false;
 }
 
 /* Returns the power that a candidate must have after the stronger echoes are subtracted. This is

@@ -265,7 +265,10 @@ static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, d
                         double cell, pnr_track *t)
 {
     const pnr_patch_place place = pnr_track_place(detector, t);
-    const pnr_patch_echo start = {place.code, (double)t->centre + t->fit.delay, bins, t->fit.peak};
+    const pnr_patch_echo start = {.code = place.code,
+                                  .lag = (double)t->centre + t->fit.delay,
+                                  .bins = bins,
+                                  .peak = t->fit.peak};
     pnr_patch_fitted fitted;
 
     pnr_sign_begin(detector, t);
@@ -273,6 +276,7 @@ static double fit_signs(const pnr_detector *detector, const pnr_vector *whole, d
     t->fit = fitted.at;
     t->bins = fitted.bins;
     t->bins_variance = fitted.bins_variance;
+    t->anchor = fitted.anchor;
     t->share = fitted.centre;
 
     const pnr_patch_echo echo = pnr_track_echo(detector, t);

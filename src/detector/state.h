@@ -97,6 +97,7 @@ typedef struct pnr_track {
     pnr_fitted fit;
     double bins, bins_variance; /* Doppler in bins; S times the variance of `bins`. Both are 0 if
                                  * the plan has one row */
+    pnr_patch_anchor anchor;
     pnr_signs signs;            /* signs of the periods in the model of this echo */
     double share;               /* |value of the model echo in the centre| / |peak| */
     /* In sums of powers: what other echoes add to the value in the centre, as far as it is known,
@@ -138,7 +139,8 @@ static inline pnr_patch_echo pnr_track_echo(const pnr_detector *detector, const 
     return (pnr_patch_echo){.code = (size_t)(t->code - detector->codes),
                             .lag = (double)t->centre + t->fit.delay,
                             .bins = t->bins,
-                            .peak = t->fit.peak};
+                            .peak = t->fit.peak,
+                            .anchor = t->anchor};
 }
 
 /* Finds the echoes among the candidates, strongest first. Fits each echo after the others are

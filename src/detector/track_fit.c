@@ -51,6 +51,7 @@ static void fit_values(const pnr_detector *detector, pnr_track *t, const pnr_vec
     t->fit = found.at;
     t->bins = found.bins;
     t->bins_variance = found.bins_variance;
+    t->anchor = found.anchor;
     t->share = found.centre;
 }
 
@@ -105,7 +106,7 @@ pnr_residual pnr_track_noise(const pnr_detector *detector, const pnr_track *trac
 {
     const pnr_track *t = &tracks[i];
     const pnr_patch_place place = pnr_track_place(detector, t);
-    const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins};
+    const pnr_patch_fitted found = {.at = t->fit, .bins = t->bins, .anchor = t->anchor};
     pnr_residual rest = {.noise = t->pair_noise, .cells = t->pair_cells};
     pnr_vector *values = t->rest;
     pnr_patch c;

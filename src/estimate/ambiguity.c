@@ -12,28 +12,28 @@
 
 enum {
     MEMORY = 64 << 20, /* bytes for stored echoes; at least one echo is stored */
-    ANSWERS = 128      /* most stored answers */
+    ANSWERS = 512      /* places of stored answers; a power of 2 */
 };
 
 /* An echo that pnr_ambiguity_set has set: its code, its delay, and its samples. */
 typedef struct held_echo {
     size_t code; /* SIZE_MAX: this entry is empty */
     double delay;
-    size_t row;    /* sum of windows: the row of the map; SIZE_MAX: a single delay */
-    double bins;   /* sum of windows: the frequency of the echo */
-    uint64_t used; /* number of the last use; a later use has a greater number */
-    bool has_slope;
-    pnr_planar value, slope; /* [N] */
+    size_t row;                /* sum of windows: the row of the map; SIZE_MAX: a single delay */
+    double bins;               /* sum of windows: the frequency of the echo */
+    uint64_t used;             /* number of the last use; a later use has a greater number */
+    bool has_value, has_slope; /* `value`, `slope` are filled */
+    pnr_planar value, slope;   /* [N] */
 } held_echo;
 
-/* chi of an echo, and its derivative with respect to the delay, at some lags of a code. */
+/* chi of an echo, and its derivatives with respect to the delay and to e, at some lags of a code. */
 typedef struct answer {
     size_t echo_code, code;
     double delay, e;
     long first;
-    size_t n_lags; /* 0: this entry is empty */
-    bool has_slope;
-    double complex chi[PNR_AMBIGUITY_LAGS], by_delay[PNR_AMBIGUITY_LAGS];
+    size_t n_lags;            /* 0: this entry is empty */
+    bool has_slope, has_turn; /* by_delay, by_e are filled */
+    double complex chi[PNR_AMBIGUITY_LAGS], by_delay[PNR_AMBIGUITY_LAGS], by_e[PNR_AMBIGUITY_LAGS];
 } answer;
 
 struct pnr_ambiguity {
@@ -49,10 +49,8 @@ struct pnr_ambiguity {
     pnr_planar turned;    /* [N + PNR_AMBIGUITY_LAGS + PNR_PLANAR_GUARD] the echo rotated by e */
     double complex *work; /* [2 N] */
     double complex *sum;  /* [N] the sum that pnr_ambiguity_add computes */
-    bool is_adding;       /* the echo has no value yet, only `sum` */
     float *memory;
     answer answers[ANSWERS];
-    size_t next_answer; /* the entry that is replaced next */
 };
 
 /* Returns n samples of the memory from *next on, and advances *next by n samples. */
@@ -163,16 +161,13 @@ static bool take_echo(pnr_ambiguity *ambiguity, size_t code, double delay, size_
     ambiguity->echo->delay = delay;
     ambiguity->echo->row = row;
     ambiguity->echo->bins = bins;
-    ambiguity->echo->has_slope = false;
+    ambiguity->echo->has_value = ambiguity->echo->has_slope = false;
     return true;
 }
 
 void pnr_ambiguity_set(pnr_ambiguity *ambiguity, size_t code, double delay)
 {
-    if (!take_echo(ambiguity, code, delay, SIZE_MAX, 0))
-        return;
-    pnr_waveform_delay(ambiguity->setup->codes[code].waveform, delay, ambiguity->work, NULL);
-    pnr_planar_fill(ambiguity->work, ambiguity->n, &ambiguity->echo->value);
+    (void)take_echo(ambiguity, code, delay, SIZE_MAX, 0);
 }
 
 bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, size_t row,
@@ -181,7 +176,6 @@ bool pnr_ambiguity_set_sum(pnr_ambiguity *ambiguity, size_t code, double delay, 
     if (!take_echo(ambiguity, code, delay, row, bins))
         return false;
     memset(ambiguity->sum, 0, ambiguity->n * sizeof *ambiguity->sum);
-    ambiguity->is_adding = true;
     return true;
 }
 
@@ -236,83 +230,92 @@ static void hold_code(pnr_ambiguity *ambiguity, size_t code)
         ambiguity->is_real = fabsf(ambiguity->code.im[i]) < 1e-14F;
 }
 
-static void rotate(const pnr_ambiguity *ambiguity, const pnr_planar *x, double e, long first,
-                   size_t count, bool by_e)
-{
-    pnr_planar_rotate(x, (long)ambiguity->n, e, first, count, ambiguity->setup->plan.linear, by_e,
-                      &ambiguity->turned);
-}
-
-static void correlate_all(pnr_ambiguity *ambiguity, size_t n_lags, double sign, double complex *out)
+/* Correlates samples of the echo, rotated by e, with the code. */
+static void correlate(pnr_ambiguity *ambiguity, const pnr_planar *x, double e, long first,
+                      size_t n_lags, double sign, bool by_e, double complex *out)
 {
     const double energy = pnr_waveform_energy(ambiguity->setup->codes[0].waveform);
 
+    pnr_planar_rotate(x, (long)ambiguity->n, e, first, ambiguity->n + n_lags - 1,
+                      ambiguity->setup->plan.linear, by_e, &ambiguity->turned);
     pnr_planar_correlate(&ambiguity->turned, &ambiguity->code, ambiguity->n, n_lags, sign / energy,
                          ambiguity->is_real, out);
 }
 
-/* Fills echo->value from `sum` if is_adding is set. with_slope: also fills echo->slope, unless
- * has_slope is set. */
+/* Fills echo->value, and echo->slope if with_slope is set, unless they are filled. */
 static void fill_echo(pnr_ambiguity *ambiguity, bool with_slope)
 {
     held_echo *echo = ambiguity->echo;
+    const pnr_waveform *waveform = ambiguity->setup->codes[echo->code].waveform;
 
-    if (ambiguity->is_adding)
-        pnr_planar_fill(ambiguity->sum, ambiguity->n, &echo->value);
-    ambiguity->is_adding = false;
+    if (!echo->has_value && echo->row == SIZE_MAX)
+        pnr_waveform_delay(waveform, echo->delay, ambiguity->work, NULL);
+    if (!echo->has_value)
+        pnr_planar_fill(echo->row == SIZE_MAX ? ambiguity->work : ambiguity->sum, ambiguity->n,
+                        &echo->value);
+    echo->has_value = true;
     if (!with_slope || echo->has_slope)
         return;
-    pnr_waveform_delay(ambiguity->setup->codes[echo->code].waveform, echo->delay, NULL,
-                       ambiguity->work);
+    pnr_waveform_delay(waveform, echo->delay, NULL, ambiguity->work);
     pnr_planar_fill(ambiguity->work, ambiguity->n, &echo->slope);
     echo->has_slope = true;
 }
 
-/* Returns the stored answer with the parameters of `asked`. NULL: there is none. All parameters
- * must be equal, so that the bits of a result do not depend on earlier calls. */
-static const answer *find_answer(const pnr_ambiguity *ambiguity, const answer *asked)
+/* Returns the place of an answer. Another question may have the same place; the later answer
+ * replaces the earlier one. */
+static answer *place_of(pnr_ambiguity *ambiguity, const answer *asked)
 {
-    for (const answer *a = ambiguity->answers; a < ambiguity->answers + ANSWERS; a++)
-        if (a->delay == asked->delay && a->e == asked->e && a->first == asked->first &&
-            a->n_lags == asked->n_lags && a->code == asked->code &&
-            a->echo_code == asked->echo_code && (a->has_slope || !asked->has_slope))
-            return a;
-    return NULL;
+    uint64_t bits[2];
+
+    memcpy(&bits[0], &asked->delay, sizeof bits[0]);
+    memcpy(&bits[1], &asked->e, sizeof bits[1]);
+
+    const uint64_t mixed = (bits[0] * 3 + bits[1] * 5 + (uint64_t)asked->first * 7 + asked->code) *
+                           0x9E3779B97F4A7C15U;
+
+    return &ambiguity->answers[mixed >> 32 & (ANSWERS - 1)];
+}
+
+/* True if an answer has the parameters of `asked`. All parameters must be equal, so that the bits
+ * of a result do not depend on earlier calls. */
+static bool is_answer(const answer *a, const answer *asked)
+{
+    return a->delay == asked->delay && a->e == asked->e && a->first == asked->first &&
+           a->n_lags == asked->n_lags && a->code == asked->code &&
+           a->echo_code == asked->echo_code && (a->has_slope || !asked->has_slope) &&
+           (a->has_turn || !asked->has_turn);
 }
 
 void pnr_ambiguity_at(pnr_ambiguity *ambiguity, size_t code, double e, long first, size_t n_lags,
                       double complex *chi, double complex *by_delay, double complex *by_e)
 {
-    const size_t count = ambiguity->n + n_lags - 1;
     const held_echo *echo = ambiguity->echo;
-    const bool is_stored = echo->row == SIZE_MAX && by_e == NULL;
     answer asked = {.echo_code = echo->code,
                     .code = code,
                     .delay = echo->delay,
                     .e = e,
                     .first = first,
                     .n_lags = n_lags,
-                    .has_slope = by_delay != NULL};
-    const answer *found = is_stored ? find_answer(ambiguity, &asked) : NULL;
+                    .has_slope = by_delay != NULL,
+                    .has_turn = by_e != NULL};
+    answer *found = place_of(ambiguity, &asked);
 
-    if (found == NULL) {
+    if (echo->row != SIZE_MAX || !is_answer(found, &asked)) {
         hold_code(ambiguity, code);
         fill_echo(ambiguity, by_delay != NULL);
-        rotate(ambiguity, &echo->value, e, first, count, false);
-        correlate_all(ambiguity, n_lags, 1, asked.chi);
-        if (by_e != NULL) {
-            rotate(ambiguity, &echo->value, e, first, count, true);
-            correlate_all(ambiguity, n_lags, 1, by_e);
-        }
-        if (by_delay != NULL) {
-            rotate(ambiguity, &echo->slope, e, first, count, false);
-            correlate_all(ambiguity, n_lags, -1, asked.by_delay);
-        }
-        found = &asked;
-        if (is_stored)
-            ambiguity->answers[ambiguity->next_answer++ % ANSWERS] = asked;
+        correlate(ambiguity, &echo->value, e, first, n_lags, 1, false, asked.chi);
+        if (by_delay != NULL)
+            correlate(ambiguity, &echo->slope, e, first, n_lags, -1, false, asked.by_delay);
+        if (by_e != NULL)
+            correlate(ambiguity, &echo->value, e, first, n_lags, 1, true, asked.by_e);
+        if (echo->row != SIZE_MAX)
+            found = &asked;
+        else
+            *found = asked;
     }
     memcpy(chi, found->chi, n_lags * sizeof *chi);
     if (by_delay != NULL)
         memcpy(by_delay, found->by_delay, n_lags * sizeof *by_delay);
+    if (by_e != NULL)
+        memcpy(by_e, found->by_e, n_lags * sizeof *by_e);
 }

@@ -145,56 +145,55 @@ static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walkin
 }
 
 /* Sets the echo around which `rough` is filled next, if `rough` is empty. */
-static void begin_rough(pnr_echo_rough *rough, const pnr_patch_echo *echo)
+/* Fills the difference of the exact and the smooth chi, and n - 1 of its derivatives, at the lags
+ * within place->reach. If the echo has an anchor, the difference is that of the
+ * anchor. For a place of another code the smooth chi is zero. */
+static void find_rough(const pnr_echo_model *model, const pnr_echo_row *row,
+                       const pnr_patch_echo *echo, const pnr_patch_place *place, int n,
+                       pnr_vector *rough)
 {
-    if (rough->is_filled)
-        return;
-    rough->lag = echo->lag;
-    rough->bins = echo->bins;
+    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0;
+    pnr_patch_echo at = *echo;
+    pnr_vector smooth[3] = {{0}};
+
+    if (echo->anchor.is_set) {
+        at.lag = echo->anchor.lag;
+        at.bins = echo->anchor.bins;
+    }
+
+    const double e = at.bins * (1 + row->stretch) - row->rotation;
+
+    pnr_ambiguity_set(model->ambiguity, at.code, at.lag);
+    pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
+                     (size_t)(J - 2 * skip), rough[0] + skip, n > 1 ? rough[1] + skip : NULL,
+                     n > 2 ? rough[2] + skip : NULL);
+    if (place->code == at.code)
+        fill_chi(model, &at, e, place->lag, smooth);
+    for (int k = 0; k < n; k++)
+        for (int j = skip; j < J - skip; j++)
+            rough[k][j] -= smooth[k][j];
 }
 
-/* Fills chi and its slopes for an echo near the echo of `at`: the smooth values plus the
- * differences in `rough` for this rotation. Fills `rough` first unless at->is_filled. */
-static void fill_near(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
-                      const pnr_echo_rough *at, pnr_vector *rough, pnr_vector *chi)
-{
-    const double shift = echo->lag - at->lag, turn = echo->bins - at->bins;
-
-    fill_chi(model, echo, e, lag, chi);
-    if (!at->is_filled) {
-        pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
-        pnr_ambiguity_at(model->ambiguity, echo->code, e, lag - MIDDLE, J, rough[0], rough[1],
-                         rough[2]);
-        for (int k = 0; k < 3; k++)
-            for (int j = 0; j < J; j++)
-                rough[k][j] -= chi[k][j];
-    }
-    for (int j = 0; j < J; j++) {
-        chi[0][j] += rough[0][j] + shift * rough[1][j] + turn * rough[2][j];
-        chi[1][j] += rough[1][j];
-        chi[2][j] += rough[2][j];
-    }
-}
-
-/* Fills chi[0] with the exact chi at the lags within place->reach, and with zero at the other lags.
- * with_walk: also fills chi[1], the derivative with respect to delay. This derivative is exact if
- * is_exact_walk is set, else smooth. The smooth derivative for a place of another code is zero. */
+/* Fills chi and its derivatives with respect to delay and e: the smooth values plus the n vectors
+ * of `rough`. */
 static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
-                       const pnr_patch_place *place, bool with_walk, bool is_exact_walk,
+                       const pnr_patch_place *place, int n, const pnr_vector *rough,
                        pnr_vector *chi)
 {
     const int skip = place->reach > 0 ? MIDDLE - place->reach : 0;
-    pnr_vector smooth[3];
+    const double moved[3] = {1, echo->lag - echo->anchor.lag, echo->bins - echo->anchor.bins};
 
-    memset(chi, 0, (with_walk ? 2 : 1) * sizeof *chi);
-    pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
-    pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
-                     (size_t)(J - 2 * skip), chi[0] + skip,
-                     with_walk && is_exact_walk ? chi[1] + skip : NULL, NULL);
-    if (with_walk && !is_exact_walk && place->code == echo->code) {
-        fill_chi(model, echo, e, place->lag, smooth);
-        memcpy(chi[1], smooth[1], sizeof chi[1]);
-    }
+    if (place->code == echo->code)
+        fill_chi(model, echo, e, place->lag, chi);
+    else
+        memset(chi, 0, 3 * sizeof *chi);
+    for (int k = 0; k < n; k++)
+        for (int j = skip; j < J - skip; j++) {
+            if (k > 0)
+                chi[k][j] += rough[k][j];
+            if (k == 0 || echo->anchor.is_set)
+                chi[0][j] += moved[k] * rough[k][j];
+        }
 }
 
 /* Returns the greatest power of the difference between the exact and the smooth chi. It is about
@@ -204,23 +203,31 @@ static double unlike(const pnr_echo_model *model, size_t code)
     return fmax(pow(model->codes[code].roughness, 2), 8 / (double)model->setup->plan.n_samples);
 }
 
-/* `rough` is linear in the shift of the echo. Its error is the square of the shift times half of
- * the second derivative of chi. With a flat spectrum the second derivative is pi^2 / 3; half of it
- * is taken as 2. */
-bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
-                           const pnr_patch_echo *echo, double cell)
+/* True if the derivative of chi with respect to e is needed. It is negligible in a map of many rows,
+ * where the response of slow time changes 100 times as fast with the frequency. */
+static bool needs_turn(const pnr_echo_model *model, size_t code)
 {
-    const double shift = echo->lag - rough->lag, turn = echo->bins - rough->bins;
-    const double error = 2 * (shift * shift + turn * turn);
+    return unlike(model, code) > pow(0.01 * (double)model->setup->plan.n_periods, 2);
+}
 
-    return pnr_power(echo->peak) * unlike(model, echo->code) * error * error > 1e-3 * cell;
+/* With a flat spectrum a shift of one sample changes chi by pi / sqrt(3) of its amplitude, and half
+ * of the second derivative is pi^2 / 6 of it. Both are taken as 2, also for a change of the
+ * frequency by one bin. */
+bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_patch_echo *echo, double cell)
+{
+    const double shift = echo->lag - echo->anchor.lag, turn = echo->bins - echo->anchor.bins;
+    const double error = 2 * (shift * shift + turn * turn);
+    const double power = pnr_power(echo->peak) * unlike(model, echo->code);
+
+    return power * error * error > 1e-3 * cell ||
+           (!needs_turn(model, echo->code) && power * 4 * turn * turn > 1e-5 * cell);
 }
 
 /* Fills the vectors x over rows and the vectors y over lags, for the rotation that begins at row i.
  * Returns the index of the row after this rotation. */
 static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
                          const pnr_patch_echo *echo, const pnr_patch_place *place,
-                         const double complex *const vectors[3], bool is_walking,
+                         const double complex *const vectors[3], bool with_slopes, bool is_filled,
                          pnr_echo_rough *rough, pnr_vector *x, pnr_vector *y)
 {
     const pnr_echo_row *row = &rows->row[i];
@@ -228,15 +235,26 @@ static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows,
     bool is_marked;
     const int next = copy_rotation(rows, i, vectors, x, &is_marked);
 
-    if (rows->bends[i])
-        pnr_echo_model_bend(model, rows, i, echo, place, rough, x, y);
-    else if (!is_marked && place->code == echo->code)
+    if (rows->bends[i]) {
+        pnr_echo_model_bend(model, rows, i, echo, place, with_slopes, is_filled, &rough->chi[i][0],
+                            x, y);
+    } else if (!is_marked && place->code == echo->code) {
         fill_chi(model, echo, e, place->lag, y);
-    else if (rough != NULL)
-        fill_near(model, echo, e, place->lag, rough, rough->chi[i], y);
-    else
-        fill_exact(model, echo, e, place, is_walking, rows->needs_exact_walk, y);
+    } else {
+        if (!is_filled)
+            find_rough(model, row, echo, place, rough->n, rough->chi[i]);
+        fill_exact(model, echo, e, place, rough->n, (const pnr_vector *)rough->chi[i], y);
+    }
     return next;
+}
+
+/* True if the walk of the echo needs the exact derivative of chi with respect to delay. */
+static bool walks_far(const pnr_echo_rows *rows, const double complex *walk)
+{
+    for (int i = rows->first; i < rows->end; i++)
+        if (pnr_power(walk[i]) > rows->most_walk * rows->most_walk)
+            return true;
+    return false;
 }
 
 /* For each rotation among the rows, models the echo as one product, plus one product if the echo
@@ -247,27 +265,38 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
                           pnr_echo_rough *rough, pnr_echo_columns *out)
 {
     const bool may_walk = model->rate_over_carrier != 0, with_slopes = rough != NULL;
+    const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
     pnr_vector x = {0}, slope = {0}, walk = {0};
+    pnr_echo_rough own;
+    pnr_patch_echo near = *echo;
 
-    if (rough != NULL)
-        begin_rough(rough, echo);
+    own.n = 0;
+    near.anchor.is_set = echo->anchor.is_set && place->code == echo->code &&
+                         place->lag == echo->anchor.middle && (with_slopes || !is_close);
+    if (rough == NULL)
+        rough = &own;
+
+    const bool is_filled = rough->n > 0;
+
     fill_rows(model, rows, echo->bins, false, x, with_slopes || may_walk ? slope : NULL);
 
     const bool is_walking = may_walk && fill_walk(model, rows, echo->bins, slope, walk);
     const double complex *const vectors[3] = {x, slope, walk};
 
+    if (!is_filled)
+        rough->n = near.anchor.is_set                    ? 2 + needs_turn(model, echo->code)
+                   : is_walking && walks_far(rows, walk) ? 2
+                                                         : 1;
     out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     for (int i = rows->first, next; i < rows->end; i = next) {
         const int n_x = out->n_x, n_y = out->n_y;
 
-        next = fill_rotation(model, rows, i, echo, place, vectors, is_walking, rough, &out->x[n_x],
-                             &out->y[n_y]);
+        next = fill_rotation(model, rows, i, &near, place, vectors, with_slopes, is_filled, rough,
+                             &out->x[n_x], &out->y[n_y]);
         add_rotation(out, n_x, n_y, is_walking && !rows->bends[i], with_slopes);
         out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
         out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
     }
-    if (rough != NULL)
-        rough->is_filled = true;
 }
 
 /* Marks the rows in which the linear model of the walk is wrong by more than the fraction `least`
@@ -284,23 +313,26 @@ static bool mark_bends(const pnr_echo_model *model, pnr_echo_rows *rows, const p
     return is_any;
 }
 
-/* Returns the power in row i of the difference between the exact sums and the smooth chi, relative
- * to the power of the echo's peak. The self-noise of chi grows with e. Its limit is about the power
- * of the cross-correlation of two different codes. */
-static double rough_power(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
-                          const pnr_patch_echo *echo, size_t code, double least_share)
+/* True if the power in row i of the difference between the exact sums and the smooth chi, relative
+ * to the power of the echo's peak, exceeds `least`. The self-noise of chi grows with e. Its limit
+ * is about the power of the cross-correlation of two different codes. The row contains at least
+ * the share least_share of the power of the echo. */
+static bool is_rough(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
+                     const pnr_patch_echo *echo, size_t code, double least_share, double least)
 {
     const pnr_echo_row *row = &rows->row[i];
     const double v = echo->bins * (1 + row->stretch);
     const double rough = model->codes[echo->code].roughness * (v - row->rotation);
     const double most = unlike(model, echo->code);
+    const double power = code != echo->code ? most : fmin(rough * rough, most);
 
     if (rows->bends[i])
-        return pnr_echo_model_is_summed(model, row, echo)
-                   ? 8 * pnr_echo_model_self_noise(model, row, echo)
-                   : 0;
-    return (code != echo->code ? most : fmin(rough * rough, most)) *
-           (pnr_power(pnr_slow_time_echo(model->slow, v, row->bins, NULL)) + least_share);
+        return pnr_echo_model_is_summed(model, row, echo) &&
+               8 * pnr_echo_model_self_noise(model, row, echo) > least;
+    return power * least_share > least ||
+           (power * (4 + least_share) > least &&
+            power * (pnr_power(pnr_slow_time_echo(model->slow, v, row->bins, NULL)) + least_share) >
+                least);
 }
 
 /* Marks the rows in which the power of the difference between the exact and the smooth chi is not
@@ -317,20 +349,17 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     const double tolerance = is_close ? 1e-4 : may_move ? 0.005 : 0.01;
     const double power = pnr_power(echo->peak), wrong = sqrt(tolerance * cell / power);
     const double most = unlike(model, echo->code);
-    /* pi times the greatest distance of the echo's delay from its mean over the look */
-    const double stretch = rows->row[MIDDLE].stretch;
-    const double walk =
-        M_PI / 2 * (double)plan->n_periods * pnr_echo_model_walk(model, echo->bins, stretch);
     const bool is_bent = code == echo->code && mark_bends(model, rows, echo, fmin(wrong, 0.3));
     bool is_any = false;
 
-    rows->needs_exact_walk = power * most * walk * walk > tolerance * cell;
+    /* the slope of chi is taken as pi times chi */
+    rows->most_walk = wrong / (M_PI * sqrt(most));
     memset(rows->needs_exact, 0, sizeof rows->needs_exact);
     if (power * most * (1 + least_share) <= tolerance * cell)
         return is_bent;
     for (int i = rows->first; i < rows->end; i++) {
         rows->needs_exact[i] =
-            power * rough_power(model, rows, i, echo, code, least_share) > tolerance * cell;
+            is_rough(model, rows, i, echo, code, least_share, tolerance * cell / power);
         is_any = is_any || rows->needs_exact[i];
     }
     for (int i = rows->first; i < rows->end && is_close; i++)

@@ -73,9 +73,9 @@ typedef struct pnr_echo_rows {
     pnr_patch m; /* weights of the rows; set if has_weights, else the unit matrix is used */
     bool has_weights;
     bool needs_exact[PNR_NEIGHBOURS]; /* this row needs the exact sums */
-    bool needs_exact_walk;            /* these rows also need the exact derivative with respect to
-                                       * delay, for the walk */
-    bool bends[PNR_NEIGHBOURS];       /* the echo walks too far in this row for a linear model */
+    double most_walk; /* if the walk's part of a row exceeds this, these rows also need the exact
+                       * derivative with respect to delay */
+    bool bends[PNR_NEIGHBOURS]; /* the echo walks too far in this row for a linear model */
 } pnr_echo_rows;
 
 /* A column is a sum of n products, each of a vector over rows and a vector over lags. x, y: the
@@ -91,11 +91,11 @@ typedef struct pnr_echo_columns {
     pnr_echo_column echo, by_delay, by_bins;
 } pnr_echo_columns;
 
-/* The difference of the exact and the smooth chi near an echo, to first order. If row i begins a
- * rotation, chi[i] has this difference and its derivatives with respect to delay and e. */
+/* The difference of the exact and the smooth chi. If row i begins a rotation, chi[i] has this
+ * difference, its derivative with respect to delay if n >= 2, and to e if n == 3. n == 0: chi is
+ * not filled yet. */
 typedef struct pnr_echo_rough {
-    bool is_filled;
-    double lag, bins; /* lag and frequency of this echo */
+    int n;
     pnr_vector chi[PNR_NEIGHBOURS][3];
 } pnr_echo_rough;
 
@@ -122,11 +122,12 @@ bool pnr_echo_model_bends(const pnr_echo_model *model, const pnr_echo_row *row,
                           const pnr_patch_echo *echo, double least);
 /* Models an echo of peak 1 that walks too far in row i for the linear model. Fills the vector x
  * over rows: 1 in row i, 0 in the other rows. Fills the vector `lags` over lags: the sum of the
- * windows, each with its own delay. rough: as in pnr_echo_model_exact. Unless rough is NULL, x and
- * lags have three vectors, with the derivatives with respect to delay and frequency. */
+ * windows, each with its own delay. with_slopes: x and lags have three vectors, with the
+ * derivatives with respect to delay and frequency. self: the self-noise of the code; filled unless
+ * is_filled is set. */
 void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
-                         const pnr_patch_echo *echo, const pnr_patch_place *place,
-                         pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags);
+                         const pnr_patch_echo *echo, const pnr_patch_place *place, bool with_slopes,
+                         bool is_filled, pnr_vector *self, pnr_vector *x, pnr_vector *lags);
 /* True if an echo walks so little within a window that its self-noise in a row can be computed by
  * exact sums. */
 bool pnr_echo_model_is_summed(const pnr_echo_model *model, const pnr_echo_row *row,
@@ -160,9 +161,8 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           pnr_echo_rough *rough, pnr_echo_columns *out);
-/* True if the echo is so far from the echo of `rough` that the error of `rough` is not negligible
+/* True if the echo is so far from its anchor that the error of its exact sums is not negligible
  * beside the noise power `cell`. */
-bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_echo_rough *rough,
-                           const pnr_patch_echo *echo, double cell);
+bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_patch_echo *echo, double cell);
 
 #endif

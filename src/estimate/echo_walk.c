@@ -245,18 +245,18 @@ static void sum_windows(const pnr_echo_model *model, size_t row_index, const pnr
 }
 
 void pnr_echo_model_bend(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
-                         const pnr_patch_echo *echo, const pnr_patch_place *place,
-                         pnr_echo_rough *rough, pnr_vector *x, pnr_vector *lags)
+                         const pnr_patch_echo *echo, const pnr_patch_place *place, bool with_slopes,
+                         bool is_filled, pnr_vector *self, pnr_vector *x, pnr_vector *lags)
 {
     const pnr_echo_row *row = &rows->row[i];
     const double e = echo->bins * (1 + row->stretch) - row->rotation;
-    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0, n = rough != NULL ? 3 : 1;
-    pnr_vector bent[3], own, *self = rough != NULL ? &rough->chi[i][0] : &own;
+    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0, n = with_slopes ? 3 : 1;
+    pnr_vector bent[3];
 
     memset(x, 0, (size_t)n * sizeof *x);
     x[0][i] = 1;
     fill_windows(model, row, echo, place->lag, bent);
-    if (rows->needs_exact[i] && (rough == NULL || !rough->is_filled)) {
+    if (rows->needs_exact[i] && !is_filled) {
         memset(*self, 0, sizeof *self);
         sum_windows(model, place->row + (size_t)i - MIDDLE, row, echo);
         pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, MAX_STEPS = 20 };
+enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2, MAX_STEPS = 40 };
 
 /* --- products --- */
 
@@ -73,7 +73,7 @@ static double complex inner(const products *p, const pnr_echo_column *a, const p
     return sum;
 }
 
-/* Returns <a, patch>. seen[y][i]: y^H w (row i of the patch). */
+/* Returns <a, patch>. seen[y][i]: conj(y^H w (row i of the patch)). */
 static double complex onto(const products *p, const pnr_echo_column *a, const pnr_echo_rows *rows,
                            const pnr_vector *seen)
 {
@@ -81,7 +81,7 @@ static double complex onto(const products *p, const pnr_echo_column *a, const pn
 
     for (int t = 0; t < a->n; t++)
         for (int i = rows->first; i < rows->end; i++)
-            sum += conj(p->mx[a->x[t]][i]) * seen[a->y[t]][i];
+            sum += conj(p->mx[a->x[t]][i] * seen[a->y[t]][i]);
     return sum;
 }
 
@@ -95,6 +95,7 @@ static double complex onto(const products *p, const pnr_echo_column *a, const pn
  * amplify the small values at the ends of the exact chi.
  */
 typedef struct fit_state {
+    pnr_patch columns; /* the patch as [lag][row] */
     pnr_echo_columns model, smooth;
     pnr_echo_rough rough;
     const pnr_echo_columns *probes; /* points to model or to smooth */
@@ -117,15 +118,14 @@ static double complex divide(double complex a, double complex b)
 }
 
 static void evaluate_model(const pnr_fit_patch *map, const pnr_echo_rows *rows, size_t code,
-                           const pnr_vector *patch, fit_state *s)
+                           fit_state *s)
 {
     pnr_vector seen[PNR_ECHO_VECTORS];
     double n[2][2];
 
     weigh(map, rows, code, s->probes, &s->model, &s->products);
     for (int y = 0; y < s->probes->n_y; y++)
-        for (int i = rows->first; i < rows->end; i++)
-            seen[y][i] = pnr_inner(s->products.wy[y], patch[i]);
+        pnr_matrix_apply(s->columns, s->products.wy[y], seen[y]);
     for (int i = 0; i < 3; i++) {
         s->on[i] = onto(&s->products, column_of(s->probes, i), rows, (const pnr_vector *)seen);
         for (int j = 0; j < 3; j++)
@@ -148,18 +148,29 @@ static void evaluate_model(const pnr_fit_patch *map, const pnr_echo_rows *rows, 
     s->gain = pnr_power(s->on[0]) / creal(s->gram[0][0]);
 }
 
-/* Fills the Gauss-Newton step, n Re conj(A) <q_i, patch> / |A|^2. A is the peak, n is s->n. */
-static void step_from(const fit_state *s, double complex peak, double step[2])
+static double clamp(double x, double limit)
+{
+    return x < -limit ? -limit : x > limit ? limit : x;
+}
+
+/* Fills the Gauss-Newton step, n Re conj(A) <q_i, patch> / |A|^2. A is the peak, n is s->n. The step
+ * is limited, and ends at most a lag from `lag` and a row from the frequency `middle`. */
+static void find_step(const pnr_echo_rows *rows, const fit_state *s, const pnr_patch_echo *at,
+                      double middle, double lag, double step[2])
 {
     double along[2];
 
     for (int i = 0; i < 2; i++) {
         const double complex q = s->on[i + 1] - conj(s->beta[i + 1]) * s->on[0];
 
-        along[i] = creal(conj(peak) * q) / pnr_power(peak);
+        along[i] = creal(conj(at->peak) * q) / pnr_power(at->peak);
     }
     for (int i = 0; i < 2; i++)
         step[i] = s->n[i][0] * along[0] + s->n[i][1] * along[1];
+    step[0] = clamp(step[0], 0.3);
+    step[1] = clamp(step[1], 0.3 * rows->spacing);
+    step[0] = clamp(at->lag + step[0] - lag, 1) + lag - at->lag;
+    step[1] = clamp(at->bins + step[1] - middle, rows->spacing) + middle - at->bins;
 }
 
 /* Returns the variance of Re <h, noise>, where h = sum_i weight_i h_i. noise[i][j]: the covariance
@@ -275,14 +286,8 @@ static double least_energy(const pnr_fit_patch *map, const pnr_patch_place *plac
     return 0.1 * creal(inner(&s->products, &s->model.echo, &s->model.echo));
 }
 
-static double clamp(double x, double limit)
-{
-    return x < -limit ? -limit : x > limit ? limit : x;
-}
-
 static void evaluate_at(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
-                        const pnr_vector *patch, bool is_exact, const pnr_patch_echo *at,
-                        fit_state *s)
+                        bool is_exact, const pnr_patch_echo *at, fit_state *s)
 {
     if (is_exact)
         pnr_echo_model_exact(map->model, rows, at, place, &s->rough, &s->model);
@@ -290,7 +295,7 @@ static void evaluate_at(pnr_fit_patch *map, const pnr_patch_place *place, const 
         pnr_echo_model_smooth(map->model, rows, at, place->lag, true, &s->model);
     if (s->probes == &s->smooth)
         pnr_echo_model_smooth(map->model, rows, at, place->lag, true, &s->smooth);
-    evaluate_model(map, rows, place->code, patch, s);
+    evaluate_model(map, rows, place->code, s);
 }
 
 /* Climbs from *echo to the maximum of the gain, at most a row from the middle row, or with signs
@@ -298,7 +303,7 @@ static void evaluate_at(pnr_fit_patch *map, const pnr_patch_place *place, const 
  * at *echo in the end. The climb ends when the next step, in sigmas, is less than sqrt(enough /
  * noise power of a cell). least: the least energy <echo, echo> that is allowed. */
 static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_echo_rows *rows,
-                        const pnr_vector *patch, bool is_exact, double enough, pnr_patch_echo *echo,
+                        bool is_exact, double enough, double cell, pnr_patch_echo *echo,
                         double least, fit_state *s)
 {
     const double middle =
@@ -309,12 +314,18 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
     /* With separate probes the gain has no maximum at the likeliest echo, but the steps converge
      * there. */
     const bool is_probed = is_exact && map->noise != NULL && rows->has_weights;
-    bool is_too_long = false;
+    bool is_too_long = false, is_near = false;
 
     s->probes = is_probed ? &s->smooth : &s->model;
 
     for (int i = 0; i < MAX_STEPS; i++) {
-        evaluate_at(map, place, rows, patch, is_exact, &at, s);
+        if (is_exact &&
+            (!at.anchor.is_set || (is_near && pnr_echo_model_is_far(map->model, &at, cell)))) {
+            at.anchor = (pnr_patch_anchor){true, place->lag, at.lag, at.bins};
+            s->rough.n = 0;
+            best = -1;
+        }
+        evaluate_at(map, place, rows, is_exact, &at, s);
         at.peak = divide(s->on[0], s->gram[0][0]);
         is_too_long = (s->gain < best * (1 - 1e-12) && !is_probed) || creal(s->gram[0][0]) < least;
         if (is_too_long) {
@@ -323,22 +334,23 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
         } else {
             best = s->gain;
             *echo = at;
-            step_from(s, at.peak, step);
-            step[0] = clamp(step[0], 0.3);
-            step[1] = clamp(step[1], 0.3 * rows->spacing);
-            step[0] = clamp(at.lag + step[0] - lag, 1) + lag - at.lag;
-            step[1] = clamp(at.bins + step[1] - middle, rows->spacing) + middle - at.bins;
+            find_step(rows, s, &at, middle, lag, step);
         }
 
         const double size = step[0] * step[0] / s->n[0][0] + step[1] * step[1] / s->n[1][1];
+        const bool is_end =
+            size * pnr_power(at.peak) < enough || (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9);
 
-        if (size * pnr_power(at.peak) < enough || (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9))
+        if (is_end && !(is_exact && pnr_echo_model_is_far(map->model, echo, cell)))
             break;
+        is_near = is_end || size * pnr_power(at.peak) < cell;
         at.lag = echo->lag + step[0];
         at.bins = echo->bins + step[1];
     }
-    if (is_too_long)
-        evaluate_at(map, place, rows, patch, is_exact, echo, s);
+    if (!is_too_long)
+        return;
+    s->rough.n = 0;
+    evaluate_at(map, place, rows, is_exact, echo, s);
 }
 
 /* Finds an echo roughly, with the smooth chi. start: only its lag is used. Noise may lead the climb
@@ -356,7 +368,7 @@ static void climb_roughly(pnr_fit_patch *map, const pnr_patch_place *place,
 
     other.bins = first_bins(rows, patch, MIDDLE + (start->lag > (double)place->lag + 0.25));
     *echo = other;
-    climb_patch(map, place, rows, patch, false, enough, echo, least, s);
+    climb_patch(map, place, rows, false, enough, 0, echo, least, s);
 
     const double lags = echo->lag - (double)place->lag, gain = s->gain;
     const double from_row = (echo->bins - middle) / rows->spacing;
@@ -369,7 +381,7 @@ static void climb_roughly(pnr_fit_patch *map, const pnr_patch_place *place,
         other.lag = (double)place->lag - copysign(0.25, lags);
     if (fabs(from_row) > least_part)
         other.bins = middle - copysign(0.5 * rows->spacing, from_row);
-    climb_patch(map, place, rows, patch, false, enough, &other, least, s);
+    climb_patch(map, place, rows, false, enough, 0, &other, least, s);
     if (s->gain > gain)
         *echo = other;
 }
@@ -379,11 +391,13 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
 {
     const double rough = 0.1, fine = 1e-3; /* sigmas */
     pnr_patch_echo echo = *start;
-    int n = 0;
     pnr_echo_rows rows;
     fit_state s;
 
     pnr_echo_model_rows(map->model, place->row, true, &rows);
+    for (int i = 0; i < J; i++)
+        for (int j = 0; j < J; j++)
+            s.columns[j][i] = patch[i][j];
 
     const double least = least_energy(map, place, &rows, &s);
 
@@ -393,11 +407,9 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
     const bool is_exact =
         pnr_echo_model_mark_exact(map->model, &rows, &echo, place->code, cell, true);
 
-    do {
-        s.rough.is_filled = false;
-        climb_patch(map, place, &rows, patch, is_exact, fine * fine * cell, &echo, least, &s);
-    } while (is_exact && pnr_echo_model_is_far(map->model, &s.rough, &echo, cell) &&
-             n++ < MAX_STEPS);
+    echo.anchor.is_set = echo.anchor.is_set && is_exact;
+    s.rough.n = 0;
+    climb_patch(map, place, &rows, is_exact, fine * fine * cell, cell, &echo, least, &s);
 
     double complex centre = 0;
 
@@ -405,6 +417,7 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
         centre += s.model.x[s.model.echo.x[t]][MIDDLE] * s.model.y[s.model.echo.y[t]][MIDDLE];
     out->at.delay = echo.lag - (double)place->lag;
     out->bins = echo.bins;
+    out->anchor = echo.anchor;
     out->at.peak = echo.peak;
     out->at.power = pnr_power(echo.peak);
     out->centre = cabs(centre);

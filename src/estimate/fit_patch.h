@@ -41,12 +41,21 @@ typedef struct pnr_patch_place {
     int reach; /* rows and lags used on each side of the middle cell; 0: all */
 } pnr_patch_place;
 
+/* In the patch with this middle lag, the exact sums of chi and their slopes are those of an echo at
+ * the lag and the frequency of the anchor. To first order, the sums of the echo follow from them. */
+typedef struct pnr_patch_anchor {
+    bool is_set;
+    long middle;
+    double lag, bins;
+} pnr_patch_anchor;
+
 /* An echo in the coordinates of the map. */
 typedef struct pnr_patch_echo {
     size_t code;
     double lag;          /* d: the delay in samples from the start of the window */
     double bins;         /* v */
     double complex peak; /* A R(0) G */
+    pnr_patch_anchor anchor;
 } pnr_patch_echo;
 
 /* Returns the power of the difference of two states of an echo. before: NULL if the echo is new.
@@ -70,6 +79,7 @@ typedef struct pnr_patch_fitted {
                     * echo explains; and |s|^2 divided by E|s|^2 for noise of power 1 in each cell,
                     * where s is the weighted sum of the patch that is proportional to the peak */
     double bins, bins_variance;
+    pnr_patch_anchor anchor;
     double centre; /* |value in the middle cell| of the model echo with peak 1 */
 } pnr_patch_fitted;
 

@@ -45,7 +45,7 @@ PNR_MULTIVERSION void pnr_matrix_apply(const pnr_vector *m, const double complex
 {
     double sum[2 * J] = {0};
 
-    for (int j = 0; j < J; j++) { /* m[i][j] = conj(m[j][i]) */
+    for (int j = 0; j < J; j++) {
         const double *row = (const double *)m[j], re = creal(x[j]), im = cimag(x[j]);
 
         for (int i = 0; i < J; i++) {

@@ -18,7 +18,7 @@ void pnr_matrix_invert(pnr_vector *m);
  * autocorrelation: R(u)/R(0), after pnr_waveform_prepare. */
 void pnr_matrix_weigh(const pnr_waveform *autocorrelation, pnr_vector *p, pnr_vector *w);
 
-/* out = m x, m Hermitian. x, out: [PNR_NEIGHBOURS]. */
+/* out = m^H x. x, out: [PNR_NEIGHBOURS]. */
 void pnr_matrix_apply(const pnr_vector *m, const double complex *x, double complex *out);
 
 /* Returns a^H b. a, b: [PNR_NEIGHBOURS]. */

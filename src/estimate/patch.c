@@ -222,7 +222,7 @@ double pnr_fit_patch_noise(pnr_fit_patch *map, const pnr_patch_place *place,
                            double *cells)
 {
     const pnr_patch_echo echo = {place->code, (double)place->lag + fitted->at.delay, fitted->bins,
-                                 fitted->at.peak};
+                                 fitted->at.peak, fitted->anchor};
     const pnr_echo_lags *code = &map->model->codes[place->code];
     pnr_patch rest;
     pnr_echo_rows rows;
