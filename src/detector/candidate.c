@@ -122,22 +122,34 @@ double pnr_candidate_least(const pnr_detector *detector, const pnr_dwell *dwell,
                : 0.5 * (double)candidate->power;
 }
 
-/* True if the other echoes explain a candidate: too little power remains for an echo of the power
- * `least`. In the 3 x 3 cells around the candidate, in one row 3 cells, an echo in the middle cell
- * has at least the power least * shape, where shape is the sum of |R(j)/R(0)|^2 over |j| <= 1. An
- * echo between the cells has two thirds of it. If these cells contain less than half, in one row
- * less than a quarter, no fit is needed. A fit takes a hundred times as long as this test. */
-static bool is_explained(const pnr_detector *detector, const pnr_track *t, double least)
+/* Returns the least power that an echo of the power `least` leaves in the 3 x 3 cells around its
+ * candidate, in one row in 3 cells. An echo in the middle cell has at least the power least * shape
+ * there, where shape is the sum of |R(j)/R(0)|^2 over |j| <= 1. An echo between the cells has two
+ * thirds of it. The result is half of it, in one row a quarter, because the noise changes the power
+ * of few cells. */
+static double least_near(const pnr_detector *detector, const pnr_track *t, double least)
 {
-    const int row = pnr_track_row(t), reach = detector->has_rows ? 1 : 0;
-    double power = 0, shape = 0;
+    double shape = 0;
 
     for (int j = -1; j <= 1; j++)
         shape += pnr_power(t->code->rho[J + j]);
-    for (int r = row - reach; r <= row + reach; r++)
-        for (int j = MIDDLE - 1; j <= MIDDLE + lags_of(detector, t); j++)
-            power += pnr_power(t->rest[r][j]);
-    return power < (detector->has_rows ? 0.5 : 0.25) * shape * least;
+    return (detector->has_rows ? 0.5 : 0.25) * shape * least;
+}
+
+/* True if the other echoes explain a candidate: they leave too little power around it for an echo
+ * of the power `least`, so no fit is needed. A fit takes a hundred times as long as this test. In
+ * one row the others are subtracted from `rest` already. */
+static bool is_explained(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                         size_t n, double cell, double least)
+{
+    const double least_power = least_near(detector, t, least);
+    double power = 0;
+
+    if (detector->has_rows)
+        return pnr_others_explain(detector, t, others, n, cell, lags_of(detector, t), least_power);
+    for (int j = MIDDLE - 1; j <= MIDDLE + lags_of(detector, t); j++)
+        power += pnr_power(t->rest[0][j]);
+    return power < least_power;
 }
 
 /* True if an echo had been subtracted from the samples before a candidate was found. */
@@ -188,19 +200,17 @@ bool pnr_candidate_is_echo(const pnr_detector *detector, const pnr_dwell_view *v
     if (detector->is_sum) {
         if (is_sidelobe(detector, view, t, tracks, n))
             return false;
-        pnr_others_subtract(detector, t, tracks, 0, view->cell, 0);
+        pnr_others_subtract(detector, t, tracks, 0, view->cell);
         pnr_track_fit(detector, t, view->cell);
         return true;
     }
-    if (detector->has_rows && n > 0) {
-        if ((double)t->candidate->power < 0.5 * least)
-            return false;
-        pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, lags_of(detector, t));
-        if (is_explained(detector, t, least * t->loss))
-            return false;
-    }
-    pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss, 0);
-    if (!detector->has_rows && n > 0 && is_explained(detector, t, least * t->loss))
+    if (detector->has_rows && n > 0 &&
+        ((double)t->candidate->power < 0.5 * least ||
+         is_explained(detector, t, tracks, n, view->cell * t->loss, least * t->loss)))
+        return false;
+    pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss);
+    if (!detector->has_rows && n > 0 &&
+        is_explained(detector, t, tracks, n, view->cell * t->loss, least * t->loss))
         return false;
     if (!(pnr_track_fit(detector, t, view->cell) > least * t->loss) && n > 0)
         return false;

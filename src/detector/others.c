@@ -140,7 +140,7 @@ void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, 
 }
 
 void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
-                         size_t n, double cell, int reach)
+                         size_t n, double cell)
 {
     memcpy(t->rest, t->c, (size_t)t->n_rows * sizeof *t->c);
     for (size_t i = 0; i < n; i++) {
@@ -149,7 +149,51 @@ void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const
         if (&others[i] == t || !pnr_others_reach(detector, t, &told->echo, cell))
             continue;
         pnr_sign_begin(detector, &others[i]);
-        move_echo(detector, t, NULL, told, cell, reach);
+        move_echo(detector, t, NULL, told, cell, 0);
         pnr_sign_end(detector, &others[i]);
     }
+}
+
+/* Returns the amplitude of the values in the 3 x 3 cells around a candidate, or in 3 x 4 cells. */
+static double amplitude_near(const pnr_track *t, int n_lags)
+{
+    double power = 0;
+
+    for (int r = MIDDLE - 1; r <= MIDDLE + 1; r++)
+        for (int j = MIDDLE - 1; j <= MIDDLE + n_lags; j++)
+            power += pnr_power(t->rest[r][j]);
+    return sqrt(power);
+}
+
+bool pnr_others_explain(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                        size_t n, double cell, int n_lags, double least)
+{
+    const double negligible = 0.05;
+    double most[PNR_MAX_CANDIDATES], left = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const pnr_patch_echo *echo = &others[i].told.echo;
+        const double power = pnr_power(echo->peak);
+
+        most[i] = is_reached(detector, t, echo, power, cell)
+                      ? sqrt(power * reach_of(detector, t, echo) * 3 * (2 + n_lags))
+                      : 0;
+        left += most[i];
+    }
+    memcpy(t->rest, t->c, (size_t)t->n_rows * sizeof *t->c);
+    for (size_t tried = 0; tried < n; tried++) {
+        const double now = amplitude_near(t, n_lags);
+        size_t i = 0;
+
+        if (now + left < sqrt(least) || left < negligible * sqrt(least))
+            break;
+        for (size_t k = 1; k < n; k++)
+            i = most[k] > most[i] ? k : i;
+        left -= most[i];
+        most[i] = 0;
+        pnr_sign_begin(detector, &others[i]);
+        move_echo(detector, t, NULL, &others[i].told, cell, n_lags);
+        pnr_sign_end(detector, &others[i]);
+    }
+    return amplitude_near(t, n_lags) + left < sqrt(least);
 }

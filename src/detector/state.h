@@ -213,10 +213,14 @@ bool pnr_others_reach(const pnr_detector *detector, const pnr_track *t, const pn
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
                      double cell);
 /* Fills `rest` of a track: its values minus the other echoes that are not negligible. cell: the
- * noise power of a cell. reach: in a map the echoes are fully subtracted only at lags and rows
- * within this distance of the centre; 0: at all lags and rows. */
+ * noise power of a cell. */
 void pnr_others_subtract(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
-                         size_t n, double cell, int reach);
+                         size_t n, double cell);
+/* True if the other echoes leave less than the power `least` in the 3 x 3 cells around the
+ * candidate of a map, or with n_lags = 2 in 3 x 4 cells. Ends as soon as the remaining echoes
+ * cannot change the answer. Changes `rest`. */
+bool pnr_others_explain(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
+                        size_t n, double cell, int n_lags, double least);
 
 /* True if the delay of an echo with this frequency changes by at most half a chip in a look. Only
  * such an echo can be subtracted from the samples. */

@@ -51,7 +51,7 @@ static void refine_tracks(const pnr_detector *detector, double cell, pnr_track *
             continue;
         tracks[i].is_dirty = true;
         tracks[i].cell = cell;
-        pnr_others_subtract(detector, &tracks[i], tracks, n, cell, 0);
+        pnr_others_subtract(detector, &tracks[i], tracks, n, cell);
     }
     for (int pass = 0; pass < MAX_PASSES && moved; pass++) {
         moved = false;
@@ -92,7 +92,7 @@ static void lower_cell(const pnr_detector *detector, pnr_dwell_view *view, pnr_t
     if (!is_less || detector->is_sum)
         return;
     t->cell = cell;
-    pnr_others_subtract(detector, t, tracks, n - 1, cell * t->loss, 0);
+    pnr_others_subtract(detector, t, tracks, n - 1, cell * t->loss);
     pnr_track_fit(detector, t, cell);
 }
 
@@ -146,7 +146,7 @@ static size_t judge_again(const pnr_detector *detector, const pnr_dwell_view *vi
         const double least =
             pnr_candidate_least(detector, view->observed->dwell, t->candidate) * t->loss;
 
-        pnr_others_subtract(detector, t, tracks, n, cell * t->loss, 0);
+        pnr_others_subtract(detector, t, tracks, n, cell * t->loss);
         if (!(pnr_track_fit(detector, t, cell) > least) && t->signs.changes == 0)
             t->told.echo.peak = 0;
         else
@@ -156,7 +156,7 @@ static size_t judge_again(const pnr_detector *detector, const pnr_dwell_view *vi
         if (tracks[i].told.echo.peak != 0)
             tracks[left++] = tracks[i];
     for (size_t i = 0; i < left && left < n; i++) {
-        pnr_others_subtract(detector, &tracks[i], tracks, left, cell * tracks[i].loss, 0);
+        pnr_others_subtract(detector, &tracks[i], tracks, left, cell * tracks[i].loss);
         (void)pnr_track_fit(detector, &tracks[i], cell);
     }
     return left;
@@ -212,7 +212,7 @@ void pnr_track_all_again(const pnr_detector *detector, const pnr_observed *obser
         const size_t index = (size_t)(tracks[i].candidate - observed->candidates);
 
         pnr_candidate_load(detector, &view, index, &tracks[i]);
-        pnr_others_subtract(detector, &tracks[i], tracks, 0, cell, 0);
+        pnr_others_subtract(detector, &tracks[i], tracks, 0, cell);
         pnr_track_fit(detector, &tracks[i], cell);
         pnr_track_measure(detector, &view.gains, &tracks[i]);
     }

@@ -116,7 +116,7 @@ pnr_residual pnr_track_noise(const pnr_detector *detector, const pnr_track *trac
         return rest;
     }
     if (detector->has_rows && !detector->is_sum && cell < 0.03 * t->cell)
-        pnr_others_subtract(detector, t, tracks, n, cell, 0);
+        pnr_others_subtract(detector, t, tracks, n, cell);
     if (detector->least_squares != NULL) {
         memcpy(c, t->rest, (size_t)t->n_rows * sizeof *c);
         pnr_track_add_missing(detector, t, cell, c);

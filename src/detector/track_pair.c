@@ -117,7 +117,7 @@ static size_t refit_others(const pnr_detector *detector, const pnr_dwell_gains *
     size_t left = 0;
 
     for (size_t k = 0; k < n; k++)
-        pnr_others_subtract(detector, &tracks[k], tracks, n, cell, 0);
+        pnr_others_subtract(detector, &tracks[k], tracks, n, cell);
     for (size_t k = 0; k < n; k++) {
         if (!tracks[k].is_pair && pnr_track_fit(detector, &tracks[k], cell) < least)
             continue;
@@ -131,7 +131,7 @@ static size_t refit_others(const pnr_detector *detector, const pnr_dwell_gains *
         tracks[k].rest = &tracks[k].row[1];
     }
     for (size_t k = 0; k < left; k++)
-        pnr_others_subtract(detector, &tracks[k], tracks, left, cell, 0);
+        pnr_others_subtract(detector, &tracks[k], tracks, left, cell);
     return left;
 }
 

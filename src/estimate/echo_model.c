@@ -39,11 +39,12 @@ static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, do
     }
 }
 
-void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double complex *y,
+void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, int first, double complex *y,
                          double complex *slope)
 {
-    pnr_waveform_run(code->autocorrelation, distance - MIDDLE, J, y, slope);
-    for (int j = 0; j < J && slope != NULL; j++)
+    pnr_waveform_run(code->autocorrelation, distance - MIDDLE + first, (size_t)(J - 2 * first),
+                     y + first, slope != NULL ? slope + first : NULL);
+    for (int j = first; j < J - first && slope != NULL; j++)
         slope[j] = -slope[j];
 }
 
@@ -68,19 +69,25 @@ static bool fill_walk(const pnr_echo_model *model, const pnr_echo_rows *rows, do
     return is_walking;
 }
 
+/* Returns the first lag within place->reach. */
+static int first_of(const pnr_patch_place *place)
+{
+    return place->reach > 0 ? MIDDLE - place->reach : 0;
+}
+
 /* Models the echo as one product, plus one product if the echo walks. R times pnr_echo_model_tone
  * replaces chi. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
-                           const pnr_patch_echo *echo, long lag, bool with_slopes,
-                           pnr_echo_columns *out)
+                           const pnr_patch_echo *echo, const pnr_patch_place *place,
+                           bool with_slopes, pnr_echo_columns *out)
 {
     const bool is_walking = model->rate_over_carrier != 0;
     const bool is_wide = with_slopes || is_walking;
 
     memset(out->x, 0, 3 * sizeof *out->x);
     fill_rows(model, rows, echo->bins, true, out->x[0], is_wide ? out->x[1] : NULL);
-    pnr_echo_model_lags(&model->codes[echo->code], (double)lag - echo->lag, out->y[0],
-                        is_wide ? out->y[1] : NULL);
+    pnr_echo_model_lags(&model->codes[echo->code], (double)place->lag - echo->lag, first_of(place),
+                        out->y[0], is_wide ? out->y[1] : NULL);
     out->n_x = out->n_y = is_wide ? 2 : 1;
     out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     add_term(&out->echo, 0, 0);
@@ -95,15 +102,17 @@ void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *row
 }
 
 /* Fills the smooth chi (R times pnr_echo_model_tone) and its derivatives with respect to delay and
- * e. */
-static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, double e, long lag,
-                     pnr_vector *chi)
+ * e, at the lags within place->reach. */
+static void fill_chi(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
+                     const pnr_patch_place *place, pnr_vector *chi)
 {
     double slope;
     const double share = pnr_echo_model_tone(model, e, &slope);
+    const int first = first_of(place);
 
-    pnr_echo_model_lags(&model->codes[echo->code], (double)lag - echo->lag, chi[0], chi[1]);
-    for (int j = 0; j < J; j++) {
+    pnr_echo_model_lags(&model->codes[echo->code], (double)place->lag - echo->lag, first, chi[0],
+                        chi[1]);
+    for (int j = first; j < J - first; j++) {
         chi[2][j] = chi[0][j] * slope;
         chi[0][j] *= share;
         chi[1][j] *= share;
@@ -145,57 +154,6 @@ static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walkin
 }
 
 /* Sets the echo around which `rough` is filled next, if `rough` is empty. */
-/* Fills the difference of the exact and the smooth chi, and n - 1 of its derivatives, at the lags
- * within place->reach. If the echo has an anchor, the difference is that of the
- * anchor. For a place of another code the smooth chi is zero. */
-static void find_rough(const pnr_echo_model *model, const pnr_echo_row *row,
-                       const pnr_patch_echo *echo, const pnr_patch_place *place, int n,
-                       pnr_vector *rough)
-{
-    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0;
-    pnr_patch_echo at = *echo;
-    pnr_vector smooth[3] = {{0}};
-
-    if (echo->anchor.is_set) {
-        at.lag = echo->anchor.lag;
-        at.bins = echo->anchor.bins;
-    }
-
-    const double e = at.bins * (1 + row->stretch) - row->rotation;
-
-    pnr_ambiguity_set(model->ambiguity, at.code, at.lag);
-    pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + skip,
-                     (size_t)(J - 2 * skip), rough[0] + skip, n > 1 ? rough[1] + skip : NULL,
-                     n > 2 ? rough[2] + skip : NULL);
-    if (place->code == at.code)
-        fill_chi(model, &at, e, place->lag, smooth);
-    for (int k = 0; k < n; k++)
-        for (int j = skip; j < J - skip; j++)
-            rough[k][j] -= smooth[k][j];
-}
-
-/* Fills chi and its derivatives with respect to delay and e: the smooth values plus the n vectors
- * of `rough`. */
-static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
-                       const pnr_patch_place *place, int n, const pnr_vector *rough,
-                       pnr_vector *chi)
-{
-    const int skip = place->reach > 0 ? MIDDLE - place->reach : 0;
-    const double moved[3] = {1, echo->lag - echo->anchor.lag, echo->bins - echo->anchor.bins};
-
-    if (place->code == echo->code)
-        fill_chi(model, echo, e, place->lag, chi);
-    else
-        memset(chi, 0, 3 * sizeof *chi);
-    for (int k = 0; k < n; k++)
-        for (int j = skip; j < J - skip; j++) {
-            if (k > 0)
-                chi[k][j] += rough[k][j];
-            if (k == 0 || echo->anchor.is_set)
-                chi[0][j] += moved[k] * rough[k][j];
-        }
-}
-
 /* Returns the greatest power of the difference between the exact and the smooth chi. It is about
  * the power of the cross-correlation of two different codes. */
 static double unlike(const pnr_echo_model *model, size_t code)
@@ -223,29 +181,57 @@ bool pnr_echo_model_is_far(const pnr_echo_model *model, const pnr_patch_echo *ec
            (!needs_turn(model, echo->code) && power * 4 * turn * turn > 1e-5 * cell);
 }
 
-/* Fills the vectors x over rows and the vectors y over lags, for the rotation that begins at row i.
- * Returns the index of the row after this rotation. */
-static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
-                         const pnr_patch_echo *echo, const pnr_patch_place *place,
-                         const double complex *const vectors[3], bool with_slopes, bool is_filled,
-                         pnr_echo_rough *rough, pnr_vector *x, pnr_vector *y)
+/* Fills chi and its derivatives near the anchor of the echo: the smooth values plus the vectors of
+ * `rough`. If is_filled is not set, first fills `rough` with the difference of the exact and the
+ * smooth chi at the anchor, and with its derivatives with respect to delay and, if it is needed,
+ * to e. */
+static void fill_near(const pnr_echo_model *model, const pnr_echo_row *row,
+                      const pnr_patch_echo *echo, const pnr_patch_place *place, bool is_filled,
+                      pnr_vector *rough, pnr_vector *chi)
 {
-    const pnr_echo_row *row = &rows->row[i];
-    const double e = echo->bins * (1 + row->stretch) - row->rotation;
-    bool is_marked;
-    const int next = copy_rotation(rows, i, vectors, x, &is_marked);
+    const int n = 2 + needs_turn(model, echo->code);
+    const double moved[3] = {1, echo->lag - echo->anchor.lag, echo->bins - echo->anchor.bins};
+    pnr_patch_echo at = *echo;
 
-    if (rows->bends[i]) {
-        pnr_echo_model_bend(model, rows, i, echo, place, with_slopes, is_filled, &rough->chi[i][0],
-                            x, y);
-    } else if (!is_marked && place->code == echo->code) {
-        fill_chi(model, echo, e, place->lag, y);
-    } else {
-        if (!is_filled)
-            find_rough(model, row, echo, place, rough->n, rough->chi[i]);
-        fill_exact(model, echo, e, place, rough->n, (const pnr_vector *)rough->chi[i], y);
+    at.lag = echo->anchor.lag;
+    at.bins = echo->anchor.bins;
+    if (!is_filled) {
+        const double e = at.bins * (1 + row->stretch) - row->rotation;
+
+        fill_chi(model, &at, e, place, chi);
+        pnr_ambiguity_set(model->ambiguity, at.code, at.lag);
+        pnr_ambiguity_at(model->ambiguity, at.code, e, place->lag - MIDDLE, J, rough[0], rough[1],
+                         n > 2 ? rough[2] : NULL);
+        for (int k = 0; k < n; k++)
+            for (int j = 0; j < J; j++)
+                rough[k][j] -= chi[k][j];
     }
-    return next;
+    fill_chi(model, echo, echo->bins * (1 + row->stretch) - row->rotation, place, chi);
+    for (int k = 0; k < n; k++)
+        for (int j = 0; j < J; j++) {
+            chi[0][j] += moved[k] * rough[k][j];
+            if (k > 0)
+                chi[k][j] += rough[k][j];
+        }
+}
+
+/* Fills chi[0] with the exact chi at the lags within place->reach. with_walk: also fills chi[1], the
+ * derivative with respect to delay. This derivative is exact if is_exact_walk is set, else smooth.
+ * The smooth derivative for a place of another code is zero. */
+static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
+                       const pnr_patch_place *place, bool with_walk, bool is_exact_walk,
+                       pnr_vector *chi)
+{
+    const int first = first_of(place);
+
+    if (with_walk && !is_exact_walk && place->code == echo->code)
+        fill_chi(model, echo, e, place, chi);
+    else if (with_walk)
+        memset(chi[1], 0, sizeof chi[1]);
+    pnr_ambiguity_set(model->ambiguity, echo->code, echo->lag);
+    pnr_ambiguity_at(model->ambiguity, place->code, e, place->lag - MIDDLE + first,
+                     (size_t)(J - 2 * first), chi[0] + first,
+                     with_walk && is_exact_walk ? chi[1] + first : NULL, NULL);
 }
 
 /* True if the walk of the echo needs the exact derivative of chi with respect to delay. */
@@ -255,6 +241,40 @@ static bool walks_far(const pnr_echo_rows *rows, const double complex *walk)
         if (pnr_power(walk[i]) > rows->most_walk * rows->most_walk)
             return true;
     return false;
+}
+
+/* How the vectors of a rotation are filled. */
+typedef struct filling {
+    const double complex *vectors[3]; /* over rows: the echo, its slope and its walk */
+    bool with_slopes, is_walking;
+    bool is_exact_walk; /* the walk needs the exact derivative of chi */
+    bool is_near;       /* chi follows from the anchor of the echo */
+    bool is_filled;     /* `rough` is filled */
+    pnr_echo_rough *rough;
+} filling;
+
+/* Fills the vectors x over rows and the vectors y over lags, for the rotation that begins at row i.
+ * Returns the index of the row after this rotation. */
+static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
+                         const pnr_patch_echo *echo, const pnr_patch_place *place,
+                         const filling *by, pnr_vector *x, pnr_vector *y)
+{
+    const pnr_echo_row *row = &rows->row[i];
+    const double e = echo->bins * (1 + row->stretch) - row->rotation;
+    pnr_vector *rough = by->rough->chi[i];
+    bool is_marked;
+    const int next = copy_rotation(rows, i, by->vectors, x, &is_marked);
+
+    if (rows->bends[i])
+        pnr_echo_model_bend(model, rows, i, echo, place, by->with_slopes, by->is_filled, rough, x,
+                            y);
+    else if (!is_marked && place->code == echo->code)
+        fill_chi(model, echo, e, place, y);
+    else if (by->is_near)
+        fill_near(model, row, echo, place, by->is_filled, rough, y);
+    else
+        fill_exact(model, echo, e, place, by->is_walking, by->is_exact_walk, y);
+    return next;
 }
 
 /* For each rotation among the rows, models the echo as one product, plus one product if the echo
@@ -268,35 +288,28 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
     const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
     pnr_vector x = {0}, slope = {0}, walk = {0};
     pnr_echo_rough own;
-    pnr_patch_echo near = *echo;
-
-    own.n = 0;
-    near.anchor.is_set = echo->anchor.is_set && place->code == echo->code &&
-                         place->lag == echo->anchor.middle && (with_slopes || !is_close);
-    if (rough == NULL)
-        rough = &own;
-
-    const bool is_filled = rough->n > 0;
+    filling by = {
+        .vectors = {x, slope, walk},
+        .with_slopes = with_slopes,
+        .is_near = echo->anchor.is_set && place->code == echo->code &&
+                   place->lag == echo->anchor.middle && (with_slopes || !is_close),
+        .is_filled = with_slopes && rough->is_filled,
+        .rough = with_slopes ? rough : &own,
+    };
 
     fill_rows(model, rows, echo->bins, false, x, with_slopes || may_walk ? slope : NULL);
-
-    const bool is_walking = may_walk && fill_walk(model, rows, echo->bins, slope, walk);
-    const double complex *const vectors[3] = {x, slope, walk};
-
-    if (!is_filled)
-        rough->n = near.anchor.is_set                    ? 2 + needs_turn(model, echo->code)
-                   : is_walking && walks_far(rows, walk) ? 2
-                                                         : 1;
+    by.is_walking = may_walk && fill_walk(model, rows, echo->bins, slope, walk);
+    by.is_exact_walk = by.is_walking && walks_far(rows, walk);
     out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     for (int i = rows->first, next; i < rows->end; i = next) {
         const int n_x = out->n_x, n_y = out->n_y;
 
-        next = fill_rotation(model, rows, i, &near, place, vectors, with_slopes, is_filled, rough,
-                             &out->x[n_x], &out->y[n_y]);
-        add_rotation(out, n_x, n_y, is_walking && !rows->bends[i], with_slopes);
-        out->n_x += is_walking ? 3 : with_slopes ? 2 : 1;
-        out->n_y += with_slopes ? 3 : is_walking ? 2 : 1;
+        next = fill_rotation(model, rows, i, echo, place, &by, &out->x[n_x], &out->y[n_y]);
+        add_rotation(out, n_x, n_y, by.is_walking && !rows->bends[i], with_slopes);
+        out->n_x += by.is_walking ? 3 : with_slopes ? 2 : 1;
+        out->n_y += with_slopes ? 3 : by.is_walking ? 2 : 1;
     }
+    by.rough->is_filled = true;
 }
 
 /* Marks the rows in which the linear model of the walk is wrong by more than the fraction `least`

@@ -92,10 +92,9 @@ typedef struct pnr_echo_columns {
 } pnr_echo_columns;
 
 /* The difference of the exact and the smooth chi. If row i begins a rotation, chi[i] has this
- * difference, its derivative with respect to delay if n >= 2, and to e if n == 3. n == 0: chi is
- * not filled yet. */
+ * difference and its derivatives with respect to delay and e. */
 typedef struct pnr_echo_rough {
-    int n;
+    bool is_filled;
     pnr_vector chi[PNR_NEIGHBOURS][3];
 } pnr_echo_rough;
 
@@ -112,9 +111,9 @@ void pnr_echo_model_rows(const pnr_echo_model *model, size_t row, bool with_nois
 /* Returns the growth of an echo's delay in one period, in samples, without the part that the
  * stretch of a row removes. */
 double pnr_echo_model_walk(const pnr_echo_model *model, double bins, double stretch);
-/* Fills y[j] = R(k - d)/R(0) at the lags k of a patch, where k - d = distance + j - 8. Fills
- * `slope` with the derivative of y with respect to d, unless slope is NULL. */
-void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, double complex *y,
+/* Fills y[j] = R(k - d)/R(0) at the lags k of a patch, where k - d = distance + j - 8 and j = first
+ * .. 16 - first. Fills `slope` with the derivative of y with respect to d, unless slope is NULL. */
+void pnr_echo_model_lags(const pnr_echo_lags *code, double distance, int first, double complex *y,
                          double complex *slope);
 /* True if the linear model of the walk in a row is wrong by more than the fraction `least` of the
  * echo's peak. */
@@ -153,8 +152,8 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
  * is R times pnr_echo_model_tone. echo.code must be the code of the patch. The peak of the echo has
  * no influence. */
 void pnr_echo_model_smooth(const pnr_echo_model *model, const pnr_echo_rows *rows,
-                           const pnr_patch_echo *echo, long lag, bool with_slopes,
-                           pnr_echo_columns *out);
+                           const pnr_patch_echo *echo, const pnr_patch_place *place,
+                           bool with_slopes, pnr_echo_columns *out);
 /* Fills the columns of an echo in a patch, with exact sums in the marked rows. rough: NULL if no
  * slopes are wanted. Otherwise the first call computes the exact sums and fills `rough`. The next
  * calls use `rough` and compute no exact sums. */

@@ -30,7 +30,7 @@ static double roughness_of(pnr_echo_model *model, size_t code)
         const long lag = (long)(s * n / SEAMS + n / 7);
         pnr_vector smooth, chi;
 
-        pnr_echo_model_lags(&model->codes[code], 0, smooth, NULL);
+        pnr_echo_model_lags(&model->codes[code], 0, 0, smooth, NULL);
         pnr_ambiguity_set(model->ambiguity, code, (double)lag);
         pnr_ambiguity_at(model->ambiguity, code, e, lag - MIDDLE, J, chi, NULL, NULL);
         for (int j = 0; j < J; j++)

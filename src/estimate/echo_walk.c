@@ -176,7 +176,7 @@ static void subtract_mean(const pnr_echo_model *model, const pnr_echo_row *row,
             const double shift = stretch * a.middle + walk * b.middle;
             pnr_vector r, slope;
 
-            pnr_echo_model_lags(&model->codes[echo->code], (double)lag - echo->lag - shift, r,
+            pnr_echo_model_lags(&model->codes[echo->code], (double)lag - echo->lag - shift, 0, r,
                                 slope);
             for (int j = 0; j < J; j++) {
                 out[0][j] -= both * r[j] + late * slope[j];
@@ -210,7 +210,7 @@ static void fill_windows(const pnr_echo_model *model, const pnr_echo_row *row,
         const double complex moment = g.by_time + g.sum * g.middle;
         pnr_vector r, slope;
 
-        pnr_echo_model_lags(code, (double)lag - echo->lag - walk * g.middle, r, slope);
+        pnr_echo_model_lags(code, (double)lag - echo->lag - walk * g.middle, 0, r, slope);
         for (int j = 0; j < J; j++) {
             out[0][j] += g.sum * r[j] + g.by_time * walk * slope[j];
             out[1][j] += g.sum * slope[j];

@@ -281,7 +281,7 @@ static double least_energy(const pnr_fit_patch *map, const pnr_patch_place *plac
     const pnr_patch_echo middle = {
         .code = place->code, .lag = (double)place->lag, .bins = row->bins / (1 + row->stretch)};
 
-    pnr_echo_model_smooth(map->model, rows, &middle, place->lag, false, &s->model);
+    pnr_echo_model_smooth(map->model, rows, &middle, place, false, &s->model);
     weigh(map, rows, place->code, &s->model, &s->model, &s->products);
     return 0.1 * creal(inner(&s->products, &s->model.echo, &s->model.echo));
 }
@@ -292,9 +292,9 @@ static void evaluate_at(pnr_fit_patch *map, const pnr_patch_place *place, const 
     if (is_exact)
         pnr_echo_model_exact(map->model, rows, at, place, &s->rough, &s->model);
     else
-        pnr_echo_model_smooth(map->model, rows, at, place->lag, true, &s->model);
+        pnr_echo_model_smooth(map->model, rows, at, place, true, &s->model);
     if (s->probes == &s->smooth)
-        pnr_echo_model_smooth(map->model, rows, at, place->lag, true, &s->smooth);
+        pnr_echo_model_smooth(map->model, rows, at, place, true, &s->smooth);
     evaluate_model(map, rows, place->code, s);
 }
 
@@ -322,7 +322,7 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
         if (is_exact &&
             (!at.anchor.is_set || (is_near && pnr_echo_model_is_far(map->model, &at, cell)))) {
             at.anchor = (pnr_patch_anchor){true, place->lag, at.lag, at.bins};
-            s->rough.n = 0;
+            s->rough.is_filled = false;
             best = -1;
         }
         evaluate_at(map, place, rows, is_exact, &at, s);
@@ -349,7 +349,7 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
     }
     if (!is_too_long)
         return;
-    s->rough.n = 0;
+    s->rough.is_filled = false;
     evaluate_at(map, place, rows, is_exact, echo, s);
 }
 
@@ -408,7 +408,7 @@ void pnr_fit_patch_find(pnr_fit_patch *map, const pnr_patch_place *place, const 
         pnr_echo_model_mark_exact(map->model, &rows, &echo, place->code, cell, true);
 
     echo.anchor.is_set = echo.anchor.is_set && is_exact;
-    s.rough.n = 0;
+    s.rough.is_filled = false;
     climb_patch(map, place, &rows, is_exact, fine * fine * cell, cell, &echo, least, &s);
 
     double complex centre = 0;

@@ -13,32 +13,26 @@
 
 enum { J = PNR_NEIGHBOURS, MIDDLE = PNR_NEIGHBOURS / 2 };
 
-/* patch += factor model */
-static void add_model(const pnr_echo_columns *m, const pnr_echo_rows *rows, double complex factor,
-                      pnr_vector *patch)
-{
-    for (int t = 0; t < m->echo.n; t++)
-        for (int i = rows->first; i < rows->end; i++) {
-            const double complex x = m->x[m->echo.x[t]][i] * factor;
-
-            for (int j = 0; j < J; j++)
-                patch[i][j] += x * m->y[m->echo.y[t]][j];
-        }
-}
-
-/* patch += factor echo, exact in the marked rows. */
+/* patch += factor echo at the lags within place->reach, exact in the marked rows. */
 static void add_echo(pnr_fit_patch *map, const pnr_patch_place *place, const pnr_patch_echo *echo,
                      const pnr_echo_rows *rows, bool is_exact, double factor, pnr_vector *patch)
 {
+    const int first = place->reach > 0 ? MIDDLE - place->reach : 0;
     pnr_echo_columns m;
 
     if (is_exact)
         pnr_echo_model_exact(map->model, rows, echo, place, NULL, &m);
     else if (place->code == echo->code)
-        pnr_echo_model_smooth(map->model, rows, echo, place->lag, false, &m);
+        pnr_echo_model_smooth(map->model, rows, echo, place, false, &m);
     else
         return;
-    add_model(&m, rows, factor * echo->peak, patch);
+    for (int t = 0; t < m.echo.n; t++)
+        for (int i = rows->first; i < rows->end; i++) {
+            const double complex x = m.x[m.echo.x[t]][i] * factor * echo->peak;
+
+            for (int j = first; j < J - first; j++)
+                patch[i][j] += x * m.y[m.echo.y[t]][j];
+        }
 }
 
 void pnr_fit_patch_change(pnr_fit_patch *map, const pnr_patch_place *place,
