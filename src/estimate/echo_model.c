@@ -23,19 +23,23 @@ static void add_term(pnr_echo_column *c, int x, int y)
 static void fill_rows(const pnr_echo_model *model, const pnr_echo_rows *rows, double bins,
                       bool with_tone, double complex *x, double complex *slope)
 {
-    double tone = 1, rise = 0;
-
-    for (int i = rows->first; i < rows->end; i++) {
+    for (int i = rows->first, next; i < rows->end; i = next) {
         const pnr_echo_row *row = &rows->row[i];
         const double v = bins * (1 + row->stretch);
-        double complex steep;
+        double tone, rise;
 
-        if (with_tone && (i == rows->first || row->hypothesis != row[-1].hypothesis))
-            tone = pnr_echo_model_tone(model, v - row->rotation, &rise);
-        x[i] = pnr_slow_time_echo(model->slow, v, row->bins, slope != NULL ? &steep : NULL);
-        if (slope != NULL)
-            slope[i] = steep * tone + x[i] * rise;
-        x[i] *= tone;
+        for (next = i + 1; next < rows->end && rows->row[next].hypothesis == row->hypothesis;)
+            next++;
+        pnr_slow_time_echo(model->slow, v, row->bins, next - i, &x[i],
+                           slope != NULL ? &slope[i] : NULL);
+        if (!with_tone)
+            continue;
+        tone = pnr_echo_model_tone(model, v - row->rotation, &rise);
+        for (int k = i; k < next; k++) {
+            if (slope != NULL)
+                slope[k] = slope[k] * tone + x[k] * rise;
+            x[k] *= tone;
+        }
     }
 }
 
@@ -328,10 +332,11 @@ static bool mark_bends(const pnr_echo_model *model, pnr_echo_rows *rows, const p
 
 /* True if the power in row i of the difference between the exact sums and the smooth chi, relative
  * to the power of the echo's peak, exceeds `least`. The self-noise of chi grows with e. Its limit
- * is about the power of the cross-correlation of two different codes. The row contains at least
- * the share least_share of the power of the echo. */
+ * is about the power of the cross-correlation of two different codes. g: the response of the row.
+ * The row is assumed to contain the share least_share of the power of the echo, too. */
 static bool is_rough(const pnr_echo_model *model, const pnr_echo_rows *rows, int i,
-                     const pnr_patch_echo *echo, size_t code, double least_share, double least)
+                     const pnr_patch_echo *echo, size_t code, double least_share, double complex g,
+                     double least)
 {
     const pnr_echo_row *row = &rows->row[i];
     const double v = echo->bins * (1 + row->stretch);
@@ -342,10 +347,7 @@ static bool is_rough(const pnr_echo_model *model, const pnr_echo_rows *rows, int
     if (rows->bends[i])
         return pnr_echo_model_is_summed(model, row, echo) &&
                8 * pnr_echo_model_self_noise(model, row, echo) > least;
-    return power * least_share > least ||
-           (power * (4 + least_share) > least &&
-            power * (pnr_power(pnr_slow_time_echo(model->slow, v, row->bins, NULL)) + least_share) >
-                least);
+    return power * (pnr_power(g) + least_share) > least;
 }
 
 /* Marks the rows in which the power of the difference between the exact and the smooth chi is not
@@ -363,6 +365,7 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     const double power = pnr_power(echo->peak), wrong = sqrt(tolerance * cell / power);
     const double most = unlike(model, echo->code);
     const bool is_bent = code == echo->code && mark_bends(model, rows, echo, fmin(wrong, 0.3));
+    pnr_vector g;
     bool is_any = false;
 
     /* the slope of chi is taken as pi times chi */
@@ -370,9 +373,10 @@ bool pnr_echo_model_mark_exact(const pnr_echo_model *model, pnr_echo_rows *rows,
     memset(rows->needs_exact, 0, sizeof rows->needs_exact);
     if (power * most * (1 + least_share) <= tolerance * cell)
         return is_bent;
+    fill_rows(model, rows, echo->bins, false, g, NULL);
     for (int i = rows->first; i < rows->end; i++) {
         rows->needs_exact[i] =
-            is_rough(model, rows, i, echo, code, least_share, tolerance * cell / power);
+            is_rough(model, rows, i, echo, code, least_share, g[i], tolerance * cell / power);
         is_any = is_any || rows->needs_exact[i];
     }
     for (int i = rows->first; i < rows->end && is_close; i++)

@@ -247,7 +247,9 @@ static double complex turn_of(const pnr_fit_patch *map, double bins, double rota
     const double n = (double)map->plan->n_samples;
     const double periods = ((double)map->plan->n_periods - 1) / 2, samples = (n - 1) / (2 * n);
 
-    return pnr_cis(2 * M_PI * (remainder(bins * periods, 1) + remainder(rotation * samples, 1)));
+    const double turns = bins * periods + rotation * samples;
+
+    return pnr_cis(2 * M_PI * (turns - rint(turns)));
 }
 
 void pnr_fit_patch_load(const pnr_fit_patch *map, const pnr_patch_place *place, const float *values,

@@ -200,20 +200,29 @@ static double wrap(double x, double of)
     return x - of * rint(x / of);
 }
 
-/* Returns sum_p exp(2 pi i x (p - (K - 1)/2)) = sin(pi K x) / sin(pi x). *slope: its derivative. */
-static double dirichlet(double k, double x, double *slope)
+/* exp(pi i x) and exp(pi i K x). */
+typedef struct phases {
+    double complex one, all;
+} phases;
+
+static phases phases_at(double k, double x)
 {
-    const double complex one = pnr_cis(M_PI * x), all = pnr_cis(M_PI * wrap(k * x, 2));
-    const double below = cimag(one);
-    double sum;
+    return (phases){pnr_cis(M_PI * wrap(x, 2)), pnr_cis(M_PI * wrap(k * x, 2))};
+}
+
+/* Returns sum_p exp(2 pi i x (p - (K - 1)/2)) = sin(pi K x) / sin(pi x). *slope: its derivative. */
+static double dirichlet(double k, const phases *at, double *slope)
+{
+    const double below = cimag(at->one);
 
     if (fabs(below) > 1e-9) {
-        sum = cimag(all) / below;
-        *slope = M_PI * (k * creal(all) - sum * creal(one)) / below;
+        const double sum = cimag(at->all) / below;
+
+        *slope = M_PI * (k * creal(at->all) - sum * creal(at->one)) / below;
         return sum;
     }
     *slope = 0;
-    return k * creal(all) * creal(one);
+    return k * creal(at->all) * creal(at->one);
 }
 
 /* Returns 2 pi i place cis. This is the derivative of cis = exp(2 pi i x place). */
@@ -223,17 +232,19 @@ static double complex turned(double place, double complex cis)
 }
 
 /* Returns sum_p w_p^power u_p exp(2 pi i x (p - (K - 1)/2)). *slope: its derivative with respect to
- * x; NULL: not wanted. */
-static double complex sum_at(const pnr_slow_time *slow, int power, double x, double complex *slope)
+ * x; NULL: not wanted. at: the phases at x; NULL: not known. */
+static double complex sum_at(const pnr_slow_time *slow, int power, double x, const phases *at,
+                             double complex *slope)
 {
     const pnr_waveform *table = power == 0 ? slow->not_any : power == 1 ? slow->once : slow->twice;
     const double n = (double)(slow->n_periods | 1);
     double complex sum, rise = 0;
 
     if (slow->taper == NULL || power == 0) {
+        const phases here = at != NULL ? *at : phases_at((double)slow->n_periods, x);
         double real;
 
-        sum = dirichlet((double)slow->n_periods, wrap(x, 2), &real);
+        sum = dirichlet((double)slow->n_periods, &here, &real);
         rise = real;
     } else {
         pnr_waveform_run(table, (x - floor(x)) * n, 1, &sum, slope != NULL ? &rise : NULL);
@@ -258,10 +269,11 @@ static double complex sum_at(const pnr_slow_time *slow, int power, double x, dou
     return sum;
 }
 
-double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row,
-                                  double complex *slope)
+/* Returns the response of one row. at: the phases at v - f_row. */
+static double complex row_echo(const pnr_slow_time *slow, double v, double f_row, const phases *at,
+                               double complex *slope)
 {
-    double complex rise, sum = sum_at(slow, 1, v - f_row, slope != NULL ? &rise : NULL);
+    double complex rise, sum = sum_at(slow, 1, v - f_row, at, slope != NULL ? &rise : NULL);
 
     for (size_t i = 0; i < slow->n_signs; i++) {
         const sign *s = &slow->signs[i];
@@ -272,16 +284,36 @@ double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_
             rise -= s->share * s->weight * turned(s->place, cis);
     }
     if (slow->is_without_mean) {
-        const double complex still = sum_at(slow, 1, -f_row, NULL) / slow->sum_u;
+        const double complex still = sum_at(slow, 1, -f_row, NULL, NULL) / slow->sum_u;
         double complex of_mean;
 
-        sum -= sum_at(slow, 0, v, &of_mean) * still;
+        sum -= sum_at(slow, 0, v, NULL, &of_mean) * still;
         if (slope != NULL)
             rise -= of_mean * still;
     }
     if (slope != NULL)
         *slope = rise / slow->sum_w;
     return sum / slow->sum_w;
+}
+
+/* From row to row the phases turn by the same angles. Where exp(pi i x) is near 1 or -1, its small
+ * imaginary part is computed anew. */
+void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, int n,
+                        double complex *value, double complex *slope)
+{
+    const double k = (double)slow->n_periods, near = 0.02;
+    const double complex step = pnr_cis(-M_PI / k);
+    phases at = {0};
+
+    for (int i = 0; i < n; i++) {
+        const double f = f_row + i / k;
+
+        if (fabs(cimag(at.one)) < near)
+            at = phases_at(k, v - f);
+        value[i] = row_echo(slow, v, f, &at, slope != NULL ? &slope[i] : NULL);
+        at.one *= step;
+        at.all = -at.all;
+    }
 }
 
 void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, double complex *out)
@@ -306,9 +338,10 @@ void pnr_slow_time_windows(const pnr_slow_time *slow, int power, double x, doubl
  * exp(-2 pi i F (p - middle)). `mean` is the mean of n_p, or 0 if no mean is removed. */
 double complex pnr_slow_time_noise(const pnr_slow_time *slow, double f_row, double f_other)
 {
-    double complex sum = sum_at(slow, 2, f_other - f_row, NULL);
+    double complex sum = sum_at(slow, 2, f_other - f_row, NULL, NULL);
 
     if (slow->is_without_mean)
-        sum -= sum_at(slow, 1, -f_row, NULL) * conj(sum_at(slow, 1, -f_other, NULL)) / slow->sum_u;
+        sum -= sum_at(slow, 1, -f_row, NULL, NULL) * conj(sum_at(slow, 1, -f_other, NULL, NULL)) /
+               slow->sum_u;
     return sum / slow->sum_w2;
 }

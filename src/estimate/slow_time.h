@@ -38,10 +38,11 @@ double pnr_slow_time_looks(const pnr_slow_time *slow);      /* number of used lo
  * signs: [n_periods], copied; NULL: 1 in all windows, as after pnr_slow_time_begin. Only for plans
  * of one look without remove_mean. The sums above do not change. */
 void pnr_slow_time_signs(pnr_slow_time *slow, const double complex *signs);
-/* Returns the response of a row to an echo. It is 1 at v = F when no mean is removed and no sign is
- * set. *slope: its derivative with respect to v; NULL: not wanted. */
-double complex pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row,
-                                  double complex *slope);
+/* Fills value, [n], with the response of the rows at f_row + i/K, i = 0 .. n - 1, to an echo. The
+ * response is 1 at v = F when no mean is removed and no sign is set. slope, [n]: its derivative with
+ * respect to v; NULL: not wanted. */
+void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, int n,
+                        double complex *value, double complex *slope);
 /* Fills out[p] = w_p^power u_p exp(2 pi i x (p - (K - 1)/2)), divided by the sum of w_p^power u_p;
  * power is 0 or 1. For power = 1 and x = v - F without remove_mean, the sum of out is the value of
  * pnr_slow_time_echo. */

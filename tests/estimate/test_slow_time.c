@@ -46,13 +46,18 @@ static void is_near(value x, value y)
     assert_true(fabs(creal(x - y)) < 1e-6 && fabs(cimag(x - y)) < 1e-6);
 }
 
-/* Asserts the response of the row at f, and its slope. */
-static void is_response(const pnr_slow_time *slow, double v, double f, value want, value slope)
+/* Asserts the response of the row at f, alone and as the last of several rows, and its slope. */
+static void is_response(const pnr_slow_time *slow, size_t n_periods, double v, double f, value want,
+                        value slope)
 {
-    value found;
+    enum { ROWS = 17 };
+    value found[ROWS], slopes[ROWS];
 
-    is_near(pnr_slow_time_echo(slow, v, f, &found), want);
-    assert_true(cabs(found - slope) < 1e-5);
+    for (int n = 1; n <= ROWS; n += ROWS - 1) {
+        pnr_slow_time_echo(slow, v, f - (n - 1) / (double)n_periods, n, found, slopes);
+        is_near(found[n - 1], want);
+        assert_true(cabs(slopes[n - 1] - slope) < 1e-5);
+    }
 }
 
 static void check(const pnr_slow_time *slow, const sums *s)
@@ -81,7 +86,7 @@ static void check(const pnr_slow_time *slow, const sums *s)
                 slope -= slope_of(s, 0, v) * still / windows;
                 cross -= sum(s, 1, -v) * conj(still) / windows;
             }
-            is_response(slow, v, f, want / all, slope / all);
+            is_response(slow, s->n_periods, v, f, want / all, slope / all);
             is_near(pnr_slow_time_noise(slow, v, f), cross / squares); /* of the rows at v and f */
         }
 }
@@ -177,7 +182,7 @@ TEST(signs_weigh_the_echo)
             const value want = sum(&s, 1, v - 0.21) / sum(&plain, 1, 0);
             value windows[K], direct = 0;
 
-            is_response(slow, v, 0.21, want, slope_of(&s, 1, v - 0.21) / sum(&plain, 1, 0));
+            is_response(slow, K, v, 0.21, want, slope_of(&s, 1, v - 0.21) / sum(&plain, 1, 0));
             pnr_slow_time_windows(slow, 1, v - 0.21, windows);
             for (size_t p = 0; p < K; p++)
                 direct += windows[p];
