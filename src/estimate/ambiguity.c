@@ -26,7 +26,7 @@ typedef struct held_echo {
     pnr_planar value, slope;   /* [N] */
 } held_echo;
 
-/* chi of an echo, and its derivatives with respect to the delay and to e, at some lags of a code. */
+/* chi of an echo, and its derivatives with respect to delay and e, at some lags of a code. */
 typedef struct answer {
     size_t echo_code, code;
     double delay, e;

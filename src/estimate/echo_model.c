@@ -157,7 +157,6 @@ static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walkin
     }
 }
 
-/* Sets the echo around which `rough` is filled next, if `rough` is empty. */
 /* Returns the greatest power of the difference between the exact and the smooth chi. It is about
  * the power of the cross-correlation of two different codes. */
 static double unlike(const pnr_echo_model *model, size_t code)
@@ -165,8 +164,8 @@ static double unlike(const pnr_echo_model *model, size_t code)
     return fmax(pow(model->codes[code].roughness, 2), 8 / (double)model->setup->plan.n_samples);
 }
 
-/* True if the derivative of chi with respect to e is needed. It is negligible in a map of many rows,
- * where the response of slow time changes 100 times as fast with the frequency. */
+/* True if the derivative of chi with respect to e is needed. It is negligible in a map of many
+ * rows, where the response of slow time changes 100 times as fast with the frequency. */
 static bool needs_turn(const pnr_echo_model *model, size_t code)
 {
     return unlike(model, code) > pow(0.01 * (double)model->setup->plan.n_periods, 2);
@@ -219,9 +218,9 @@ static void fill_near(const pnr_echo_model *model, const pnr_echo_row *row,
         }
 }
 
-/* Fills chi[0] with the exact chi at the lags within place->reach. with_walk: also fills chi[1], the
- * derivative with respect to delay. This derivative is exact if is_exact_walk is set, else smooth.
- * The smooth derivative for a place of another code is zero. */
+/* Fills chi[0] with the exact chi at the lags within place->reach. with_walk: also fills chi[1],
+ * the derivative with respect to delay. This derivative is exact if is_exact_walk is set, else
+ * smooth. The smooth derivative for a place of another code is zero. */
 static void fill_exact(const pnr_echo_model *model, const pnr_patch_echo *echo, double e,
                        const pnr_patch_place *place, bool with_walk, bool is_exact_walk,
                        pnr_vector *chi)

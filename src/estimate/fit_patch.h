@@ -41,8 +41,9 @@ typedef struct pnr_patch_place {
     int reach; /* rows and lags used on each side of the middle cell; 0: all */
 } pnr_patch_place;
 
-/* In the patch with this middle lag, the exact sums of chi and their slopes are those of an echo at
- * the lag and the frequency of the anchor. To first order, the sums of the echo follow from them. */
+/* A lag and a frequency near those of an echo. In the patch with this middle lag, the exact sums of
+ * chi and their slopes are computed there. To first order, the sums of the echo follow from
+ * them. */
 typedef struct pnr_patch_anchor {
     bool is_set;
     long middle;

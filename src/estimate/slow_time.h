@@ -39,8 +39,8 @@ double pnr_slow_time_looks(const pnr_slow_time *slow);      /* number of used lo
  * of one look without remove_mean. The sums above do not change. */
 void pnr_slow_time_signs(pnr_slow_time *slow, const double complex *signs);
 /* Fills value, [n], with the response of the rows at f_row + i/K, i = 0 .. n - 1, to an echo. The
- * response is 1 at v = F when no mean is removed and no sign is set. slope, [n]: its derivative with
- * respect to v; NULL: not wanted. */
+ * response is 1 at v = F when no mean is removed and no sign is set. slope, [n]: its derivative
+ * with respect to v; NULL: not wanted. */
 void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, int n,
                         double complex *value, double complex *slope);
 /* Fills out[p] = w_p^power u_p exp(2 pi i x (p - (K - 1)/2)), divided by the sum of w_p^power u_p;

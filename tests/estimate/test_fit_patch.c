@@ -52,6 +52,14 @@ static void is_exact(const char *const *settings, size_t n_trials, double wrong)
         const double peak =
             amplitude * pnr_waveform_energy(b.setup->codes[0].waveform) * pnr_fit_patch_gain(b.fit);
 
+        /* a fit that begins beside the last one, with its exact sums */
+        const pnr_patch_echo beside = {.lag = (double)place.lag + found.at.delay + 0.01,
+                                       .bins = found.bins + 0.01 * spacing,
+                                       .peak = found.at.peak,
+                                       .anchor = found.anchor};
+
+        if (t % 2 == 1)
+            pnr_fit_patch_find(b.fit, &place, patch, &beside, 1e-12, &found);
         worst_lag = fmax(worst_lag, fabs(found.at.delay - d));
         worst_bins = fmax(worst_bins, fabs(found.bins - v) / spacing);
         worst_peak = fmax(worst_peak, cabs(found.at.peak - peak * pnr_cis(phase)) / peak);
