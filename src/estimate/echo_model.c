@@ -144,8 +144,9 @@ static int copy_rotation(const pnr_echo_rows *rows, int i, const double complex 
 }
 
 /* Adds the terms of one rotation. In `out` its vectors over rows begin at index n_x, and its
- * vectors over lags at index n_y. */
-static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walking, bool with_slopes)
+ * vectors over lags at index n_y. with_turn: the derivative of chi with respect to e counts. */
+static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walking, bool with_slopes,
+                         bool with_turn)
 {
     add_term(&out->echo, n_x, n_y);
     if (is_walking)
@@ -153,7 +154,8 @@ static void add_rotation(pnr_echo_columns *out, int n_x, int n_y, bool is_walkin
     if (with_slopes) {
         add_term(&out->by_delay, n_x, n_y + 1);
         add_term(&out->by_bins, n_x + 1, n_y);
-        add_term(&out->by_bins, n_x, n_y + 2);
+        if (with_turn)
+            add_term(&out->by_bins, n_x, n_y + 2);
     }
 }
 
@@ -306,11 +308,12 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
     out->n_x = out->n_y = out->echo.n = out->by_delay.n = out->by_bins.n = 0;
     for (int i = rows->first, next; i < rows->end; i = next) {
         const int n_x = out->n_x, n_y = out->n_y;
+        const bool with_turn = with_slopes && (rows->bends[i] || needs_turn(model, echo->code));
 
         next = fill_rotation(model, rows, i, echo, place, &by, &out->x[n_x], &out->y[n_y]);
-        add_rotation(out, n_x, n_y, by.is_walking && !rows->bends[i], with_slopes);
+        add_rotation(out, n_x, n_y, by.is_walking && !rows->bends[i], with_slopes, with_turn);
         out->n_x += by.is_walking ? 3 : with_slopes ? 2 : 1;
-        out->n_y += with_slopes ? 3 : by.is_walking ? 2 : 1;
+        out->n_y += with_turn ? 3 : with_slopes || by.is_walking ? 2 : 1;
     }
     by.rough->is_filled = true;
 }

@@ -18,11 +18,13 @@ typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4
 typedef float half_lanes __attribute__((vector_size(LANES / 2 * sizeof(float)), aligned(4)));
 typedef double wide_lanes __attribute__((vector_size(LANES / 2 * sizeof(double)), aligned(8)));
 
-void pnr_planar_fill(const double complex *x, size_t n, const pnr_planar *out)
+PNR_MULTIVERSION void pnr_planar_fill(const double complex *x, size_t n, const pnr_planar *out)
 {
+    float *restrict re = out->re, *restrict im = out->im;
+
     for (size_t i = 0; i < n; i++) {
-        out->re[i] = (float)creal(x[i]);
-        out->im[i] = (float)cimag(x[i]);
+        re[i] = (float)creal(x[i]);
+        im[i] = (float)cimag(x[i]);
     }
 }
 

@@ -28,6 +28,7 @@ struct pnr_slow_time {
     bool is_shared; /* the tables belong to another pnr_slow_time */
     size_t n, n_periods, n_looks;
     bool is_without_mean;
+    double complex step;                  /* exp(-pi i / K): the turn of a phase from row to row */
     const double *taper;                  /* owned by the plan */
     pnr_waveform *once, *twice, *not_any; /* tables of tabulate(): power 1, 2 and 0 */
     lack *lacks;                          /* [n_lacks], capacity K */
@@ -73,6 +74,7 @@ int pnr_slow_time_create(const pnr_plan *plan, pnr_slow_time **out)
     slow->n_periods = plan->n_periods;
     slow->n_looks = plan->n_looks;
     slow->is_without_mean = plan->remove_mean;
+    slow->step = pnr_cis(-M_PI / (double)plan->n_periods);
     slow->taper = plan->taper;
     slow->lacks = malloc(plan->n_periods * sizeof *slow->lacks);
     slow->signs = malloc(plan->n_periods * sizeof *slow->signs);
@@ -302,7 +304,6 @@ void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, int n
                         double complex *value, double complex *slope)
 {
     const double k = (double)slow->n_periods, near = 0.02;
-    const double complex step = pnr_cis(-M_PI / k);
     phases at = {0};
 
     for (int i = 0; i < n; i++) {
@@ -311,7 +312,7 @@ void pnr_slow_time_echo(const pnr_slow_time *slow, double v, double f_row, int n
         if (fabs(cimag(at.one)) < near)
             at = phases_at(k, v - f);
         value[i] = row_echo(slow, v, f, &at, slope != NULL ? &slope[i] : NULL);
-        at.one *= step;
+        at.one *= slow->step;
         at.all = -at.all;
     }
 }
