@@ -97,6 +97,16 @@ static double reach_in_map(const pnr_detector *detector, const pnr_track *from,
     return (lags > NEAR ? far : 1) * (rows > 1 ? 1 / (M_PI * M_PI * rows * rows) : 1);
 }
 
+/* Returns the same in any plan. After a least-squares filter no bound below 1 is known. */
+static double reach_of(const pnr_detector *detector, const pnr_track *from,
+                       const pnr_patch_echo *echo)
+{
+    if (detector->least_squares != NULL)
+        return 1;
+    return detector->has_rows ? reach_in_map(detector, from, echo)
+                              : reach_in_row(detector, from, echo);
+}
+
 /* True if a change of an echo, with the power `change`, is not negligible in the values of track
  * `from`. In a map an echo below ten times the negligible power is never subtracted, so its changes
  * are ignored. In one row the changes of ten echoes that are just negligible, with random phases,
@@ -104,12 +114,10 @@ static double reach_in_map(const pnr_detector *detector, const pnr_track *from,
 static bool is_reached(const pnr_detector *detector, const pnr_track *from,
                        const pnr_patch_echo *echo, double change, double cell)
 {
+    const double reach = reach_of(detector, from, echo);
+
     if (!detector->has_rows)
-        return change * (detector->least_squares != NULL ? 1 : reach_in_row(detector, from, echo)) >
-               1e-5 * cell;
-
-    const double reach = detector->least_squares != NULL ? 1 : reach_in_map(detector, from, echo);
-
+        return change * reach > 1e-5 * cell;
     return pnr_power(echo->peak) * reach > 1e-2 * cell && change * reach > 1e-3 * cell;
 }
 
