@@ -107,24 +107,11 @@ static double reach_of(const pnr_detector *detector, const pnr_track *from,
                               : reach_in_row(detector, from, echo);
 }
 
-/* True if a change of an echo, with the power `change`, is not negligible in the values of track
- * `from`. In a map an echo below ten times the negligible power is never subtracted, so its changes
- * are ignored. In one row the changes of ten echoes that are just negligible, with random phases,
- * move no estimate by more than 0.01 sigma. */
-static bool is_reached(const pnr_detector *detector, const pnr_track *from,
-                       const pnr_patch_echo *echo, double change, double cell)
-{
-    const double reach = reach_of(detector, from, echo);
-
-    if (!detector->has_rows)
-        return change * reach > 1e-5 * cell;
-    return pnr_power(echo->peak) * reach > 1e-2 * cell && change * reach > 1e-3 * cell;
-}
-
 bool pnr_others_reach(const pnr_detector *detector, const pnr_track *t, const pnr_patch_echo *echo,
                       double cell)
 {
-    return is_reached(detector, t, echo, pnr_power(echo->peak), cell);
+    return pnr_power(echo->peak) * reach_of(detector, t, echo) >
+           (detector->has_rows ? 1e-2 : 1e-5) * cell;
 }
 
 void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, size_t i,
@@ -138,12 +125,18 @@ void pnr_others_tell(const pnr_detector *detector, pnr_track *tracks, size_t n, 
 
     const double change = pnr_patch_echo_change(was_told ? &before.echo : NULL, &t->told.echo,
                                                 (double)detector->plan->n_periods);
+    const double least = (detector->has_rows ? 1e-3 : 1e-6) * cell;
 
+    /* In one row the changes of ten echoes with 1e-5 of the noise, of random phases, move no
+     * estimate by more than 0.01 sigma. They are subtracted because of the noise estimate, which
+     * multiplies them by the amplitude of this track (noise_sum.c). */
     for (size_t k = 0; k < n; k++) {
-        if (k == i || !is_reached(detector, &tracks[k], &t->told.echo, change, cell))
+        const double reach = k != i ? reach_of(detector, &tracks[k], &t->told.echo) : 0;
+
+        if (pnr_power(t->told.echo.peak) * reach <= 10 * least || change * reach <= least)
             continue;
         move_echo(detector, &tracks[k], was_told ? &before : NULL, &t->told, cell, 0);
-        tracks[k].is_dirty = true;
+        tracks[k].is_dirty |= detector->has_rows || change * reach > 10 * least;
     }
 }
 
@@ -183,7 +176,7 @@ bool pnr_others_explain(const pnr_detector *detector, const pnr_track *t, const 
         const pnr_patch_echo *echo = &others[i].told.echo;
         const double power = pnr_power(echo->peak);
 
-        most[i] = is_reached(detector, t, echo, power, cell)
+        most[i] = pnr_others_reach(detector, t, echo, cell)
                       ? sqrt(power * reach_of(detector, t, echo) * 3 * (2 + n_lags))
                       : 0;
         left += most[i];
