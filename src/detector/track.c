@@ -96,7 +96,8 @@ static void lower_cell(const pnr_detector *detector, pnr_dwell_view *view, pnr_t
     pnr_track_fit(detector, t, cell);
 }
 
-/* Fills `order` with the indices of the candidates, the strongest first; of equal ones the first. */
+/* Fills `order` with the indices of the candidates, the strongest first. Of equal candidates the
+ * one with the lower index is first. */
 static void sort_candidates(const pnr_observed *observed, uint8_t order[PNR_MAX_CANDIDATES])
 {
     const pnr_candidate *candidates = observed->candidates;
