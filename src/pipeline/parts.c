@@ -54,20 +54,16 @@ static void fit_to_recording(pnr_pipeline *p, size_t dwell, size_t behind)
         p->max_dwells = n_samples >= dwell ? (size_t)(n_samples / dwell) : 1;
 }
 
-/* Returns the greatest length of the ring of a recording in bytes: half of the last-level cache,
- * times the share of the processors that this process may use. The other processors, and their
- * share of the cache, belong to other programs, such as those of pnradar-archive. */
+/* Returns the greatest length of the ring of a recording in bytes. Programs that share out the
+ * processors of a machine, such as those of pnradar-archive, also share the last-level cache. So
+ * their rings take at most TOGETHER bytes together, as long as each has LEAST bytes. */
 static size_t cached_bytes(void)
 {
-    enum { LEAST = 32 << 20, MOST = 64 << 20 };
-    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), processors = sysconf(_SC_NPROCESSORS_ONLN);
+    enum { LEAST = 32 << 20, MOST = 64 << 20, TOGETHER = 128 << 20 };
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const double share = (double)pnr_parallel_processors() / fmax((double)processors, 1);
 
-    if (cache <= 0 || processors <= 0)
-        return MOST;
-
-    const double share = (double)pnr_parallel_processors() / (double)processors;
-
-    return (size_t)fmin(fmax(0.5 * share * (double)cache, LEAST), MOST);
+    return (size_t)fmin(fmax(share * TOGETHER, LEAST), MOST);
 }
 
 /* Reduces the ring, and the submits with it, if the source waits for the engine. Then the samples
