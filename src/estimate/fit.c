@@ -258,27 +258,6 @@ void pnr_fit_destroy(pnr_fit *fit)
 
 /* --- one echo --- */
 
-/* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. After two
- * iterations the error is below 1e-5 of a table step. */
-static double refine_maximum(const pnr_quartic *re, const pnr_quartic *im)
-{
-    double x = 0;
-
-    for (int i = 0; i < 2; i++) {
-        const double u = pnr_quartic_value(re, x), v = pnr_quartic_value(im, x),
-                     du = pnr_quartic_slope(re, x), dv = pnr_quartic_slope(im, x);
-        const double slope = u * du + v * dv;
-        const double bend =
-            du * du + dv * dv + u * pnr_quartic_bend(re, x) + v * pnr_quartic_bend(im, x);
-
-        if (!(bend < 0))
-            return x;
-        x -= slope / bend;
-        x = x < -2 ? -2 : x > 2 ? 2 : x;
-    }
-    return x;
-}
-
 /* Returns the nearest step that has two steps on each side. */
 static inline int step_within(int s)
 {
@@ -351,7 +330,7 @@ PNR_MULTIVERSION void pnr_fit_find(const pnr_fit *fit, const double complex *c, 
         pnr_quartic_through(cimag(z[0]), cimag(z[1]), cimag(z[2]), cimag(z[3]), cimag(z[4]));
     const pnr_quartic quality = pnr_quartic_through(
         here[-2].quality, here[-1].quality, here[0].quality, here[1].quality, here[2].quality);
-    const double displaced = refine_maximum(&re, &im);
+    const double displaced = pnr_quartic_maximum(&re, &im);
     const double x = displaced - here->skew * pnr_quartic_missing_slope(displaced);
     double energy = 0;
 

