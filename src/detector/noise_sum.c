@@ -53,12 +53,28 @@ static bool is_counted(const overlap *overlaps, size_t n, long lags, long rows)
     return false;
 }
 
+/* Fills `model` with the sum of all model echoes in the values of a track, in a plan with one row.
+ * Only there c minus `rest` is the sum of all other model echoes. is_alone: no other lobe overlaps
+ * the lobe of the track. If it also has no other echo in its values, as most tracks, adds the power
+ * of the model echo in its lobe to s->lobes instead, and returns false. */
+static bool fill_model(const pnr_detector *detector, const pnr_track *t, bool is_alone,
+                       pnr_noise_sums *s, pnr_vector *model)
+{
+    if (is_alone && memcmp(t->c[0], t->rest[0], sizeof *model) == 0) {
+        s->lobes += t->power * pnr_lobe_inside(&t->code->lobe, t->fit.delay);
+        return false;
+    }
+    for (int j = 0; j < J; j++)
+        (*model)[j] = t->c[0][j] - t->rest[0][j];
+    pnr_others_add(detector, t, &t->told, 1, model);
+    return true;
+}
+
 /* Subtracts the cells in the lobe of track i from *s. With several looks values[] are sums over the
  * looks (plan.h, Neighbours), so |values[j]|^2 is only the part of P that is in phase with the
  * centre. Noise has `looks` dimensions. The noise of looks - 1 dimensions remains in the sum, so
  * s->cells still counts this part of each cell. with_model: also adds the power of the sum of all
- * model echoes in these cells to s->lobes. with_model needs a plan with one row. Only there c minus
- * `rest` is the sum of all other model echoes. */
+ * model echoes in these cells to s->lobes. with_model needs a plan with one row. */
 static void remove_lobe(const pnr_detector *detector, const pnr_observed *observed,
                         const pnr_track *tracks, size_t i, double looks, bool with_model,
                         pnr_noise_sums *s)
@@ -76,23 +92,14 @@ static void remove_lobe(const pnr_detector *detector, const pnr_observed *observ
     const size_t n_overlaps = list_overlaps(detector, tracks, i, overlaps);
     pnr_vector model;
 
-    /* Most tracks have no other echo in their values. */
-    if (with_model && n_overlaps == 0 && memcmp(t->c[0], t->rest[0], sizeof model) == 0) {
-        s->lobes += t->power * pnr_lobe_inside(&t->code->lobe, t->fit.delay);
-        with_model = false;
-    }
-    for (int j = 0; j < J && with_model; j++)
-        model[j] = t->c[0][j] - t->rest[0][j];
-    if (with_model)
-        pnr_others_add(detector, t, &t->told, 1, &model);
-
+    with_model = with_model && fill_model(detector, t, n_overlaps == 0, s, &model);
     for (long r = -rows; r <= rows; r++) {
         if (row + r < 0 || row + r >= n_rows)
             continue;
         for (long j = -reach; j <= reach; j++) {
             const double rho2 = r == 0 ? pnr_power(t->code->rho[J + j]) : 0;
 
-            if (n_overlaps > 0 && is_counted(overlaps, n_overlaps, j, r))
+            if (is_counted(overlaps, n_overlaps, j, r))
                 continue;
             s->power -= pnr_power((double complex)values[(MIDDLE + r) * J + MIDDLE + j]);
             if (with_model)

@@ -98,8 +98,8 @@ typedef struct pnr_track {
     double bins, bins_variance; /* Doppler in bins; S times the variance of `bins`. Both are 0 if
                                  * the plan has one row */
     pnr_patch_anchor anchor;
-    pnr_signs signs;            /* signs of the periods in the model of this echo */
-    double share;               /* |value of the model echo in the centre| / |peak| */
+    pnr_signs signs; /* signs of the periods in the model of this echo */
+    double share;    /* |value of the model echo in the centre| / |peak| */
     /* In sums of powers: what other echoes add to the value in the centre, as far as it is known,
      * and the variances of delay (samples^2) and relative amplitude that the others cause. In a map
      * of such sums: the noise power of a cell that would disturb the track as the others do. */

@@ -282,22 +282,35 @@ static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows,
     return next;
 }
 
+/* True if chi follows from the anchor of the echo; without slopes only where rows lie 1/K apart. */
+static bool is_at_anchor(const pnr_echo_model *model, const pnr_echo_rows *rows,
+                         const pnr_patch_echo *echo, const pnr_patch_place *place, bool with_slopes)
+{
+    return echo->anchor.is_set && place->code == echo->code && place->lag == echo->anchor.middle &&
+           (with_slopes || rows->spacing >= 0.99 / (double)model->setup->plan.n_periods);
+}
+
+static int count_vectors(bool with_third, bool with_second)
+{
+    return with_third ? 3 : with_second ? 2 : 1;
+}
+
 /* For each rotation among the rows, models the echo as one product, plus one product if the echo
- * walks. The exact chi is used for a rotation with a marked row, and for an echo of another
- * code. */
+ * walks. A rotation with a marked row, and an echo of another code, have the exact chi. */
 void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows,
                           const pnr_patch_echo *echo, const pnr_patch_place *place,
                           pnr_echo_rough *rough, pnr_echo_columns *out)
 {
     const bool may_walk = model->rate_over_carrier != 0, with_slopes = rough != NULL;
-    const bool is_close = rows->spacing < 0.99 / (double)model->setup->plan.n_periods;
     pnr_vector x = {0}, slope = {0}, walk = {0};
     pnr_echo_rough own;
+
+    own.is_filled = false;
+
     filling by = {
         .vectors = {x, slope, walk},
         .with_slopes = with_slopes,
-        .is_near = echo->anchor.is_set && place->code == echo->code &&
-                   place->lag == echo->anchor.middle && (with_slopes || !is_close),
+        .is_near = is_at_anchor(model, rows, echo, place, with_slopes),
         .is_filled = with_slopes && rough->is_filled,
         .rough = with_slopes ? rough : &own,
     };
@@ -312,8 +325,8 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
 
         next = fill_rotation(model, rows, i, echo, place, &by, &out->x[n_x], &out->y[n_y]);
         add_rotation(out, n_x, n_y, by.is_walking && !rows->bends[i], with_slopes, with_turn);
-        out->n_x += by.is_walking ? 3 : with_slopes ? 2 : 1;
-        out->n_y += with_turn ? 3 : with_slopes || by.is_walking ? 2 : 1;
+        out->n_x += count_vectors(by.is_walking, with_slopes);
+        out->n_y += count_vectors(with_turn, with_slopes || by.is_walking);
     }
     by.rough->is_filled = true;
 }

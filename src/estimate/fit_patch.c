@@ -61,6 +61,31 @@ static double first_bins(const pnr_echo_rows *rows, const pnr_vector *patch, int
     return (rows->row[MIDDLE].bins + x * (x > 0 ? above : below)) / scale;
 }
 
+/* Moves the anchor of an echo to the echo, if the echo has none, or if the climb is near its end
+ * but far from the anchor. Returns true if it has moved. */
+static bool move_anchor(const pnr_fit_patch *map, const pnr_patch_place *place, bool is_near,
+                        double cell, pnr_patch_echo *at, pnr_fit_state *s)
+{
+    if (at->anchor.is_set && !(is_near && pnr_echo_model_is_far(map->model, at, cell)))
+        return false;
+    at->anchor = (pnr_patch_anchor){true, place->lag, at->lag, at->bins};
+    s->rough.is_filled = false;
+    return true;
+}
+
+/* True if a step of this power is below `least`, or lost in rounding. */
+static bool is_small(const double step[2], double power, double least)
+{
+    return power < least || (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9);
+}
+
+/* Returns the Doppler around which a climb stays. */
+static double middle_of(const pnr_fit_patch *map, const pnr_echo_rows *rows,
+                        const pnr_patch_echo *echo)
+{
+    return map->has_signs ? echo->bins : rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
+}
+
 /* Climbs from *echo to the maximum of the gain, at most a row from the middle row, or with signs
  * from the start: their Doppler is known, and several rows contain lobes of the echo. s: the state
  * at *echo in the end. The climb ends when the next step is less than `sigmas`. cell: the noise
@@ -69,9 +94,7 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
                         bool is_exact, double sigmas, double cell, pnr_patch_echo *echo,
                         double least, pnr_fit_state *s)
 {
-    const double middle =
-        map->has_signs ? echo->bins : rows->row[MIDDLE].bins / (1 + rows->row[MIDDLE].stretch);
-    const double lag = (double)place->lag;
+    const double middle = middle_of(map, rows, echo), lag = (double)place->lag;
     double step[2] = {0}, best = -1;
     pnr_patch_echo at = *echo;
     /* With separate probes the gain has no maximum at the likeliest echo, but the steps converge
@@ -82,12 +105,8 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
     s->probes = is_probed ? &s->smooth : &s->model;
 
     for (int i = 0; i < MAX_STEPS; i++) {
-        if (is_exact &&
-            (!at.anchor.is_set || (is_near && pnr_echo_model_is_far(map->model, &at, cell)))) {
-            at.anchor = (pnr_patch_anchor){true, place->lag, at.lag, at.bins};
-            s->rough.is_filled = false;
+        if (is_exact && move_anchor(map, place, is_near, cell, &at, s))
             best = -1;
-        }
         pnr_fit_state_evaluate(map, place, rows, is_exact, &at, s);
         at.peak = divide(s->on[0], s->gram[0][0]);
         is_too_long = (s->gain < best * (1 - 1e-12) && !is_probed) || creal(s->gram[0][0]) < least;
@@ -101,12 +120,12 @@ static void climb_patch(pnr_fit_patch *map, const pnr_patch_place *place, const 
         }
 
         const double size = step[0] * step[0] / s->n[0][0] + step[1] * step[1] / s->n[1][1];
-        const bool is_end = size * pnr_power(at.peak) < sigmas * sigmas * cell ||
-                            (fabs(step[0]) < 1e-9 && fabs(step[1]) < 1e-9);
+        const double power = size * pnr_power(at.peak);
+        const bool is_end = is_small(step, power, sigmas * sigmas * cell);
 
         if (is_end && !(is_exact && pnr_echo_model_is_far(map->model, echo, cell)))
             break;
-        is_near = is_end || size * pnr_power(at.peak) < cell;
+        is_near = is_end || power < cell;
         at.lag = echo->lag + step[0];
         at.bins = echo->bins + step[1];
     }
