@@ -136,20 +136,14 @@ static double least_near(const pnr_detector *detector, const pnr_track *t, doubl
     return (detector->has_rows ? 0.5 : 0.25) * shape * least;
 }
 
-/* True if the other echoes explain a candidate: they leave too little power around it for an echo
- * of the power `least`, so no fit is needed. A fit takes a hundred times as long as this test. In
- * one row the others are subtracted from `rest` already. */
-static bool is_explained(const pnr_detector *detector, const pnr_track *t, const pnr_track *others,
-                         size_t n, double cell, double least)
+/* Returns the power of `rest` in the cells around a candidate, in one row. */
+static double power_near(const pnr_detector *detector, const pnr_track *t)
 {
-    const double least_power = least_near(detector, t, least);
     double power = 0;
 
-    if (detector->has_rows)
-        return pnr_others_explain(detector, t, others, n, cell, lags_of(detector, t), least_power);
     for (int j = MIDDLE - 1; j <= MIDDLE + lags_of(detector, t); j++)
         power += pnr_power(t->rest[0][j]);
-    return power < least_power;
+    return power;
 }
 
 /* True if an echo had been subtracted from the samples before a candidate was found. */
@@ -204,13 +198,16 @@ bool pnr_candidate_is_echo(const pnr_detector *detector, const pnr_dwell_view *v
         pnr_track_fit(detector, t, view->cell);
         return true;
     }
+    /* The others explain a candidate if they leave too little power around it. Then no fit is
+     * needed, which takes a hundred times as long as this test. */
+    const double cell = view->cell * t->loss, near = least_near(detector, t, least * t->loss);
+
     if (detector->has_rows && n > 0 &&
         ((double)t->candidate->power < 0.5 * least ||
-         is_explained(detector, t, tracks, n, view->cell * t->loss, least * t->loss)))
+         pnr_others_explain(detector, t, tracks, n, cell, lags_of(detector, t), near)))
         return false;
-    pnr_others_subtract(detector, t, tracks, n, view->cell * t->loss);
-    if (!detector->has_rows && n > 0 &&
-        is_explained(detector, t, tracks, n, view->cell * t->loss, least * t->loss))
+    pnr_others_subtract(detector, t, tracks, n, cell);
+    if (!detector->has_rows && n > 0 && power_near(detector, t) < near)
         return false;
     if (!(pnr_track_fit(detector, t, view->cell) > least * t->loss) && n > 0)
         return false;

@@ -254,7 +254,6 @@ typedef struct filling {
     bool with_slopes, is_walking;
     bool is_exact_walk; /* the walk needs the exact derivative of chi */
     bool is_near;       /* chi follows from the anchor of the echo */
-    bool is_filled;     /* `rough` is filled */
     pnr_echo_rough *rough;
 } filling;
 
@@ -271,12 +270,12 @@ static int fill_rotation(const pnr_echo_model *model, const pnr_echo_rows *rows,
     const int next = copy_rotation(rows, i, by->vectors, x, &is_marked);
 
     if (rows->bends[i])
-        pnr_echo_model_bend(model, rows, i, echo, place, by->with_slopes, by->is_filled, rough, x,
-                            y);
+        pnr_echo_model_bend(model, rows, i, echo, place, by->with_slopes, by->rough->is_filled,
+                            rough, x, y);
     else if (!is_marked && place->code == echo->code)
         fill_chi(model, echo, e, place, y);
     else if (by->is_near)
-        fill_near(model, row, echo, place, by->is_filled, rough, y);
+        fill_near(model, row, echo, place, by->rough->is_filled, rough, y);
     else
         fill_exact(model, echo, e, place, by->is_walking, by->is_exact_walk, y);
     return next;
@@ -311,7 +310,6 @@ void pnr_echo_model_exact(const pnr_echo_model *model, const pnr_echo_rows *rows
         .vectors = {x, slope, walk},
         .with_slopes = with_slopes,
         .is_near = is_at_anchor(model, rows, echo, place, with_slopes),
-        .is_filled = with_slopes && rough->is_filled,
         .rough = with_slopes ? rough : &own,
     };
 
